@@ -31,7 +31,7 @@ import (
 
 // CreateBatch makes a batch (batches.create).
 func (g *Gateway) CreateBatch(c Call, req *yardv1.CreateBatchRequest, answer Answer) {
-	digest, err := batchRequest(req) // before what is left out is set
+	digest, err := batchRequest(req)                  // before what is left out is set
 	bad := validate.CreateBatch(req, c.Now, c.form()) // it says which text is no text
 	g.asks(c, cmp.Or(bad, err), answer, func(ctx context.Context) (codec.Message, error) {
 		p := topology.BatchPartition(c.Domain, req.BatchId, g.Partitioning)

@@ -27,7 +27,7 @@ func (g *Gateway) PutDomain(c Call, req *yardv1.PutDomainRequest, answer Answer)
 
 // GetDomain tells of one domain (admin domains.get).
 func (g *Gateway) GetDomain(_ Call, req *yardv1.GetDomainRequest, answer Answer) {
-	if err := validate.DomainName("/name", req.Name); err != nil {
+	if err := validate.Domain.Get(req); err != nil {
 		answer(nil, err)
 		return
 	}
@@ -41,7 +41,7 @@ func (g *Gateway) GetDomain(_ Call, req *yardv1.GetDomainRequest, answer Answer)
 
 // ListDomains tells of all domains, page by page (admin domains.list).
 func (g *Gateway) ListDomains(c Call, req *yardv1.ListDomainsRequest, answer Answer) {
-	g.administer(c.Deadline, validate.ListDomains(req), answer, func(context.Context) (codec.Message, error) {
+	g.administer(c.Deadline, validate.Domain.List(&req.Limit, req.Cursor), answer, func(context.Context) (codec.Message, error) {
 		page, next := pageOf(c, catalog.Domains.All(g.Catalog, ""), req.Cursor, req.Limit)
 		return &yardv1.ListDomainsResponse{Domains: page, NextCursor: next}, nil
 	})
@@ -51,7 +51,7 @@ func (g *Gateway) ListDomains(c Call, req *yardv1.ListDomainsRequest, answer Ans
 // (admin domains.delete). A submit may come in while it is looked for tasks, and what is on disk only is
 // not seen; such tasks are the domain's that is created again under the name.
 func (g *Gateway) DeleteDomain(c Call, req *yardv1.DeleteDomainRequest, answer Answer) {
-	g.administer(c.Deadline, validate.DeleteDomain(req), answer, func(ctx context.Context) (codec.Message, error) {
+	g.administer(c.Deadline, validate.Domain.Delete(req), answer, func(ctx context.Context) (codec.Message, error) {
 		if g.Catalog.Domain(req.Name) != nil {
 			held, err := g.unfinished(ctx, req.Name)
 			if err != nil {

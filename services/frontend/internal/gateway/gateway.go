@@ -192,7 +192,7 @@ func (g *Gateway) domain(c *Call) error {
 	if g.Catalog.Domain(c.Domain) != nil { // what exists has been checked
 		return nil
 	}
-	if err := validate.Domain(c.Domain); err != nil {
+	if err := validate.DomainToken(c.Domain); err != nil {
 		return err
 	}
 	return noDomain("", c.Domain)

@@ -29,7 +29,7 @@ func (g *Gateway) PutGroup(c Call, req *yardv1.PutGroupRequest, answer Answer) {
 
 // GetGroup tells of the settings of a group, and whether it is paused or drained (groups.get).
 func (g *Gateway) GetGroup(c Call, req *yardv1.GetGroupRequest, answer Answer) {
-	if g.rejects(&c, validate.GetGroup(req), answer) {
+	if g.rejects(&c, validate.Group.Get(req), answer) {
 		return
 	}
 	resp := &yardv1.GetGroupResponse{
@@ -48,7 +48,7 @@ func (g *Gateway) GetGroup(c Call, req *yardv1.GetGroupRequest, answer Answer) {
 
 // ListGroups tells of the groups that have settings, are paused or drained, page by page (groups.list).
 func (g *Gateway) ListGroups(c Call, req *yardv1.ListGroupsRequest, answer Answer) {
-	g.asks(c, validate.ListGroups(req), answer, func(context.Context) (codec.Message, error) {
+	g.asks(c, validate.Group.List(&req.Limit, req.Cursor), answer, func(context.Context) (codec.Message, error) {
 		now := c.now().UnixMilli()
 		paused, drained := catalog.Pauses.Of(g.Catalog, c.Domain, now).Groups, catalog.Drains.Of(g.Catalog, c.Domain, now).Groups
 		page, next := pageOf(c, g.listedGroups(c.Domain, paused, drained), req.Cursor, req.Limit)
@@ -80,7 +80,7 @@ func (g *Gateway) listedGroups(domain string, paused, drained map[string]*yardv1
 
 // DeleteGroup deletes the settings of a group (groups.delete).
 func (g *Gateway) DeleteGroup(c Call, req *yardv1.DeleteGroupRequest, answer Answer) {
-	g.asks(c, validate.DeleteGroup(req), answer, func(ctx context.Context) (codec.Message, error) {
+	g.asks(c, validate.Group.Delete(req), answer, func(ctx context.Context) (codec.Message, error) {
 		one, err := remove(ctx, g, catalog.Groups, c.Domain, req.Name, req.Revision, noGroup(req.Name))
 		return &yardv1.DeleteGroupResponse{Group: one}, err
 	})

@@ -33,7 +33,7 @@ func (g *Gateway) PutLimit(c Call, req *yardv1.PutLimitRequest, answer Answer) {
 
 // GetLimit tells of a limit and how full it is (limits.get).
 func (g *Gateway) GetLimit(c Call, req *yardv1.GetLimitRequest, answer Answer) {
-	if g.rejects(&c, validate.GetLimit(req), answer) {
+	if g.rejects(&c, validate.Limit.Get(req), answer) {
 		return
 	}
 	l := catalog.Limits.Of(g.Catalog, c.Domain, req.Name)
@@ -64,7 +64,7 @@ func (g *Gateway) shards(ctx context.Context, domain, ref string) ([]*rpcv1.Desc
 
 // ListLimits tells of the limits that types share, page by page (limits.list).
 func (g *Gateway) ListLimits(c Call, req *yardv1.ListLimitsRequest, answer Answer) {
-	g.asks(c, validate.ListLimits(req), answer, func(context.Context) (codec.Message, error) {
+	g.asks(c, validate.Limit.List(&req.Limit, req.Cursor), answer, func(context.Context) (codec.Message, error) {
 		page, next := pageOf(c, catalog.Limits.All(g.Catalog, c.Domain), req.Cursor, req.Limit)
 		return &yardv1.ListLimitsResponse{Limits: page, NextCursor: next}, nil
 	})
@@ -73,7 +73,7 @@ func (g *Gateway) ListLimits(c Call, req *yardv1.ListLimitsRequest, answer Answe
 // DeleteLimit deletes a limit that no type names (limits.delete). A type that is put meanwhile may name it: that limit
 // does not hold for it until it is created again.
 func (g *Gateway) DeleteLimit(c Call, req *yardv1.DeleteLimitRequest, answer Answer) {
-	g.asks(c, validate.DeleteLimit(req), answer, func(ctx context.Context) (codec.Message, error) {
+	g.asks(c, validate.Limit.Delete(req), answer, func(ctx context.Context) (codec.Message, error) {
 		if names := g.sharing(c.Domain, req.Name); catalog.Limits.Of(g.Catalog, c.Domain, req.Name) != nil && len(names) > 0 {
 			return nil, fault.At(fault.FailedPrecondition, "/name", "the limit %q is shared by %s: take it out of `limits` of these types first", req.Name, someOf(names))
 		}

@@ -113,7 +113,7 @@ func (g *Gateway) stopRoom(ctx context.Context, what stoppable, nowMS int64) err
 // is over goes, too, and there was none.
 func (g *Gateway) Resume(k validate.Kind) func(Call, *yardv1.ResumeRequest, Answer) {
 	return func(c Call, req *yardv1.ResumeRequest, answer Answer) {
-		if g.rejects(&c, k.Resume(req), answer) {
+		if g.rejects(&c, k.Get(req), answer) {
 			return
 		}
 		what := stoppableOf(c.Domain, k, req.Name, req.Drain)

@@ -63,7 +63,7 @@ func (g *Gateway) tasklistRoom(domain string, l *yardv1.Tasklist) error {
 
 // GetTasklist tells the settings of a tasklist, and whether it is paused (tasklists.get).
 func (g *Gateway) GetTasklist(c Call, req *yardv1.GetTasklistRequest, answer Answer) {
-	if g.rejects(&c, validate.GetTasklist(req), answer) {
+	if g.rejects(&c, validate.Tasklist.Get(req), answer) {
 		return
 	}
 	l := catalog.Tasklists.Of(g.Catalog, c.Domain, req.Name)
@@ -81,7 +81,7 @@ func (g *Gateway) GetTasklist(c Call, req *yardv1.GetTasklistRequest, answer Ans
 // ListTasklists tells of the tasklists with settings or unfinished tasks, and of paused and drained ones, page by page
 // (tasklists.list).
 func (g *Gateway) ListTasklists(c Call, req *yardv1.ListTasklistsRequest, answer Answer) {
-	g.asks(c, validate.ListTasklists(req), answer, func(ctx context.Context) (codec.Message, error) {
+	g.asks(c, validate.Tasklist.List(&req.Limit, req.Cursor), answer, func(ctx context.Context) (codec.Message, error) {
 		n := g.Partitioning.History
 		parts, err := everyone(ctx, 2*n, func(ctx context.Context, i int) ([]*yardv1.ListedTasklist, error) {
 			if i < n {
@@ -115,7 +115,7 @@ func (g *Gateway) listedByTimer(ctx context.Context, p int, domain string, req *
 
 // DeleteTasklist deletes the settings of a tasklist (tasklists.delete).
 func (g *Gateway) DeleteTasklist(c Call, req *yardv1.DeleteTasklistRequest, answer Answer) {
-	g.asks(c, validate.DeleteTasklist(req), answer, func(ctx context.Context) (codec.Message, error) {
+	g.asks(c, validate.Tasklist.Delete(req), answer, func(ctx context.Context) (codec.Message, error) {
 		l, err := remove(ctx, g, catalog.Tasklists, c.Domain, req.Name, req.Revision, noSettings(req.Name))
 		return &yardv1.DeleteTasklistResponse{Tasklist: l}, err
 	})

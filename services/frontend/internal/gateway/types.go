@@ -31,7 +31,7 @@ func (g *Gateway) PutType(c Call, req *yardv1.PutTypeRequest, answer Answer) {
 
 // GetType tells of a task type, how full its limit is, and whether it is paused or drained (types.get).
 func (g *Gateway) GetType(c Call, req *yardv1.GetTypeRequest, answer Answer) {
-	if g.rejects(&c, validate.GetType(req), answer) {
+	if g.rejects(&c, validate.Type.Get(req), answer) {
 		return
 	}
 	t := catalog.Types.Of(g.Catalog, c.Domain, req.Name)
@@ -61,7 +61,7 @@ func (g *Gateway) GetType(c Call, req *yardv1.GetTypeRequest, answer Answer) {
 
 // ListTypes tells of the types with settings, page by page (types.list).
 func (g *Gateway) ListTypes(c Call, req *yardv1.ListTypesRequest, answer Answer) {
-	g.asks(c, validate.ListTypes(req), answer, func(context.Context) (codec.Message, error) {
+	g.asks(c, validate.Type.List(&req.Limit, req.Cursor), answer, func(context.Context) (codec.Message, error) {
 		page, next := pageOf(c, catalog.Types.All(g.Catalog, c.Domain), req.Cursor, req.Limit)
 		return &yardv1.ListTypesResponse{Types: page, NextCursor: next}, nil
 	})
@@ -69,7 +69,7 @@ func (g *Gateway) ListTypes(c Call, req *yardv1.ListTypesRequest, answer Answer)
 
 // DeleteType deletes the settings of a type (types.delete).
 func (g *Gateway) DeleteType(c Call, req *yardv1.DeleteTypeRequest, answer Answer) {
-	g.asks(c, validate.DeleteType(req), answer, func(ctx context.Context) (codec.Message, error) {
+	g.asks(c, validate.Type.Delete(req), answer, func(ctx context.Context) (codec.Message, error) {
 		t, err := remove(ctx, g, catalog.Types, c.Domain, req.Name, req.Revision, noType(req.Name))
 		return &yardv1.DeleteTypeResponse{Type: t}, err
 	})

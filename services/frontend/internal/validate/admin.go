@@ -17,7 +17,7 @@ func PutDomain(req *yardv1.PutDomainRequest) error {
 	if d == nil {
 		return invalid("/domain", "is missing")
 	}
-	if err := DomainName("/domain/name", d.Name); err != nil {
+	if err := domainName("/domain/name", d.Name); err != nil {
 		return err
 	}
 	d.RetentionMs = cmp.Or(d.RetentionMs, ms(RetentionDefault))
@@ -33,8 +33,8 @@ func PutDomain(req *yardv1.PutDomainRequest) error {
 	)
 }
 
-// DomainName checks the name of a domain in a field.
-func DomainName(path, s string) error {
+// domainName checks the name of a domain in a field.
+func domainName(path, s string) error {
 	if err := name(path, s); err != nil {
 		return err
 	}
@@ -182,67 +182,6 @@ func weight(path string, w *float64) error {
 		return nil
 	}
 	return invalid(path, "is %v, want 0, or %v to %v", *w, WeightMin, WeightMax)
-}
-
-// GetTasklist checks a tasklists.get.
-func GetTasklist(req *yardv1.GetTasklistRequest) error { return name("/name", req.Name) }
-
-// GetLimit checks a limits.get.
-func GetLimit(req *yardv1.GetLimitRequest) error { return name("/name", req.Name) }
-
-// GetGroup checks a groups.get.
-func GetGroup(req *yardv1.GetGroupRequest) error { return typeName("/name", req.Name) }
-
-// GetType checks a types.get.
-func GetType(req *yardv1.GetTypeRequest) error { return typeName("/name", req.Name) }
-
-// DeleteDomain checks a domains.delete.
-func DeleteDomain(req *yardv1.DeleteDomainRequest) error {
-	return firstError(DomainName("/name", req.Name), revision("/revision", req.Revision))
-}
-
-// DeleteType checks a types.delete.
-func DeleteType(req *yardv1.DeleteTypeRequest) error {
-	return firstError(typeName("/name", req.Name), revision("/revision", req.Revision))
-}
-
-// DeleteTasklist checks a tasklists.delete.
-func DeleteTasklist(req *yardv1.DeleteTasklistRequest) error {
-	return firstError(name("/name", req.Name), revision("/revision", req.Revision))
-}
-
-// DeleteLimit checks a limits.delete.
-func DeleteLimit(req *yardv1.DeleteLimitRequest) error {
-	return firstError(name("/name", req.Name), revision("/revision", req.Revision))
-}
-
-// DeleteGroup checks a groups.delete.
-func DeleteGroup(req *yardv1.DeleteGroupRequest) error {
-	return firstError(typeName("/name", req.Name), revision("/revision", req.Revision))
-}
-
-// ListDomains checks a domains.list and fills in its default limit.
-func ListDomains(req *yardv1.ListDomainsRequest) error { return page(&req.Limit, req.Cursor, name) }
-
-// ListTypes checks a types.list and fills in its default limit.
-func ListTypes(req *yardv1.ListTypesRequest) error { return page(&req.Limit, req.Cursor, typeName) }
-
-// ListTasklists checks a tasklists.list and fills in its default limit.
-func ListTasklists(req *yardv1.ListTasklistsRequest) error { return page(&req.Limit, req.Cursor, name) }
-
-// ListLimits checks a limits.list and fills in its default limit.
-func ListLimits(req *yardv1.ListLimitsRequest) error { return page(&req.Limit, req.Cursor, name) }
-
-// ListGroups checks a groups.list and fills in its default limit.
-func ListGroups(req *yardv1.ListGroupsRequest) error { return page(&req.Limit, req.Cursor, typeName) }
-
-// page checks what a list of names takes; its cursor is one.
-func page(limit *int32, cursor string, name func(path, s string) error) error {
-	*limit = cmp.Or(*limit, ListMax)
-	if cursor != "" && name("/cursor", cursor) != nil {
-		return invalid("/cursor", "is not the next_cursor of an answer")
-	}
-	return between("/limit", *limit, 1, ListMax)
 }
 
 func revision(path string, n int64) error { return between(path, n, 0, math.MaxInt64) }

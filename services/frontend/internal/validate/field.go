@@ -32,8 +32,8 @@ func invalid(path, format string, args ...any) error {
 	return fault.At(fault.InvalidArgument, path, format, args...)
 }
 
-// Domain checks the domain token of a subject.
-func Domain(domain string) error {
+// DomainToken checks the domain token of a subject.
+func DomainToken(domain string) error {
 	if err := ids.CheckName(domain); err != nil {
 		return invalid("", "the domain in the subject %v", err)
 	}

@@ -249,7 +249,7 @@ func TestPauseRefuses(t *testing.T) {
 			"short":           {func(r *yardv1.PauseRequest) { r.ForMs = 999 }, "/for_ms"},
 			"long":            {func(r *yardv1.PauseRequest) { r.ForMs++ }, "/for_ms"},
 		})
-		refusals(t, func() *yardv1.ResumeRequest { return &yardv1.ResumeRequest{Name: name} }, k.Resume,
+		refusals(t, func() *yardv1.ResumeRequest { return &yardv1.ResumeRequest{Name: name} }, func(r *yardv1.ResumeRequest) error { return k.Get(r) },
 			map[string]row[*yardv1.ResumeRequest]{"space": {func(r *yardv1.ResumeRequest) { r.Name = "a b" }, "/name"}, "dots": {func(r *yardv1.ResumeRequest) { r.Name = "a..b" }, "/name"}})
 	}
 	refusals(t, good("main", 0), Tasklist.Pause, map[string]row[*yardv1.PauseRequest]{"dot": {func(r *yardv1.PauseRequest) { r.Name = "a.b" }, "/name"}})

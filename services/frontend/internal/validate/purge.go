@@ -40,7 +40,7 @@ func (k Kind) Purge(req *yardv1.PurgeRequest, now time.Time) (Purge, error) {
 	if *named != "" {
 		return Purge{}, invalid("/"+string(k), "is that of /name, which is enough")
 	}
-	if err := firstError(k.name(req.Name), ifNamed(name, "/tasklist", req.Tasklist), ifNamed(typeName, "/type", req.Type)); err != nil {
+	if err := firstError(k.Get(req), ifNamed(name, "/tasklist", req.Tasklist), ifNamed(typeName, "/type", req.Type)); err != nil {
 		return Purge{}, err
 	}
 	*named = req.Name

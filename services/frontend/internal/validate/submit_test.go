@@ -136,11 +136,11 @@ func TestSubmitTakesEveryEdge(t *testing.T) {
 	testkit.NoError(t, Submit(one, now, Form{}))
 }
 
-func TestDomain(t *testing.T) {
+func TestDomainToken(t *testing.T) {
 	for _, s := range []string{"", "admin", "a.b", "é", strings.Repeat("x", 65)} {
-		wants{fault.InvalidArgument, ""}.check(t, Domain(s))
+		wants{fault.InvalidArgument, ""}.check(t, DomainToken(s))
 	}
-	testkit.Check(t, Domain("shop-1"))
+	testkit.Check(t, DomainToken("shop-1"))
 }
 
 func TestCostIsBounded(t *testing.T) {
