@@ -123,11 +123,16 @@ func (p *matchProc) Scales(_, tasklist string) bool {
 	return len(tasklist)%2 == 0
 }
 
-// Weights is part of matchingsim.Catalog.
-func (p *matchProc) Weights(string) map[string]float64 { return weights }
+// GroupWeight is part of matchingsim.Catalog.
+func (p *matchProc) GroupWeight(_, group string) float64 {
+	if weight, ok := weights[group]; ok {
+		return weight
+	}
+	return 1
+}
 
-// GroupLimits is part of matchingsim.Catalog.
-func (p *matchProc) GroupLimits(string) map[string]int { return groupMax }
+// GroupMax is part of matchingsim.Catalog.
+func (p *matchProc) GroupMax(_, group string) int { return groupMax[group] }
 
 // PausedGroups is part of matchingsim.Catalog.
 func (p *matchProc) PausedGroups(string) map[string]bool { return nil }
