@@ -10,7 +10,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
@@ -32,31 +31,23 @@ func (g *Gateway) submitOrdered(s *submission) {
 	g.store(s)
 }
 
-// byPartition are the tasks of s by the partition of their keys, in the order of the request.
-func (s *submission) byPartition(g *Gateway) (all []orderedPart) {
+// byPartition are the places of the tasks of s, in the order of the request, by the partition of their keys.
+func (s *submission) byPartition(g *Gateway) (all [][]int) {
 	at := map[int]int{}
 	for i, r := range s.accepted.Records {
 		p := topology.OrderKeyPartition(s.call.Domain, r.Order.Key, g.Partitioning)
 		k, ok := at[p]
 		if !ok {
 			k = len(all)
-			at[p], all = k, append(all, orderedPart{p: p})
+			at[p], all = k, append(all, nil)
 		}
-		all[k].where = append(all[k].where, i)
+		all[k] = append(all[k], i)
 	}
 	return all
 }
 
-// orderedPart is the tasks of a request for one partition, by their places in the request.
-type orderedPart struct {
-	p       int
-	where   []int
-	results []*yardv1.SubmitResult
-	err     error
-}
-
 // storeParts stores each part of s, all at once, and answers s when the last one is known.
-func (g *Gateway) storeParts(s *submission, all []orderedPart) {
+func (g *Gateway) storeParts(s *submission, all [][]int) {
 	if !s.repeats() { // else each part is counted, unless it is found stored
 		if err := g.admit(s); err != nil {
 			g.metrics.submitsRefused.queue.Add(1)
@@ -65,87 +56,72 @@ func (g *Gateway) storeParts(s *submission, all []orderedPart) {
 		}
 	}
 	began := time.Now()
+	s.results = make([]*yardv1.SubmitResult, s.tasks())
+	errs := make([]error, len(all))
 	var open sync.WaitGroup
 	open.Add(len(all))
-	for k := range all {
-		pt := &all[k]
-		g.store(s.partOf(g, pt, func(m codec.Message, err error) {
-			if pt.err = err; err == nil {
-				pt.results = m.(*yardv1.SubmitResponse).Results
+	for k, where := range all {
+		g.store(s.partOf(g, where, func(m codec.Message, err error) {
+			defer open.Done()
+			if errs[k] = err; err != nil {
+				return
 			}
-			open.Done()
+			for n, r := range m.(*yardv1.SubmitResponse).Results {
+				s.results[where[n]] = r
+			}
 		}))
 	}
 	go func() { // each is answered by its deadline
 		open.Wait()
-		g.endParts(s, all, began)
+		g.endParts(s, errs, began)
 	}()
 }
 
 // partOf is a part as a submission of its own. How many tasks it has is part of its ids and of its message's, as it is of a request's: a repeat of other keys
 // may have other parts, and is not answered for tasks that none has stored.
-func (s *submission) partOf(g *Gateway, pt *orderedPart, answer Answer) *submission {
+func (s *submission) partOf(g *Gateway, where []int, answer Answer) *submission {
 	own := &submission{
 		call: s.call, answer: answer, at: s.at, seed: s.seed, message: s.message, wait: -1, certain: true, span: noop.Span{},
-		hasID: s.hasID, tries: s.tries, alone: s.alone, within: s.within, drained: s.drained, home: pt.p, pinned: true,
+		hasID: s.hasID, tries: s.tries, alone: s.alone, within: s.within, drained: s.drained, pinned: true,
 	}
 	if !s.repeats() {
 		own.held = held{by: g.queues} // counted as a whole
 	}
-	own.seed = mix(s.seed, -len(pt.where))
+	own.seed = mix(s.seed, -len(where))
 	binary.BigEndian.PutUint64(own.message[:], own.seed)
-	for _, i := range pt.where {
+	for _, i := range where {
 		own.accepted.Records = append(own.accepted.Records, s.accepted.Records[i])
 	}
 	own.accepted = validate.Gather(own.accepted.Records)
-	own.place(pt.p)
+	own.home = topology.OrderKeyPartition(s.call.Domain, own.accepted.Records[0].Order.Key, g.Partitioning)
+	own.place(own.home)
 	own.weight = max(1, s.weight*own.tasks()/s.tasks())
 	return own
 }
 
 // endParts answers s: all tasks are stored, or none is, or it is not known of all, or some are and a repeat stores the others.
-func (g *Gateway) endParts(s *submission, all []orderedPart, began time.Time) {
-	s.results = make([]*yardv1.SubmitResult, s.tasks())
+func (g *Gateway) endParts(s *submission, errs []error, began time.Time) {
 	var refused error
 	stored, unknown := 0, false
-	for _, pt := range all {
-		if pt.err != nil {
-			refused = pt.err
-			unknown = unknown || fault.CodeOf(pt.err) == fault.Unknown
+	for _, err := range errs {
+		if err == nil {
+			stored++
 			continue
 		}
-		stored++
-		for k, i := range pt.where {
-			s.results[i] = pt.results[k]
-		}
+		refused = err
+		unknown = unknown || fault.CodeOf(err) == fault.Unknown
 	}
 	switch {
-	case stored == len(all):
+	case refused == nil:
 		s.held.resolve(false, 0) // the owners count them
-		g.traceParts(s, began)
+		g.traceStored(s, began, time.Now())
 		s.answer(&yardv1.SubmitResponse{Results: s.results, NowMs: s.nowMs()}, nil)
 	case unknown:
-		s.results = nil
 		g.unknown(s)
 	case stored > 0:
-		s.results = nil
 		g.metrics.unknown.Add(1)
 		s.refuse(fault.New(fault.Unknown, "some of the tasks are stored, and some are not: repeat the request with its request_id; those that are not: %v", refused).After(awayRetryAfter))
 	default:
-		s.results = nil
 		s.refuse(refused)
 	}
-}
-
-// traceParts ends the spans of s, whose tasks are in several partitions.
-func (g *Gateway) traceParts(s *submission, began time.Time) {
-	if !g.Tracing.On() {
-		return
-	}
-	s.in = make([]int, s.tasks())
-	for i, r := range s.results {
-		id, _ := ids.ParseTaskID(r.TaskId) // it is ours
-		s.in[i] = id.Partition()
-	}
-	g.traceStored(s, began, time.Now())
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
@@ -76,16 +77,11 @@ func (s *submission) endSpans(err error) {
 // subject is task i for its spans.
 func (s *submission) subject(i int) signals.Task {
 	r := s.accepted.Records[i]
-	of := signals.Task{Domain: r.Domain, Tasklist: r.Tasklist, Type: r.Type, Partition: s.partition}
-	if s.in != nil {
-		of.Partition = s.in[i]
-	}
+	id := s.id(i)
 	if s.results != nil { // its parts have made the ids
-		of.ID = s.results[i].TaskId
-	} else {
-		of.ID = s.id(i).String()
+		id, _ = ids.ParseTaskID(s.results[i].TaskId)
 	}
-	return of
+	return signals.Task{Domain: r.Domain, Tasklist: r.Tasklist, Type: r.Type, ID: id.String(), Partition: id.Partition()}
 }
 
 // traceOutcomes adds the span of each outcome that history knows a trace of, or

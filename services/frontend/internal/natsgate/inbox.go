@@ -63,17 +63,15 @@ func (b *Inbox) Run(ctx context.Context) error {
 	if err := mine.SetPendingLimits(-1, pendingBytesMax); err != nil {
 		return fmt.Errorf("listen to the inbox: %w", err)
 	}
-	loads, err := b.nc.Subscribe(topology.HintLoad, func(m *nats.Msg) { b.listen.TakeLoad(m.Data) })
-	if err != nil {
-		return fmt.Errorf("listen to load reports: %w", err)
-	}
-	waiting, err := b.nc.Subscribe(topology.HintTasklistLoad, func(m *nats.Msg) { b.listen.TakeTasklistLoad(m.Data) })
-	if err != nil {
-		return fmt.Errorf("listen to reports of tasklists: %w", err)
-	}
-	silent, err := b.nc.Subscribe(topology.HintSilent, func(m *nats.Msg) { b.listen.TakeSilent(m.Data) })
-	if err != nil {
-		return fmt.Errorf("listen to hints of silent workers: %w", err)
+	var hints []*nats.Subscription
+	for subject, take := range map[string]func([]byte){
+		topology.HintLoad: b.listen.TakeLoad, topology.HintTasklistLoad: b.listen.TakeTasklistLoad, topology.HintSilent: b.listen.TakeSilent,
+	} {
+		sub, err := b.nc.Subscribe(subject, func(m *nats.Msg) { take(m.Data) })
+		if err != nil {
+			return fmt.Errorf("listen to %s: %w", subject, err)
+		}
+		hints = append(hints, sub)
 	}
 	// The server must know of them before the first request is sent.
 	if err := b.nc.Flush(); err != nil && ctx.Err() == nil {
@@ -81,7 +79,7 @@ func (b *Inbox) Run(ctx context.Context) error {
 	}
 	close(b.ready)
 	<-ctx.Done()
-	for _, s := range []*nats.Subscription{loads, waiting, silent} {
+	for _, s := range hints {
 		if err := s.Unsubscribe(); err != nil && !closing(err) {
 			return fmt.Errorf("stop listening: %w", err)
 		}
