@@ -16,12 +16,15 @@ type slots struct {
 	free       int
 	running    int
 	unreported int
-	waiting    int
-	// changed is closed, and replaced, whenever something shrinks while somebody waits.
-	changed chan struct{}
+	// changed tells those that wait.
+	changed *sync.Cond
 }
 
-func newSlots(n int) *slots { return &slots{free: n, changed: make(chan struct{})} }
+func newSlots(n int) *slots {
+	s := &slots{free: n}
+	s.changed = sync.NewCond(&s.mu)
+	return s
+}
 
 // reserve waits for free slots and takes up to n. It returns 0 when ctx has ended.
 func (s *slots) reserve(ctx context.Context, n int) int {
@@ -40,13 +43,6 @@ func (s *slots) available() int {
 		return 0
 	}
 	return s.free
-}
-
-// listen counts n more that want to know of changes.
-func (s *slots) listen(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.waiting += n
 }
 
 // cancel gives n reserved slots back.
@@ -84,25 +80,18 @@ func (s *slots) change(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f()
-	if s.waiting > 0 {
-		close(s.changed)
-		s.changed = make(chan struct{})
-	}
+	s.changed.Broadcast()
 }
+
+// wake has those look again that wait.
+func (s *slots) wake() { s.change(func() {}) }
 
 // await calls done, under the lock, until it returns true or ctx ends.
 func (s *slots) await(ctx context.Context, done func() bool) {
+	defer context.AfterFunc(ctx, s.wake)()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.waiting++
-	defer func() { s.waiting-- }()
 	for ctx.Err() == nil && !done() {
-		changed := s.changed
-		s.mu.Unlock()
-		select {
-		case <-changed:
-		case <-ctx.Done():
-		}
-		s.mu.Lock()
+		s.changed.Wait()
 	}
 }

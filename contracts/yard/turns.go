@@ -57,34 +57,25 @@ func (d *dealer) done(i, got int) (withdrawn bool) {
 
 // run deals until ctx ends.
 func (d *dealer) run(ctx context.Context) {
-	d.slots.listen(1)
-	defer d.slots.listen(-1)
-	for ctx.Err() == nil {
-		changed, wake := d.deal(ctx)
-		var late <-chan time.Time
-		if !wake.IsZero() {
-			late = time.After(time.Until(wake))
+	again := time.AfterFunc(0, d.slots.wake)
+	defer again.Stop()
+	d.slots.await(ctx, func() bool {
+		if at := d.deal(ctx); !at.IsZero() {
+			again.Reset(time.Until(at))
 		}
-		select {
-		case <-changed:
-		case <-late:
-		case <-ctx.Done():
-		}
-	}
+		return false
+	})
 }
 
-// deal gives what is free. It returns what ends when something changes, and when to deal again even if nothing does; zero = never.
-func (d *dealer) deal(ctx context.Context) (changed <-chan struct{}, wake time.Time) {
-	s := d.slots
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// deal gives what is free. It returns when to deal again even if nothing changes; zero = never. The caller holds the lock of the slots.
+func (d *dealer) deal(ctx context.Context) (again time.Time) {
 	now := time.Now()
 	for {
-		turn, ok := d.turns.Next(now, s.available())
+		turn, ok := d.turns.Next(now, d.slots.available())
 		if !ok {
 			break
 		}
-		s.free -= turn.Tasks
+		d.slots.free -= turn.Tasks
 		g := given{Turn: turn}
 		g.ctx, d.ends[turn.List] = context.WithCancel(ctx)
 		d.given[turn.List] <- g
@@ -92,5 +83,5 @@ func (d *dealer) deal(ctx context.Context) (changed <-chan struct{}, wake time.T
 	if i, ok := d.turns.Withdraw(now); ok {
 		d.ends[i]()
 	}
-	return s.changed, d.turns.Wake(now)
+	return d.turns.Wake(now)
 }
