@@ -7,8 +7,9 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 )
 
-// A tasklist may have a cap on its queue (Tasklist.MaxQueued), and on what it has of each group (MaxQueuedPerGroup); an order key has one. A submit of one program
-// to a full one waits by itself, in front of nothing else, and goes as there is room. How many goroutines and requests that takes is bounded by the callers that wait.
+// A tasklist may have a cap on its queue (Tasklist.MaxQueued), and on what it has of each group (MaxQueuedPerGroup). A submit of one program to a full one
+// waits by itself, in front of nothing else, and goes as there is room. How many goroutines and requests that takes is bounded by the callers that wait. (An
+// order key has a cap, too. Its tasks do not travel with those of other callers.)
 
 // fullQueue is the first task of n whose queue is at its cap, as a refusal says, or -1.
 func fullQueue(err error, n int) int {
@@ -18,25 +19,19 @@ func fullQueue(err error, n int) int {
 	return -1
 }
 
-// queue is a tasklist, or what it has of one group; or an order key.
-type queue struct{ tasklist, group, key string }
+// queue is a tasklist, or what it has of one group.
+type queue struct{ tasklist, group string }
 
 // queueOf is the queue that is at its cap, as a refusal says of a task.
 func queueOf(err error, s *single) queue {
 	q := queue{tasklist: s.task.Tasklist}
-	switch path := fault.From(err).Path; {
-	case strings.HasSuffix(path, "/group"):
+	if strings.HasSuffix(fault.From(err).Path, "/group") {
 		q.group = s.task.Group
-	case strings.HasSuffix(path, "/order_key"):
-		q = queue{key: s.task.OrderKey}
 	}
 	return q
 }
 
 func (q queue) has(s *single) bool {
-	if q.key != "" {
-		return s.task.OrderKey == q.key
-	}
 	return s.task.Tasklist == q.tasklist && (q.group == "" || s.task.Group == q.group)
 }
 
