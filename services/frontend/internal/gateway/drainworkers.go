@@ -29,25 +29,19 @@ const (
 
 // DrainWorker has a worker get no new attempts (workers.drain).
 func (g *Gateway) DrainWorker(c Call, req *yardv1.DrainWorkerRequest, answer Answer) {
-	if g.rejects(&c, validate.DrainWorker(req), answer) {
-		return
-	}
 	d := &yardv1.WorkerDrain{Reason: req.Reason, By: req.By}
 	g.drainWorker(c, req.WorkerId, d, answer, func(w *yardv1.LiveWorker) codec.Message { return &yardv1.DrainWorkerResponse{Worker: w} })
 }
 
 // StopWorker drains a worker and asks it to end (workers.stop).
 func (g *Gateway) StopWorker(c Call, req *yardv1.StopWorkerRequest, answer Answer) {
-	if g.rejects(&c, validate.StopWorker(req), answer) {
-		return
-	}
 	d := &yardv1.WorkerDrain{Stop: true, Reason: req.Reason, By: req.By}
 	g.drainWorker(c, req.WorkerId, d, answer, func(w *yardv1.LiveWorker) codec.Message { return &yardv1.StopWorkerResponse{Worker: w} })
 }
 
 // drainWorker stores the drain of a worker of the domain. One that is not heard is not drained: its id may be a typing error.
 func (g *Gateway) drainWorker(c Call, id string, d *yardv1.WorkerDrain, answer Answer, resp func(*yardv1.LiveWorker) codec.Message) {
-	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
+	g.asks(c, validate.DrainWorker(id, d), answer, func(ctx context.Context) (codec.Message, error) {
 		w, err := g.liveWorker(ctx, c.Domain, id)
 		if err != nil {
 			return nil, err

@@ -20,14 +20,9 @@ func workerID(path, id string) error {
 
 const workerIDChars = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
-// DrainWorker checks a workers.drain.
-func DrainWorker(req *yardv1.DrainWorkerRequest) error {
-	return firstError(requiredWorkerID(req.WorkerId), workerReason(req.Reason, req.By))
-}
-
-// StopWorker checks a workers.stop.
-func StopWorker(req *yardv1.StopWorkerRequest) error {
-	return firstError(requiredWorkerID(req.WorkerId), workerReason(req.Reason, req.By))
+// DrainWorker checks a workers.drain, or a workers.stop.
+func DrainWorker(id string, d *yardv1.WorkerDrain) error {
+	return firstError(requiredWorkerID(id), text("/reason", d.Reason, WorkerReasonBytesMax), text("/by", d.By, PauserBytesMax))
 }
 
 // ResumeWorker checks a workers.resume.
@@ -38,10 +33,6 @@ func requiredWorkerID(id string) error {
 		return invalid("/worker_id", "is required")
 	}
 	return workerID("/worker_id", id)
-}
-
-func workerReason(reason, by string) error {
-	return firstError(text("/reason", reason, WorkerReasonBytesMax), text("/by", by, PauserBytesMax))
 }
 
 // Workers checks a workers.list and fills in its default limit.
