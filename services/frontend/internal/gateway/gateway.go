@@ -107,7 +107,6 @@ type Gateway struct {
 	outcomes *outcomes
 	polls    *polls
 	spread   *spread
-	scales   *scales
 	// drainVoice is Run's.
 	drainVoice drainVoice
 	batchLooks batchLooks
@@ -143,8 +142,7 @@ func New(d Deps) (*Gateway, error) {
 	g.appender = newAppender(g)
 	g.outcomes = newOutcomes(g)
 	g.polls = newPolls(g)
-	g.spread = newSpread(d.Config.PollBalancer)
-	g.scales = newScales(d.Config.Scale)
+	g.spread = newSpread(d.Config)
 	return g, nil
 }
 

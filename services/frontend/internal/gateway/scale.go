@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
@@ -14,29 +13,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/scale"
 )
 
-// scales is what is known of tasklists whose number of partitions the engine sets.
-type scales struct {
-	mu     sync.Mutex
-	scaler *scale.Scaler
-}
-
-func newScales(c ScaleConfig) *scales {
-	return &scales{scaler: scale.New(scale.Config{PerPartition: float64(c.TasksPerSecond), UpAfter: c.UpAfter, DownAfter: c.DownAfter})}
-}
-
-// report takes in what comes into such tasklists.
-func (s *scales) report(settings *catalog.Catalog, load *rpcv1.TasklistLoad, now time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, p := range load.Partitions {
-		if catalog.Tasklists.Of(settings, p.Domain, p.Tasklist).GetPartitionsMax() > 0 {
-			s.scaler.Report(scale.Tasklist{Domain: p.Domain, Name: p.Tasklist}, int(p.TasklistPartition), p.PerSecond, now)
-		}
-	}
-}
-
 // due is what is to be changed now.
-func (s *scales) due(settings *catalog.Catalog, now time.Time) []scale.Change {
+func (s *spread) due(settings *catalog.Catalog, now time.Time) []scale.Change {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.scaler.Look(now, func(of scale.Tasklist) (is scale.Setting, known bool) {
@@ -58,7 +36,7 @@ func (g *Gateway) Scale(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		for _, c := range g.scales.due(g.Catalog, time.Now()) {
+		for _, c := range g.spread.due(g.Catalog, time.Now()) {
 			g.scale(ctx, c)
 		}
 		g.forgetScales(ctx)

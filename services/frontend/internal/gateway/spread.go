@@ -5,19 +5,26 @@ import (
 	"sync"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/balance"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/scale"
 )
 
-// spread chooses partitions for the polls of tasklists that have several.
+// spread is what matching reports of tasklists that have several partitions, or may have.
 type spread struct {
-	mu       sync.Mutex
+	mu sync.Mutex
+	// balancer chooses partitions for polls, scaler says how many there should be.
 	balancer *balance.Balancer
+	scaler   *scale.Scaler
 }
 
-func newSpread(s balance.Strategy) *spread {
-	return &spread{balancer: balance.New(s, rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))}
+func newSpread(c Config) *spread {
+	return &spread{
+		balancer: balance.New(c.PollBalancer, rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))),
+		scaler:   scale.New(scale.Config{PerPartition: float64(c.Scale.TasksPerSecond), UpAfter: c.Scale.UpAfter, DownAfter: c.Scale.DownAfter}),
+	}
 }
 
 // pick chooses the partition that a poll goes to. Where there is one it costs a look at the settings.
@@ -53,10 +60,12 @@ func (g *Gateway) TakeTasklistLoad(data []byte) {
 		return // a hint: the next one comes soon
 	}
 	now := time.Now()
-	g.scales.report(g.Catalog, &load, now)
 	g.spread.mu.Lock()
 	defer g.spread.mu.Unlock()
 	for _, p := range load.Partitions {
+		if catalog.Tasklists.Of(g.Catalog, p.Domain, p.Tasklist).GetPartitionsMax() > 0 {
+			g.spread.scaler.Report(scale.Tasklist{Domain: p.Domain, Name: p.Tasklist}, int(p.TasklistPartition), p.PerSecond, now)
+		}
 		g.spread.balancer.Report(balance.Tasklist{Domain: p.Domain, Name: p.Tasklist}, g.Catalog.Partitions(p.Domain, p.Tasklist), int(p.TasklistPartition),
 			balance.Load{Triggers: p.Triggers, PerSecond: p.PerSecond}, now)
 	}
