@@ -114,8 +114,7 @@ func (g *Gateway) endParts(s *submission, errs []error, began time.Time) {
 	switch {
 	case refused == nil:
 		s.held.resolve(false, 0) // the owners count them
-		g.traceStored(s, began, time.Now())
-		s.answer(&yardv1.SubmitResponse{Results: s.results, NowMs: s.nowMs()}, nil)
+		g.decidedAll(s, began, time.Now())
 	case unknown:
 		g.unknown(s)
 	case stored > 0:

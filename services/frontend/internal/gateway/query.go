@@ -170,9 +170,8 @@ func (g *Gateway) finished(ctx context.Context, domain string, id ids.TaskID, se
 }
 
 // waitForResult answers an accepted submit of one task with its end.
-func (g *Gateway) waitForResult(s *submission) {
+func (g *Gateway) waitForResult(s *submission, results []*yardv1.SubmitResult) {
 	r := s.accepted.Records[0]
-	results := s.outcomes()
 	id, _ := ids.ParseTaskID(results[0].TaskId) // it is ours
 	until := s.call.Received.Add(s.wait)
 	resp := &yardv1.SubmitResponse{Results: results, NowMs: s.nowMs()}

@@ -195,12 +195,18 @@ func (s *submission) outcomes() []*yardv1.SubmitResult {
 func (g *Gateway) stored(s *submission, sent, acked time.Time) {
 	s.held.resolve(true, s.partition)
 	g.metrics.accepted(s.call.Domain, s.accepted.Records, acked.Sub(s.call.Received))
+	g.decidedAll(s, sent, acked)
+}
+
+// decidedAll answers s: what became of each task is known.
+func (g *Gateway) decidedAll(s *submission, sent, acked time.Time) {
 	g.traceStored(s, sent, acked)
-	if s.wait < 0 {
-		s.answer(&yardv1.SubmitResponse{Results: s.outcomes(), NowMs: s.nowMs()}, nil)
+	results := s.outcomes()
+	if s.wait < 0 || results[0].Outcome == yardv1.SubmitOutcome_SUBMIT_OUTCOME_REJECTED {
+		s.answer(&yardv1.SubmitResponse{Results: results, NowMs: s.nowMs()}, nil)
 		return
 	}
-	g.waitForResult(s)
+	g.waitForResult(s, results)
 }
 
 // refuse answers s: it was not stored, or this is unknown.

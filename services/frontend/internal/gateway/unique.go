@@ -216,12 +216,7 @@ func (g *Gateway) storedEach(s *submission, parts []*part, began time.Time) {
 	if len(created) > 0 {
 		g.metrics.accepted(s.call.Domain, created, acked.Sub(s.call.Received))
 	}
-	g.traceStored(s, began, acked)
-	if s.wait < 0 || s.results[0].Outcome == yardv1.SubmitOutcome_SUBMIT_OUTCOME_REJECTED {
-		s.answer(&yardv1.SubmitResponse{Results: s.results, NowMs: s.nowMs()}, nil)
-		return
-	}
-	g.waitForResult(s)
+	g.decidedAll(s, began, acked)
 }
 
 // partitionOf is where a task goes that is for itself, or a member of a batch: with the others of its order key, with its unique key, or with the
