@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
@@ -17,7 +16,11 @@ import (
 func (g *Gateway) TasklistPollers(c Call, req *yardv1.TasklistPollersRequest, answer Answer) {
 	g.asks(c, validate.Pollers(req), answer, func(ctx context.Context) (codec.Message, error) {
 		ask := &rpcv1.DescribeShardRequest{Domain: c.Domain, Tasklist: req.Tasklist, ListPollers: req.Limit, After: req.Cursor}
-		d, err := g.pollersPage(ctx, ask)
+		first, n := 0, g.Partitioning.Matching // where it has several partitions, some may be of a larger count before
+		if g.Catalog.Partitions(c.Domain, req.Tasklist) == 1 {
+			first, n = ids.MatchingShard(c.Domain, req.Tasklist, 0, n), 1
+		}
+		d, err := g.pollersOf(ctx, first, n, ask)
 		if err != nil {
 			return nil, err
 		}
@@ -26,21 +29,16 @@ func (g *Gateway) TasklistPollers(c Call, req *yardv1.TasklistPollersRequest, an
 	})
 }
 
-// pollersPage asks the shard of a tasklist, or all shards where it has several partitions: some may be of a larger count before.
-func (g *Gateway) pollersPage(ctx context.Context, ask *rpcv1.DescribeShardRequest) (*rpcv1.DescribeShardResponse, error) {
-	if g.Catalog.Partitions(ask.Domain, ask.Tasklist) == 1 {
-		return g.lists(ctx, ids.MatchingShard(ask.Domain, ask.Tasklist, 0, g.Partitioning.Matching), ask)
-	}
-	return g.pollersOfAll(ctx, ask)
-}
-
-// pollersOfAll asks all shards.
-func (g *Gateway) pollersOfAll(ctx context.Context, ask *rpcv1.DescribeShardRequest) (*rpcv1.DescribeShardResponse, error) {
-	parts, err := everyone(ctx, g.Partitioning.Matching, func(ctx context.Context, m int) (*rpcv1.DescribeShardResponse, error) {
-		return g.lists(ctx, m, ask)
+// pollersOf asks n shards, from the first one on.
+func (g *Gateway) pollersOf(ctx context.Context, first, n int, ask *rpcv1.DescribeShardRequest) (*rpcv1.DescribeShardResponse, error) {
+	parts, err := everyone(ctx, n, func(ctx context.Context, i int) (*rpcv1.DescribeShardResponse, error) {
+		return g.Owners.MatchingDescribe(ctx, first+i, ask)
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case n == 1: // in the order of the shard
+		return parts[0], nil
 	}
 	return gather.Pollers(parts), nil
 }
@@ -49,7 +47,7 @@ func (g *Gateway) pollersOfAll(ctx context.Context, ask *rpcv1.DescribeShardRequ
 func (g *Gateway) countPollers(ctx context.Context, domain, tasklist string) (n int64, err error) {
 	ask := &rpcv1.DescribeShardRequest{Domain: domain, Tasklist: tasklist, ListPollers: validate.ListMax}
 	for {
-		d, err := g.pollersOfAll(ctx, ask)
+		d, err := g.pollersOf(ctx, 0, g.Partitioning.Matching, ask)
 		if err != nil {
 			return 0, err
 		}
@@ -59,11 +57,4 @@ func (g *Gateway) countPollers(ctx context.Context, domain, tasklist string) (n 
 		}
 		ask.After = d.ListedPollers[len(d.ListedPollers)-1].Worker
 	}
-}
-
-// lists asks a matching shard for a list.
-func (g *Gateway) lists(ctx context.Context, m int, req *rpcv1.DescribeShardRequest) (*rpcv1.DescribeShardResponse, error) {
-	return retryCall(ctx, time.Time{}, func(ctx context.Context) (*rpcv1.DescribeShardResponse, error) {
-		return g.Owners.MatchingDescribe(ctx, m, req)
-	})
 }

@@ -47,10 +47,9 @@ func (g *Gateway) limitsInUse(ctx context.Context, domain string, each int32) ([
 	n := g.Partitioning.Matching
 	parts, errs := make([]*rpcv1.DescribeShardResponse, n), make([]error, n)
 	_ = parallel.Each(ctx, n, n, func(ctx context.Context, m int) error {
-		d, err := g.lists(ctx, m, &rpcv1.DescribeShardRequest{Domain: domain, ListLimits: each})
-		if errs[m] = err; err == nil {
-			parts[m] = d
-		}
+		parts[m], errs[m] = retryCall(ctx, time.Time{}, func(ctx context.Context) (*rpcv1.DescribeShardResponse, error) {
+			return g.Owners.MatchingDescribe(ctx, m, &rpcv1.DescribeShardRequest{Domain: domain, ListLimits: each})
+		})
 		return nil
 	})
 	silent := 0
