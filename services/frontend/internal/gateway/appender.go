@@ -80,13 +80,13 @@ func (a *appender) place(s *submission) {
 	a.mu.Lock()
 	p, ok := a.pick(s, now)
 	if !ok {
-		wait, full := a.patience(s, now), a.full(s, now)
+		full := a.full(s, now)
 		a.mu.Unlock()
 		if full {
 			a.g.refuseStorageFull(s)
 			return
 		}
-		time.AfterFunc(wait, func() { a.place(s) })
+		time.AfterFunc(min(placeAgain, s.call.Deadline.Sub(now)), func() { a.place(s) })
 		return
 	}
 	a.mu.Unlock()
@@ -182,15 +182,5 @@ func (a *appender) tooLate(s *submission, now time.Time) string {
 	return ""
 }
 
-// patienceMin and patienceMax bound how soon a submission that found no healthy
-// partition asks again.
-const patienceMin, patienceMax = 5 * time.Millisecond, 250 * time.Millisecond
-
-// patience is how long s waits for a healthy partition; a.mu is held.
-func (a *appender) patience(s *submission, now time.Time) time.Duration {
-	wait := patienceMax
-	if at, ok := a.balancer.Next(); ok && !s.pinned {
-		wait = min(wait, at.Sub(now))
-	}
-	return max(patienceMin, min(wait, s.call.Deadline.Sub(now)))
-}
+// placeAgain is how soon a submission that found no healthy partition asks again.
+const placeAgain = 250 * time.Millisecond

@@ -9,8 +9,7 @@
 // Never does: I/O, or reading a clock or a random source; both come in as values.
 //
 // On failure: a partition where an append failed is set aside, for longer each
-// time, and then probed by one request. Where all are set aside, Pick says so,
-// and Next says when to ask again. The Balancer may be wrong
+// time, and then probed by one request. Where all are set aside, Pick says so. The Balancer may be wrong
 // without harm: any partition is a correct choice for any request.
 package distribution
 
@@ -135,22 +134,6 @@ func (b *Balancer) Take(p int, now time.Time, tasks int) bool {
 	at.probing = at.setAside > 0
 	at.sent += int64(tasks)
 	return true
-}
-
-// Next is when Pick may have an answer again: the earliest probe of a partition
-// that no one is probing. ok is false where that depends on a probe under way.
-func (b *Balancer) Next() (at time.Time, ok bool) {
-	alone := b.aloneFor(time.Time{})
-	for i := range b.partitions {
-		p := &b.partitions[i]
-		if p.setAside == 0 {
-			return time.Time{}, true
-		}
-		if !p.probing && (!ok || p.probeAt(alone).Before(at)) {
-			at, ok = p.probeAt(alone), true
-		}
-	}
-	return at, ok
 }
 
 // aloneFor is the longest that a partition is left alone. Where all are set

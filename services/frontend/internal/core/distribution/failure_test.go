@@ -20,9 +20,6 @@ func TestNobodyIsLeftAloneForLongWhereAllFail(t *testing.T) {
 	}
 	testkit.MustEqual(t, "a partition was not left alone for longer each time", pick(t, b, now.Add(SetAsideMin), 1, 0), 1)
 	b.Failed(1, 1, now)
-	if at, ok := b.Next(); !ok || !at.Equal(now.Add(SetAsideMin)) {
-		t.Fatalf("next after %v, %v", at.Sub(now), ok)
-	}
 	testkit.MustEqual(t, "got", pick(t, b, now.Add(SetAsideMin), 1, 0), 0)
 	if _, ok := b.Pick(now.Add(SetAsideMin-time.Nanosecond), 1, 0); ok {
 		t.Fatal("a partition was chosen early")
@@ -98,18 +95,11 @@ func TestAReturnedProbeIsTriedAgain(t *testing.T) {
 	if p := pick(t, b, now, 5, 0); p != 0 || !b.Healthy(0) {
 		t.Fatal("no probe")
 	}
-	if _, ok := b.Next(); ok {
-		t.Fatal("there is something to wait for, but the probe")
+	if _, ok := b.Pick(now, 5, 0); ok {
+		t.Fatal("a second probe at the same time")
 	}
 	b.Returned(0, 5)
-	if at, ok := b.Next(); !ok || !at.Equal(now) {
-		t.Fatalf("next at %v, %v", at, ok)
-	}
 	testkit.MustEqual(t, "no second probe", pick(t, b, now, 5, 0), 0)
-	b.Stored(0)
-	if at, ok := b.Next(); !ok || !at.IsZero() {
-		t.Fatalf("next at %v, %v, where 0 is well", at, ok)
-	}
 }
 
 func TestABalancerOfNothingIsABug(t *testing.T) {
