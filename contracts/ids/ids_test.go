@@ -54,7 +54,7 @@ func TestTriggerRoundTrip(t *testing.T) {
 		if len(packed) != 2*TriggerBytes || TriggerAt(packed, 0) != a || TriggerAt(packed, 1) != b {
 			t.Fatalf("packed %x", packed)
 		}
-		if a.Booking() != string(packed[:BookingBytes]) {
+		if Booking(a.ID, a.Version) != string(packed[:BookingBytes]) {
 			t.Fatal("a booking is not the head of its trigger")
 		}
 	})

@@ -34,9 +34,6 @@ func TriggerAt(b []byte, i int) Trigger {
 // the first bytes of a packed trigger.
 const BookingBytes = 20
 
-// Booking is the member of t in the bookings of its limit.
-func (t Trigger) Booking() string { return Booking(t.ID, t.Version) }
-
 // Booking names one attempt in the bookings of a limit.
 func Booking(id TaskID, version uint32) string {
 	var b [BookingBytes]byte

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/nats-io/nats.go"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
@@ -28,13 +27,6 @@ func traceOf(ctx context.Context) string {
 	carrier := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(ctx, carrier)
 	return carrier[headerTraceparent]
-}
-
-// injectTrace puts the context's span, if any, into a request's headers.
-func injectTrace(ctx context.Context, h nats.Header) {
-	if t := traceOf(ctx); t != "" {
-		h[headerTraceparent] = []string{t}
-	}
 }
 
 // startRun continues the task's trace with a span `run`. Without a provider the

@@ -165,7 +165,9 @@ func fitting(n, bytesMax int, size func(i int) int) int {
 
 func headers(ctx context.Context) nats.Header {
 	h := nats.Header{codec.HeaderContentType: {string(codec.Protobuf)}}
-	injectTrace(ctx, h)
+	if t := traceOf(ctx); t != "" {
+		h[headerTraceparent] = []string{t}
+	}
 	return h
 }
 
