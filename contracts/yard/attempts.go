@@ -145,20 +145,6 @@ func (c *Client) outcomeOnce(ctx context.Context, endpoint string, req codec.Mes
 	return verdicts(resp, err, n)
 }
 
-// The engine of a worker: single tries.
-
-func (c *Client) completeOnce(ctx context.Context, tasks []*yardv1.Completion) ([]*yardv1.Verdict, error) {
-	return c.outcomeOnce(ctx, "tasks.complete", &yardv1.CompleteRequest{Tasks: tasks}, len(tasks))
-}
-
-func (c *Client) failOnce(ctx context.Context, tasks []*yardv1.Failure) ([]*yardv1.Verdict, error) {
-	return c.outcomeOnce(ctx, "tasks.fail", &yardv1.FailRequest{Tasks: tasks}, len(tasks))
-}
-
-func (c *Client) heartbeatOnce(ctx context.Context, tasks []*yardv1.Beat) ([]*yardv1.Verdict, error) {
-	return c.outcomeOnce(ctx, "tasks.heartbeat", &yardv1.HeartbeatRequest{Tasks: tasks}, len(tasks))
-}
-
 // cancels implements engine. Without the right to subscribe a worker hears of cancels by its heartbeats.
 func (c *Client) cancels(heard func(taskIDs []string)) (stop func()) {
 	sub, err := c.nc.Subscribe(topology.CancelHint(c.domain), func(msg *nats.Msg) {

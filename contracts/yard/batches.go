@@ -1,6 +1,7 @@
 package yard
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"time"
@@ -133,14 +134,8 @@ func (b *Batch) Wait(ctx context.Context) (*BatchInfo, error) {
 			}
 			rest = backoff(try, e.RetryAfter)
 		}
-		switch {
-		case pause(ctx, rest):
-		case err != nil:
-			return last, ended(ctx, err)
-		case ctx.Err() == nil: // its deadline is nearer than the next request
-			return last, context.DeadlineExceeded
-		default:
-			return last, context.Cause(ctx)
+		if !pause(ctx, rest) { // ctx has ended, or its deadline is nearer than the next request
+			return last, cmp.Or(ended(ctx, err), context.Cause(ctx), context.DeadlineExceeded)
 		}
 	}
 }

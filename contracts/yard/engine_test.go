@@ -13,6 +13,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace/noop"
 
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
@@ -138,16 +139,16 @@ func verdictsOf(ids []string, code string) []*yardv1.Verdict {
 	return verdicts
 }
 
-func (e *fakeEngine) completeOnce(_ context.Context, tasks []*yardv1.Completion) ([]*yardv1.Verdict, error) {
-	return e.answer("complete", idsOf(tasks), func() { e.completed = append(e.completed, tasks...) })
-}
-
-func (e *fakeEngine) failOnce(_ context.Context, tasks []*yardv1.Failure) ([]*yardv1.Verdict, error) {
-	return e.answer("fail", idsOf(tasks), func() { e.failed = append(e.failed, tasks...) })
-}
-
-func (e *fakeEngine) heartbeatOnce(_ context.Context, tasks []*yardv1.Beat) ([]*yardv1.Verdict, error) {
-	return e.answer("heartbeat", idsOf(tasks), func() { e.beats = append(e.beats, tasks...) })
+func (e *fakeEngine) outcomeOnce(_ context.Context, endpoint string, req codec.Message, _ int) ([]*yardv1.Verdict, error) {
+	switch r := req.(type) {
+	case *yardv1.CompleteRequest:
+		return e.answer("complete", idsOf(r.Tasks), func() { e.completed = append(e.completed, r.Tasks...) })
+	case *yardv1.FailRequest:
+		return e.answer("fail", idsOf(r.Tasks), func() { e.failed = append(e.failed, r.Tasks...) })
+	case *yardv1.HeartbeatRequest:
+		return e.answer("heartbeat", idsOf(r.Tasks), func() { e.beats = append(e.beats, r.Tasks...) })
+	}
+	panic(endpoint)
 }
 
 func (e *fakeEngine) alive(sign *yardv1.WorkerAlive) error {

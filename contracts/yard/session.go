@@ -13,6 +13,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 )
 
@@ -20,9 +21,8 @@ import (
 // are single tries: the session knows better when to repeat.
 type engine interface {
 	poll(ctx context.Context, req *yardv1.PollRequest) (*yardv1.PollResponse, error)
-	completeOnce(ctx context.Context, tasks []*yardv1.Completion) ([]*yardv1.Verdict, error)
-	failOnce(ctx context.Context, tasks []*yardv1.Failure) ([]*yardv1.Verdict, error)
-	heartbeatOnce(ctx context.Context, tasks []*yardv1.Beat) ([]*yardv1.Verdict, error)
+	// outcomeOnce sends a complete, a fail or a heartbeat, which is answered by n verdicts.
+	outcomeOnce(ctx context.Context, endpoint string, req codec.Message, n int) ([]*yardv1.Verdict, error)
 	// alive sends a sign of life; errNoSigns if it may not.
 	alive(sign *yardv1.WorkerAlive) error
 	// cancels calls heard with the ids of tasks that were cancelled while they ran, until stop is called.
@@ -103,12 +103,16 @@ func newSession(w *Worker, e engine) *session {
 		s.types = slices.Sorted(maps.Keys(w.handlers))
 	}
 	s.signs = newSigns(w)
-	s.beats = newBeater(s.log, e.heartbeatOnce)
+	s.beats = newBeater(s.log, func(ctx context.Context, beats []*yardv1.Beat) ([]*yardv1.Verdict, error) {
+		return e.outcomeOnce(ctx, "tasks.heartbeat", &yardv1.HeartbeatRequest{Tasks: beats}, len(beats))
+	})
 	s.complete = newReporter(s.log, s.finished, func(ctx context.Context, batch []outcome) ([]*yardv1.Verdict, error) {
-		return e.completeOnce(ctx, each(batch, func(o outcome) *yardv1.Completion { return o.completion }))
+		tasks := each(batch, func(o outcome) *yardv1.Completion { return o.completion })
+		return e.outcomeOnce(ctx, "tasks.complete", &yardv1.CompleteRequest{Tasks: tasks}, len(tasks))
 	})
 	s.fail = newReporter(s.log, s.finished, func(ctx context.Context, batch []outcome) ([]*yardv1.Verdict, error) {
-		return e.failOnce(ctx, each(batch, func(o outcome) *yardv1.Failure { return o.failure }))
+		tasks := each(batch, func(o outcome) *yardv1.Failure { return o.failure })
+		return e.outcomeOnce(ctx, "tasks.fail", &yardv1.FailRequest{Tasks: tasks}, len(tasks))
 	})
 	return s
 }

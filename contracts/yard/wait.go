@@ -1,6 +1,7 @@
 package yard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -146,11 +147,8 @@ func (c *Client) wait(ctx context.Context, taskID string, unseenUntil time.Time)
 			retryAfter = e.RetryAfter
 		}
 		if !pause(ctx, backoff(try, retryAfter)) {
-			cause := ctx.Err()
-			if cause == nil { // its deadline is nearer than the next try
-				cause = context.DeadlineExceeded
-			}
-			return nil, unfinished(taskID, stored, cause)
+			// Without an error its deadline is nearer than the next try.
+			return nil, unfinished(taskID, stored, cmp.Or(ctx.Err(), context.DeadlineExceeded))
 		}
 	}
 }
