@@ -2,6 +2,7 @@ package validate
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -84,13 +85,7 @@ func purge(filter *yardv1.ListRequest, req *yardv1.PurgeRequest, now time.Time) 
 
 // Cursor is where the step goes on that follows; at is the oldest task that was searched, or empty where a pass begins.
 func (p Purge) Cursor(at string) string {
-	flag := func(b bool) string {
-		if b {
-			return "1"
-		}
-		return "0"
-	}
-	return strings.Join([]string{p.Before.String(), at, flag(p.Busy), flag(p.Again), flag(p.Later), strconv.Itoa(p.Idle)}, ".")
+	return fmt.Sprintf("%s.%s.%t.%t.%t.%d", p.Before, at, p.Busy, p.Again, p.Later, p.Idle)
 }
 
 // goOn takes a cursor in; false: it is none.
@@ -109,8 +104,7 @@ func (p *Purge) goOn(cursor string) bool {
 			return false
 		}
 	}
-	p.Before, p.Filter.Cursor, p.Busy, p.Again = before, c[1], c[2] == "1", c[3] == "1"
-	p.Later = c[4] == "1"
+	p.Before, p.Filter.Cursor, p.Busy, p.Again, p.Later = before, c[1], c[2] == "true", c[3] == "true", c[4] == "true"
 	p.Idle, err = strconv.Atoi(c[5])
 	return err == nil && p.Idle >= 0
 }
