@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -32,18 +33,13 @@ func (g *Gateway) GetGroup(c Call, req *yardv1.GetGroupRequest, answer Answer) {
 	if g.rejects(&c, validate.Group.Get(req), answer) {
 		return
 	}
-	resp := &yardv1.GetGroupResponse{
-		Group: catalog.Groups.Of(g.Catalog, c.Domain, req.Name),
-		Pause: inForce(c, catalog.Pauses.Groups.Of(g.Catalog, c.Domain, req.Name)), Drain: inForce(c, catalog.Drains.Groups.Of(g.Catalog, c.Domain, req.Name)),
-	}
-	if resp.Group == nil && resp.Pause == nil && resp.Drain == nil {
+	one := catalog.Groups.Of(g.Catalog, c.Domain, req.Name)
+	pause, drain := g.inForce(c, validate.Group, req.Name)
+	if one == nil && pause == nil && drain == nil {
 		answer(nil, noGroup(req.Name))
 		return
 	}
-	if resp.Group == nil {
-		resp.Group = &yardv1.Group{Name: req.Name}
-	}
-	answer(resp, nil)
+	answer(&yardv1.GetGroupResponse{Group: cmp.Or(one, &yardv1.Group{Name: req.Name}), Pause: pause, Drain: drain}, nil)
 }
 
 // ListGroups tells of the groups that have settings, are paused or drained, page by page (groups.list).

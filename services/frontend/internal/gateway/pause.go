@@ -145,12 +145,16 @@ func (s stoppable) notStopped() error {
 	return fault.At(fault.NotFound, "/name", "the %s %q is not %s; `yard %s %s %s` %ss it", s.kind, s.name, s.done, s.kind, s.verb, s.name, s.verb)
 }
 
-// inForce is p if it holds now, else nil.
-func inForce(c Call, p *yardv1.Pause) *yardv1.Pause {
-	if catalog.Paused(p, c.now().UnixMilli()) {
-		return p
+// inForce are the pause and the drain of a tasklist, a type or a group that hold now; nil = there is none.
+func (g *Gateway) inForce(c Call, k validate.Kind, name string) (pause, drain *yardv1.Pause) {
+	now := c.now().UnixMilli()
+	if p := stoppableOf(c.Domain, k, name, false).in(g.Catalog); catalog.Paused(p, now) {
+		pause = p
 	}
-	return nil
+	if p := stoppableOf(c.Domain, k, name, true).in(g.Catalog); catalog.Paused(p, now) {
+		drain = p
+	}
+	return pause, drain
 }
 
 // stoppedMax is how many names of paused types a description has, and how many of drained ones, and of groups.

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
@@ -67,15 +68,12 @@ func (g *Gateway) GetTasklist(c Call, req *yardv1.GetTasklistRequest, answer Ans
 		return
 	}
 	l := catalog.Tasklists.Of(g.Catalog, c.Domain, req.Name)
-	pause, drain := inForce(c, catalog.Pauses.Tasklists.Of(g.Catalog, c.Domain, req.Name)), inForce(c, catalog.Drains.Tasklists.Of(g.Catalog, c.Domain, req.Name))
+	pause, drain := g.inForce(c, validate.Tasklist, req.Name)
 	if l == nil && pause == nil && drain == nil {
 		answer(nil, noSettings(req.Name))
 		return
 	}
-	if l == nil {
-		l = &yardv1.Tasklist{Name: req.Name}
-	}
-	answer(&yardv1.GetTasklistResponse{Tasklist: l, Pause: pause, Drain: drain, Partitions: g.several(c.Domain, req.Name)}, nil)
+	answer(&yardv1.GetTasklistResponse{Tasklist: cmp.Or(l, &yardv1.Tasklist{Name: req.Name}), Pause: pause, Drain: drain, Partitions: g.several(c.Domain, req.Name)}, nil)
 }
 
 // ListTasklists tells of the tasklists with settings or unfinished tasks, and of paused and drained ones, page by page

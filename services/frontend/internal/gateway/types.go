@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
@@ -35,15 +36,13 @@ func (g *Gateway) GetType(c Call, req *yardv1.GetTypeRequest, answer Answer) {
 		return
 	}
 	t := catalog.Types.Of(g.Catalog, c.Domain, req.Name)
-	resp := &yardv1.GetTypeResponse{Pause: inForce(c, catalog.Pauses.Types.Of(g.Catalog, c.Domain, req.Name)), Drain: inForce(c, catalog.Drains.Types.Of(g.Catalog, c.Domain, req.Name))}
-	if t == nil && resp.Pause == nil && resp.Drain == nil {
+	pause, drain := g.inForce(c, validate.Type, req.Name)
+	if t == nil && pause == nil && drain == nil {
 		answer(nil, noType(req.Name))
 		return
 	}
-	if t == nil {
-		t = &yardv1.TaskType{Name: req.Name}
-	}
-	if resp.Type = t; t.MaxConcurrency == 0 {
+	resp := &yardv1.GetTypeResponse{Type: cmp.Or(t, &yardv1.TaskType{Name: req.Name}), Pause: pause, Drain: drain}
+	if t.GetMaxConcurrency() == 0 {
 		answer(resp, nil)
 		return
 	}
