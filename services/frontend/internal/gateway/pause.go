@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
@@ -171,4 +172,45 @@ func (g *Gateway) describeStops(c Call, d *yardv1.DescribeTasklistResponse) {
 func firstNames(all map[string]*yardv1.Pause) []string {
 	names := slices.Sorted(maps.Keys(all))
 	return names[:min(len(names), stoppedMax)]
+}
+
+// drained refuses a submit to what is drained, or returns nil. The whole request is refused: it is stored whole or not.
+func (g *Gateway) drained(c Call, req *yardv1.SubmitRequest) error {
+	now := c.Now.UnixMilli()
+	var last *yardv1.NewTask
+	for i, t := range req.Tasks {
+		if last != nil && t.Type == last.Type && t.Tasklist == last.Tasklist && t.Group == last.Group {
+			continue
+		}
+		last = t
+		path, list := "/tasks/"+strconv.Itoa(i), t.Tasklist
+		listPath := path + "/tasklist"
+		if list == "" {
+			list, listPath = req.Tasklist, "/tasklist"
+		}
+		if p := catalog.Drains.Tasklists.Of(g.Catalog, c.Domain, list); catalog.Paused(p, now) {
+			return drainRefusal(listPath, "tasklist", list, p)
+		}
+		if p := catalog.Drains.Types.Of(g.Catalog, c.Domain, t.Type); catalog.Paused(p, now) {
+			return drainRefusal(path+"/type", "type", t.Type, p)
+		}
+		if t.Group == "" {
+			continue
+		}
+		if p := catalog.Drains.Groups.Of(g.Catalog, c.Domain, t.Group); catalog.Paused(p, now) {
+			return drainRefusal(path+"/group", "group", t.Group, p)
+		}
+	}
+	return nil
+}
+
+func drainRefusal(path, kind, name string, p *yardv1.Pause) error {
+	why := ""
+	if p.By != "" {
+		why = " by " + p.By
+	}
+	if p.Reason != "" {
+		why += ": " + p.Reason
+	}
+	return fault.At(fault.FailedPrecondition, path, "nothing was stored, the %s %q takes no new tasks: it is drained%s", kind, name, why)
 }
