@@ -114,7 +114,7 @@ func (g *Gateway) endParts(s *submission, errs []error, began time.Time) {
 	switch {
 	case refused == nil:
 		s.held.resolve(false, 0) // the owners count them
-		g.decidedAll(s, began, time.Now())
+		g.answerSubmit(s, began, time.Now())
 	case unknown:
 		g.unknown(s)
 	case stored > 0:

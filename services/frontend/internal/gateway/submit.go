@@ -195,11 +195,11 @@ func (s *submission) outcomes() []*yardv1.SubmitResult {
 func (g *Gateway) stored(s *submission, sent, acked time.Time) {
 	s.held.resolve(true, s.partition)
 	g.metrics.accepted(s.call.Domain, s.accepted.Records, acked.Sub(s.call.Received))
-	g.decidedAll(s, sent, acked)
+	g.answerSubmit(s, sent, acked)
 }
 
-// decidedAll answers s: what became of each task is known.
-func (g *Gateway) decidedAll(s *submission, sent, acked time.Time) {
+// answerSubmit answers s: what became of each task is known.
+func (g *Gateway) answerSubmit(s *submission, sent, acked time.Time) {
 	g.traceStored(s, sent, acked)
 	results := s.outcomes()
 	if s.wait < 0 || results[0].Outcome == yardv1.SubmitOutcome_SUBMIT_OUTCOME_REJECTED {

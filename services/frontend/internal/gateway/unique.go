@@ -216,7 +216,7 @@ func (g *Gateway) storedEach(s *submission, parts []*part, began time.Time) {
 	if len(created) > 0 {
 		g.metrics.accepted(s.call.Domain, created, acked.Sub(s.call.Received))
 	}
-	g.decidedAll(s, began, acked)
+	g.answerSubmit(s, began, acked)
 }
 
 // partitionOf is where a task goes that is for itself, or a member of a batch: with the others of its order key, with its unique key, or with the
