@@ -205,12 +205,5 @@ func (g *Gateway) drained(c Call, req *yardv1.SubmitRequest) error {
 }
 
 func drainRefusal(path, kind, name string, p *yardv1.Pause) error {
-	why := ""
-	if p.By != "" {
-		why = " by " + p.By
-	}
-	if p.Reason != "" {
-		why += ": " + p.Reason
-	}
-	return fault.At(fault.FailedPrecondition, path, "nothing was stored, the %s %q takes no new tasks: it is drained%s", kind, name, why)
+	return fault.At(fault.FailedPrecondition, path, "nothing was stored, the %s %q takes no new tasks: it is %s", kind, name, validate.ReasonOf("drained", p.By, p.Reason))
 }

@@ -109,7 +109,7 @@ func Redrive(req *yardv1.RedriveRequest) (DeadLetterStep, error) {
 		}
 		s.Policy = partOf(req.Retry)
 	}
-	s.Preview, s.Reason = req.Preview, reasonOf("redriven", req.By, req.Reason)
+	s.Preview, s.Reason = req.Preview, ReasonOf("redriven", req.By, req.Reason)
 	if req.RequestId == "" { // history must know the event again that a frontend sends twice
 		_, err := rand.Read(s.request[:])
 		return s, err

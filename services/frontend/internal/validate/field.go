@@ -65,8 +65,8 @@ func ifNamed(check func(path, s string) error, path, s string) error {
 	return check(path, s)
 }
 
-// reasonOf is the reason of what somebody did; by and why may be left out.
-func reasonOf(done, by, why string) string {
+// ReasonOf is the reason of what somebody did; by and why may be left out.
+func ReasonOf(done, by, why string) string {
 	if by != "" {
 		done += " by " + by
 	}

@@ -98,7 +98,7 @@ func keyCommand(req interface {
 		}
 		k.Named = true
 	}
-	event.OrderKey, event.Message = k.OrderKey, reasonOf(what, req.GetBy(), req.GetReason())
+	event.OrderKey, event.Message = k.OrderKey, ReasonOf(what, req.GetBy(), req.GetReason())
 	var err error
 	k.request, err = requestOf(req)
 	return k, err

@@ -70,7 +70,7 @@ func purge(filter *yardv1.ListRequest, req *yardv1.PurgeRequest, now time.Time) 
 	if req.Running {
 		filter.States = append(filter.States, yardv1.TaskState_TASK_STATE_RUNNING)
 	}
-	p := Purge{Filter: filter, Preview: req.Preview, Reason: reasonOf("purged", req.By, req.Reason), Before: ids.NewTaskID(now.Add(-time.Duration(req.OlderThanMs)*time.Millisecond), 0, 0)}
+	p := Purge{Filter: filter, Preview: req.Preview, Reason: ReasonOf("purged", req.By, req.Reason), Before: ids.NewTaskID(now.Add(-time.Duration(req.OlderThanMs)*time.Millisecond), 0, 0)}
 	if req.Cursor != "" && !p.goOn(req.Cursor) {
 		return Purge{}, invalid("/cursor", "is not the next_cursor of an answer")
 	}
