@@ -14,16 +14,12 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
-// PutGroup sets the weight of a group, and its number in limits that count per group (groups.put). Every process keeps all settings in memory, so a domain has a
-// bounded number of them.
+// PutGroup sets the weight of a group, and its number in limits that count per group (groups.put).
 func (g *Gateway) PutGroup(c Call, req *yardv1.PutGroupRequest, answer Answer) {
 	one := req.Group
 	g.asks(c, validate.PutGroup(req), answer, func(ctx context.Context) (codec.Message, error) {
-		if catalog.Groups.Of(g.Catalog, c.Domain, one.Name) == nil && catalog.Groups.Count(g.Catalog, c.Domain) >= validate.GroupsMax {
-			return nil, fault.At(fault.FailedPrecondition, "/group/name", "the domain has %d groups with settings, and no more are allowed: delete some", validate.GroupsMax)
-		}
 		var err error
-		one.Revision, err = put(ctx, g, catalog.Groups, c.Domain, one)
+		one.Revision, err = putIn(ctx, g, catalog.Groups, c.Domain, one, validate.Group, validate.GroupsMax)
 		return &yardv1.PutGroupResponse{Group: one}, err
 	})
 }

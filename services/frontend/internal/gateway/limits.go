@@ -17,16 +17,13 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
-// PutLimit creates or changes a limit that types share (limits.put). Every process keeps all limits in memory, and
-// books slots of each that an attempt needs, so a domain may have fewer of them than types.
+// PutLimit creates or changes a limit that types share (limits.put). Slots are booked of each that an attempt needs, so a domain may have fewer
+// of them than types.
 func (g *Gateway) PutLimit(c Call, req *yardv1.PutLimitRequest, answer Answer) {
 	l := req.Limit
 	g.asks(c, validate.PutLimit(req), answer, func(ctx context.Context) (codec.Message, error) {
-		if catalog.Limits.Of(g.Catalog, c.Domain, l.Name) == nil && catalog.Limits.Count(g.Catalog, c.Domain) >= validate.LimitsMax {
-			return nil, fault.At(fault.FailedPrecondition, "/limit/name", "the domain has %d limits, and no more are allowed: delete some", validate.LimitsMax)
-		}
 		var err error
-		l.Revision, err = put(ctx, g, catalog.Limits, c.Domain, l)
+		l.Revision, err = putIn(ctx, g, catalog.Limits, c.Domain, l, validate.Limit, validate.LimitsMax)
 		return &yardv1.PutLimitResponse{Limit: l}, err
 	})
 }

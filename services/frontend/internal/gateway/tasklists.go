@@ -14,19 +14,15 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
-// PutTasklist sets or changes the settings of a tasklist (tasklists.put). As many as of types are
-// allowed, for the same reason.
+// PutTasklist sets or changes the settings of a tasklist (tasklists.put).
 func (g *Gateway) PutTasklist(c Call, req *yardv1.PutTasklistRequest, answer Answer) {
 	l := req.Tasklist
 	g.asks(c, validate.PutTasklist(req), answer, func(ctx context.Context) (codec.Message, error) {
-		if catalog.Tasklists.Of(g.Catalog, c.Domain, l.Name) == nil && catalog.Tasklists.Count(g.Catalog, c.Domain) >= validate.TasklistsMax {
-			return nil, fault.At(fault.FailedPrecondition, "/tasklist/name", "the domain has %d tasklists with settings, and no more are allowed: delete those of some", validate.TasklistsMax)
-		}
 		if err := g.tasklistRoom(c.Domain, l); err != nil {
 			return nil, err
 		}
 		var err error
-		l.Revision, err = put(ctx, g, catalog.Tasklists, c.Domain, l)
+		l.Revision, err = putIn(ctx, g, catalog.Tasklists, c.Domain, l, validate.Tasklist, validate.TasklistsMax)
 		return &yardv1.PutTasklistResponse{Tasklist: l}, err
 	})
 }

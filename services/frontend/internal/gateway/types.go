@@ -13,19 +13,15 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
-// PutType creates or changes a task type (types.put). Every process keeps all types in memory,
-// so a domain may have so many; some more where sets meet.
+// PutType creates or changes a task type (types.put).
 func (g *Gateway) PutType(c Call, req *yardv1.PutTypeRequest, answer Answer) {
 	t := req.Type
 	g.asks(c, validate.PutType(req), answer, func(ctx context.Context) (codec.Message, error) {
-		if catalog.Types.Of(g.Catalog, c.Domain, t.Name) == nil && catalog.Types.Count(g.Catalog, c.Domain) >= validate.TypesMax {
-			return nil, fault.At(fault.FailedPrecondition, "/type/name", "the domain has %d types with settings, and no more are allowed: delete some", validate.TypesMax)
-		}
 		if err := g.limitsExist(ctx, c.Domain, t); err != nil {
 			return nil, err
 		}
 		var err error
-		t.Revision, err = put(ctx, g, catalog.Types, c.Domain, t)
+		t.Revision, err = putIn(ctx, g, catalog.Types, c.Domain, t, validate.Type, validate.TypesMax)
 		return &yardv1.PutTypeResponse{Type: t}, err
 	})
 }
