@@ -28,10 +28,11 @@ type appender struct {
 func newAppender(g *Gateway) *appender {
 	a := &appender{g: g, balancer: distribution.New(g.Partitioning.History), words: map[batchAt]batchWord{}}
 	for p := range g.Partitioning.History {
+		submits := func(batch []*submission) { a.inCompany(len(batch), func() { a.flush(p, batch) }) }
+		keyed := func(parts []*part) { a.inCompany(len(parts), func() { a.flushKeys(parts) }) }
 		a.partitions = append(a.partitions, &partition{
-			room:    filing.NewRoom(),
-			submits: newGathering(queuedSubmitsBytes, flushBytesMax, func(batch []*submission) { a.inCompany(len(batch), func() { a.flush(p, batch) }) }),
-			keyed:   newGathering(queuedSubmitsBytes, flushBytesMax, func(parts []*part) { a.inCompany(len(parts), func() { a.flushKeys(parts) }) }),
+			submits: newGathering(queuedSubmitsBytes, flushBytesMax, submits),
+			keyed:   newGathering(queuedSubmitsBytes, flushBytesMax, keyed), room: filing.NewRoom(),
 		})
 	}
 	return a

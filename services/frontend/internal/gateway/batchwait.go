@@ -9,8 +9,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
-// However many requests wait for a batch, a process reads it about once a second for all of them: each takes what another one has found since it last
-// looked itself.
+// However many requests wait for a batch, a process reads it about once a second for all of them: each takes what another
+// one has found since it last looked itself.
 
 // batchLookFirst and batchLookLast are how soon a request that waits for a batch looks at it again.
 const batchLookFirst, batchLookLast = 20 * time.Millisecond, time.Second

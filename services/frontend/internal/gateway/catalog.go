@@ -36,10 +36,14 @@ func (g *Gateway) awaitCatalog(ctx context.Context, arrived func() bool) {
 	}
 }
 
-// putIn stores settings of which every process keeps all in memory, so a domain may have so many; some more where sets meet.
-func putIn[M catalog.Settings](ctx context.Context, g *Gateway, k catalog.Kind[M], domain string, m M, noun validate.Kind, most int) (revision int64, err error) {
+// putIn stores settings of which every process keeps all in memory, so a domain may have so many; some more where sets
+// meet.
+func putIn[M catalog.Settings](
+	ctx context.Context, g *Gateway, k catalog.Kind[M], domain string, m M, noun validate.Kind, most int,
+) (revision int64, err error) {
 	if k.Of(g.Catalog, domain, m.GetName()).GetRevision() == 0 && k.Count(g.Catalog, domain) >= most {
-		return 0, fault.At(fault.FailedPrecondition, "/"+string(noun)+"/name", "the domain has settings of %d %ss, and no more are allowed: delete some", most, noun)
+		return 0, fault.At(fault.FailedPrecondition, "/"+string(noun)+"/name",
+			"the domain has settings of %d %ss, and no more are allowed: delete some", most, noun)
 	}
 	return put(ctx, g, k, domain, m)
 }

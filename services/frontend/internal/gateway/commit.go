@@ -19,12 +19,12 @@ import (
 type partition struct {
 	// submits have all domains, tasklists and priorities.
 	submits *gathering[*submission]
-	// keyed are the tasks with unique keys, and members of batches. Those of each domain go by themselves, since one key that is taken refuses a whole
-	// atomic batch.
+	// keyed are the tasks with unique keys, and members of batches. Those of each domain go by themselves, since one key
+	// that is taken refuses a whole atomic batch.
 	keyed *gathering[*part]
 
-	// The appender's lock guards these: what may still be filed on the most urgent lane, and the domains whose tasks the owner wants to be filed
-	// under the domain.
+	// The appender's lock guards these: what may still be filed on the most urgent lane, and the domains whose tasks the
+	// owner wants to be filed under the domain.
 	room  filing.Room
 	apart map[string]bool
 }

@@ -22,7 +22,8 @@
 // rest needs no bound of its own. Group commits of cancels are a domain's own, and
 // exist while any of its requests is under way; a flight of events likewise. A query asks each
 // owner once at a time, so its goroutines are as many as there are owners. Domains whose submits go to
-// one partition take turns (core/filing), and so do those whose events do. Not shared out is the load that owners carry: it is theirs to share out.
+// one partition take turns (core/filing), and so do those whose events do. Not shared out is the load
+// that owners carry: it is theirs to share out.
 package gateway
 
 import (

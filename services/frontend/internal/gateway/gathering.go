@@ -8,8 +8,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/filing"
 )
 
-// gathering is the group commit of one partition: the log syncs each message to disk, one after the other, so what comes while one flush is under way
-// goes together with the next. Domains take turns.
+// gathering is the group commit of one partition: the log syncs each message to disk, one after the other, so what comes
+// while one flush is under way goes together with the next. Domains take turns.
 type gathering[T gathered] struct {
 	flush func(batch []T)
 	// bytesMax bounds a flush: what comes meanwhile waits for it.
