@@ -36,12 +36,12 @@ func (p *process) awaitRefusal(within time.Duration) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	select {
-	case <-p.life.gone:
+	case <-p.life.Gone():
 	case <-time.After(within):
 		return fmt.Errorf("%s goes on", p.name)
 	}
-	if status, ok := p.life.state.Sys().(syscall.WaitStatus); !ok || !status.Exited() || status.ExitStatus() == 0 {
-		return fmt.Errorf("%s did not end with an error of its own: %v", p.name, p.life.state)
+	if status, ok := p.life.State().Sys().(syscall.WaitStatus); !ok || !status.Exited() || status.ExitStatus() == 0 {
+		return fmt.Errorf("%s did not end with an error of its own: %v", p.name, p.life.State())
 	}
 	p.life.wanted = true
 	return nil

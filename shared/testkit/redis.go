@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"net"
 	"os/exec"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/shared/child"
 )
 
 // serverReadyWithin is how long a server may take to accept connections. It is
@@ -30,7 +31,7 @@ type Redis struct {
 	binary string
 	args   []string
 	dir    string
-	child  *child
+	server *server
 	// bus is the port by which the nodes of a cluster talk.
 	bus int
 }
@@ -64,10 +65,10 @@ func RunRedis(tb testing.TB, args ...string) *Redis {
 // Stop kills the server and waits until it is gone. Data that it has not saved is lost. It
 // may be called when the server is stopped already.
 func (r *Redis) Stop() {
-	if r.child != nil {
-		r.child.kill()
+	if r.server != nil {
+		r.server.Kill()
 	}
-	r.child = nil
+	r.server = nil
 }
 
 // Restart stops the server if it runs and starts one on the same port, with what was saved.
@@ -90,74 +91,46 @@ func (r *Redis) start() error {
 	if err != nil {
 		return err
 	}
-	c, err := startChild(r.binary, append([]string{
+	cmd := exec.Command(r.binary, append([]string{
 		"--bind", "127.0.0.1", "--port", port,
 		"--save", "", "--appendonly", "no",
 		"--dir", r.dir, "--daemonize", "no",
 	}, r.args...)...)
-	if err != nil {
+	s := new(server)
+	cmd.Stdout, cmd.Stderr = &s.output, &s.output
+	if s.Process, err = child.Start(cmd); err != nil {
 		return err
 	}
-	if err := c.awaitPong(r.Addr); err != nil {
-		c.kill()
+	if err := s.awaitPong(r.Addr); err != nil {
+		s.Kill()
 		return err
 	}
-	r.child = c
+	r.server = s
 	return nil
 }
 
-// child is a process bound to this one.
-type child struct {
-	cmd    *exec.Cmd
-	output bytes.Buffer  // read only after gone is closed
-	gone   chan struct{} // closed when the process has ended
-}
-
-// startChild starts a process that the kernel kills if this process dies (where
-// the system can do that). The kernel watches the starting thread, not the
-// process, so one thread is kept for as long as the child lives.
-func startChild(binary string, args ...string) (*child, error) {
-	c := &child{cmd: exec.Command(binary, args...), gone: make(chan struct{})}
-	c.cmd.Stdout, c.cmd.Stderr = &c.output, &c.output
-	c.cmd.SysProcAttr = dieWithParent()
-	started := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := c.cmd.Start()
-		started <- err
-		if err == nil {
-			_ = c.cmd.Wait() // killed on purpose: its exit status says nothing
-		}
-		close(c.gone)
-	}()
-	if err := <-started; err != nil {
-		return nil, err
-	}
-	return c, nil
-}
-
-func (c *child) kill() {
-	_ = c.cmd.Process.Kill() // an error means it has ended already
-	<-c.gone
+// server is one life of a redis-server.
+type server struct {
+	*child.Process
+	output bytes.Buffer // read only after the process has ended
 }
 
 // awaitPong waits until the child answers PING, has ended, or is too slow. It
 // asks the server for the process id too: a port taken by another Redis in the
 // meantime must not pass for ours.
-func (c *child) awaitPong(addr string) error {
+func (s *server) awaitPong(addr string) error {
 	deadline := time.NewTimer(serverReadyWithin)
 	defer deadline.Stop()
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()
 	for {
-		err := c.ping(addr)
+		err := s.ping(addr)
 		if err == nil {
 			return nil
 		}
 		select {
-		case <-c.gone:
-			return fmt.Errorf("redis-server ended at once: %s", c.output.String())
+		case <-s.Gone():
+			return fmt.Errorf("redis-server ended at once: %s", s.output.String())
 		case <-deadline.C:
 			return fmt.Errorf("redis-server did not answer within %v: %w", serverReadyWithin, err)
 		case <-poll.C:
@@ -165,9 +138,9 @@ func (c *child) awaitPong(addr string) error {
 	}
 }
 
-func (c *child) ping(addr string) error {
+func (s *server) ping(addr string) error {
 	info, err := do(addr, time.Second, "INFO server")
-	if err == nil && !strings.Contains(info, fmt.Sprintf("process_id:%d\r\n", c.cmd.Process.Pid)) {
+	if err == nil && !strings.Contains(info, fmt.Sprintf("process_id:%d\r\n", s.PID())) {
 		err = errors.New("another process answers on the port, or it is still loading")
 	}
 	return err

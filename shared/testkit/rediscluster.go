@@ -76,7 +76,7 @@ func (r *Redis) Resume(tb testing.TB) { r.signal(tb, syscall.SIGCONT) }
 
 func (r *Redis) signal(tb testing.TB, s syscall.Signal) {
 	tb.Helper()
-	if err := r.child.cmd.Process.Signal(s); err != nil {
+	if err := r.server.Signal(s); err != nil {
 		tb.Fatalf("signal redis-server: %v", err)
 	}
 }

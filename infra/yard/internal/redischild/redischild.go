@@ -18,13 +18,13 @@ import (
 	"log/slog"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
+	"github.com/yardmaster-io/yardmaster/shared/child"
 )
 
 // Binary is the program looked for in PATH.
@@ -50,7 +50,7 @@ type Child struct {
 	dir    string
 	log    *slog.Logger
 	ready  chan struct{}
-	pid    atomic.Int64
+	now    atomic.Pointer[running]
 }
 
 // New prepares a child whose socket is in dir. The path of a unix socket has at most 107 bytes.
@@ -65,7 +65,12 @@ func (c *Child) URL() string { return "unix://" + c.socket() }
 func (c *Child) Ready() <-chan struct{} { return c.ready }
 
 // PID is the process, 0 while none runs.
-func (c *Child) PID() int { return int(c.pid.Load()) }
+func (c *Child) PID() int {
+	if p := c.now.Load(); p != nil && !p.Over() {
+		return p.PID()
+	}
+	return 0
+}
 
 func (c *Child) socket() string { return filepath.Join(c.dir, "redis.sock") }
 
@@ -86,9 +91,9 @@ func (c *Child) Run(ctx context.Context) error {
 			}
 			select {
 			case <-ctx.Done():
-				p.kill()
+				p.Kill()
 				return nil
-			case <-p.gone:
+			case <-p.Gone():
 				c.log.Error("redis-server ended; starting an empty one", "output", p.output.String())
 			}
 		}
@@ -100,34 +105,18 @@ func (c *Child) Run(ctx context.Context) error {
 
 // start starts the process and waits for its first answer.
 func (c *Child) start(ctx context.Context) (*running, error) {
-	p := &running{gone: make(chan struct{})}
-	p.cmd = exec.Command(c.binary,
+	p := new(running)
+	cmd := exec.Command(c.binary,
 		"--port", "0", "--unixsocket", c.socket(), "--unixsocketperm", "700",
 		"--save", "", "--appendonly", "no", "--dir", c.dir, "--daemonize", "no")
-	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
-	p.cmd.SysProcAttr = dieWithParent()
-	started := make(chan error, 1)
-	// The kernel binds the child's life to the thread that started it, so one thread
-	// is kept for as long as the child lives.
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := p.cmd.Start()
-		if err == nil {
-			c.pid.Store(int64(p.cmd.Process.Pid))
-		}
-		started <- err
-		if err == nil {
-			_ = p.cmd.Wait() // its output tells more than its exit status
-		}
-		c.pid.Store(0)
-		close(p.gone)
-	}()
-	if err := <-started; err != nil {
+	cmd.Stdout, cmd.Stderr = &p.output, &p.output
+	var err error
+	if p.Process, err = child.Start(cmd); err != nil {
 		return nil, fmt.Errorf("start redis-server: %w", err)
 	}
+	c.now.Store(p)
 	if err := p.awaitAnswer(ctx, c.socket()); err != nil {
-		p.kill()
+		p.Kill()
 		return nil, err
 	}
 	return p, nil
@@ -135,14 +124,8 @@ func (c *Child) start(ctx context.Context) (*running, error) {
 
 // running is one life of the process.
 type running struct {
-	cmd    *exec.Cmd
+	*child.Process
 	output tail
-	gone   chan struct{} // closed when the process has ended
-}
-
-func (p *running) kill() {
-	_ = p.cmd.Process.Kill() // an error means it has ended already
-	<-p.gone
 }
 
 func (p *running) awaitAnswer(ctx context.Context, socket string) error {
@@ -156,7 +139,7 @@ func (p *running) awaitAnswer(ctx context.Context, socket string) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-p.gone:
+		case <-p.Gone():
 			return fmt.Errorf("redis-server ended at once: %s", p.output.String())
 		case <-time.After(askEvery):
 		}
