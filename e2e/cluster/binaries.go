@@ -14,10 +14,7 @@ const repository = "github.com/yardmaster-io/yardmaster/"
 const natsServer = "github.com/nats-io/nats-server/v2"
 
 // Binaries is a folder with the command and the four services.
-type Binaries struct {
-	dir   string
-	ports *ports
-}
+type Binaries struct{ dir string }
 
 // stripped leaves out what only debuggers read: half of the time of a link.
 const stripped = "-s -w"
@@ -32,7 +29,7 @@ func build(ldflags string) (Binaries, error) {
 	if err != nil {
 		return Binaries{}, err
 	}
-	b := Binaries{dir, &ports{taken: map[string]bool{}}}
+	b := Binaries{dir}
 	packages := []string{repository + "infra/yard"}
 	for _, s := range Services() {
 		packages = append(packages, servicePackage(s))

@@ -162,7 +162,7 @@ func (c *Cluster) newProcess(name string, argv ...string) *process {
 
 func (c *Cluster) newNode(bin Binaries, s Service, i int) *node {
 	name := fmt.Sprintf("%s-%d", s, i)
-	at := c.bin.ports.free(c.tb)
+	at := testkit.FreeAddr(c.tb)
 	args := []string{bin.path(string(s)), "--nats.url", c.URL(), "--node", name, "--http", at}
 	switch {
 	case s != Matching:

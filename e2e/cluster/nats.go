@@ -29,8 +29,8 @@ func (c *Cluster) prepareNATS() {
 	}
 	routes := make([]string, c.shape.natsNodes)
 	for i := range c.shape.natsNodes {
-		c.nats = append(c.nats, &natsNode{addr: c.bin.ports.free(c.tb)})
-		routes[i] = c.bin.ports.free(c.tb)
+		c.nats = append(c.nats, &natsNode{addr: testkit.FreeAddr(c.tb)})
+		routes[i] = testkit.FreeAddr(c.tb)
 	}
 	c.prepareSeal()
 	for i, n := range c.nats {

@@ -56,9 +56,7 @@ func TestHintsAreMadeAgain(t *testing.T) {
 // has a single replica is raised, and made elsewhere if its server is away. Services start meanwhile.
 func TestR30_HintsSurviveANode(t *testing.T) {
 	t.Parallel()
-	nodes := natskit.RunCluster(t, 3)
-	js, err := jetstream.New(natskit.ConnectAll(t, nodes))
-	testkit.NoError(t, err)
+	nodes, js := runCluster(t)
 	three := provision.Options{Replicas: 3}
 	start := func() error {
 		ctx, cancel := context.WithTimeout(t.Context(), within)

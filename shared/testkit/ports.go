@@ -1,10 +1,11 @@
 package testkit
 
 import (
-	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net"
-	"strconv"
+	"sync"
+	"testing"
 )
 
 // Ports are taken from below the range that the kernel hands out by itself: a port
@@ -14,27 +15,33 @@ const (
 	portTries           = 100
 )
 
-// FreeAddr finds an address on loopback that no subscriber listens on. Two calls at once
-// may find the same one, as rarely as two dice of 18,000 sides agree.
-func FreeAddr() (string, error) {
+// takenPorts are those that this process has handed out, each once: the owner of a port may
+// not have been started yet.
+var takenPorts sync.Map
+
+// FreePort finds a port on loopback that no process listens on.
+func FreePort(tb testing.TB) int {
+	tb.Helper()
 	for range portTries {
-		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(portFirst+rand.IntN(portLast-portFirst+1)))
-		if l, err := net.Listen("tcp", addr); err == nil {
-			return addr, l.Close()
+		port := portFirst + rand.IntN(portLast-portFirst+1)
+		if _, taken := takenPorts.LoadOrStore(port, true); taken {
+			continue
+		}
+		if l, err := net.Listen("tcp", addrOf(port)); err == nil {
+			if err := l.Close(); err != nil {
+				tb.Fatal(err)
+			}
+			return port
 		}
 	}
-	return "", errors.New("no free port was found")
+	tb.Fatal("no free port was found")
+	return 0
 }
 
-// FreePort is the port of FreeAddr.
-func FreePort() (int, error) {
-	addr, err := FreeAddr()
-	if err != nil {
-		return 0, err
-	}
-	_, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		return 0, err
-	}
-	return strconv.Atoi(port)
+// FreeAddr is the address of a FreePort.
+func FreeAddr(tb testing.TB) string {
+	tb.Helper()
+	return addrOf(FreePort(tb))
 }
+
+func addrOf(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }

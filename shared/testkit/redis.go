@@ -51,9 +51,7 @@ func RunRedis(tb testing.TB, args ...string) *Redis {
 	r := &Redis{binary: binary, args: args, dir: tb.TempDir()}
 	tb.Cleanup(r.Stop)
 	for range redisStartTries {
-		if r.Addr, err = FreeAddr(); err != nil {
-			break
-		}
+		r.Addr = FreeAddr(tb)
 		if err = r.start(); err == nil {
 			return r
 		}

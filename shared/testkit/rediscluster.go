@@ -23,10 +23,7 @@ func RunRedisCluster(tb testing.TB, nodes int) []*Redis {
 	Slow(tb, "starts a cluster of Redis")
 	var all []*Redis
 	for range nodes {
-		bus, err := FreePort()
-		if err != nil {
-			tb.Fatal(err)
-		}
+		bus := FreePort(tb)
 		r := RunRedis(
 			tb, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus),
 			"--cluster-require-full-coverage", "no", "--cluster-node-timeout", "2000",

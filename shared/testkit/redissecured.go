@@ -23,10 +23,7 @@ func (r *Redis) Login(tb testing.TB, user, password string) {
 // server stops.
 func (r *Redis) Encrypt(tb testing.TB, c Certificates) (addr string) {
 	tb.Helper()
-	port, err := FreePort()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	port := FreePort(tb)
 	r.must(tb, fmt.Sprintf("CONFIG SET tls-cert-file %s tls-key-file %s tls-ca-cert-file %s tls-auth-clients yes tls-port %d", c.Cert, c.Key, c.CA, port))
-	return fmt.Sprintf("127.0.0.1:%d", port)
+	return addrOf(port)
 }

@@ -122,7 +122,7 @@ func TestAcceptedTasksSurviveAStop(t *testing.T) {
 
 func TestTemporaryDataGoWithTheStack(t *testing.T) {
 	t.Parallel()
-	s := start(t, stack.Config{Tables: stack.TablesMemory, HTTP: freeAddr(t)})
+	s := start(t, stack.Config{Tables: stack.TablesMemory, HTTP: testkit.FreeAddr(t)})
 	if s.TablesAt != "memory" || s.RedisPID() != 0 {
 		t.Errorf("tables at %q, redis %d", s.TablesAt, s.RedisPID())
 	}
@@ -138,7 +138,7 @@ func TestTemporaryDataGoWithTheStack(t *testing.T) {
 
 func TestHealthAndMetrics(t *testing.T) {
 	t.Parallel()
-	addr := freeAddr(t)
+	addr := testkit.FreeAddr(t)
 	start(t, stack.Config{Tables: stack.TablesMemory, HTTP: addr})
 	for path, want := range map[string]string{"/readyz": `"ready": true`, "/livez": "ok", "/metrics": "yardmaster_history_"} {
 		resp, err := http.Get("http://" + addr + path)
@@ -220,7 +220,7 @@ func TestWhatCannotStartSaysWhy(t *testing.T) {
 		"bad tables":        {stack.Config{Tables: "disk"}, "want auto, memory or redis"},
 		"two tables":        {stack.Config{Tables: stack.TablesMemory, Redis: "redis://x"}, "choose one"},
 		"bad redis":         {stack.Config{Redis: "http://x"}, "invalid URL scheme"},
-		"redis not there":   {stack.Config{Redis: "redis://" + freeAddr(t)}, "does not answer"},
+		"redis not there":   {stack.Config{Redis: "redis://" + testkit.FreeAddr(t)}, "does not answer"},
 		"redis database":    {stack.Config{Redis: "redis://x/3"}, "only database 0"},
 		"partitions":        {stack.Config{Tables: stack.TablesMemory, Partitioning: topology.Partitioning{History: 2000}}, "must be 1..1024"},
 		"health port taken": {stack.Config{Tables: stack.TablesMemory, HTTP: "127.0.0.1:" + port}, "health server"},
@@ -249,11 +249,4 @@ func TestAnInterruptedStartLeavesNothing(t *testing.T) {
 		t.Fatal("it started")
 	}
 	start(t, stack.Config{DataDir: dir, Tables: stack.TablesMemory}) // the directory is free again
-}
-
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	addr, err := testkit.FreeAddr()
-	testkit.NoError(t, err)
-	return addr
 }

@@ -46,14 +46,10 @@ func WithOptions(change func(*server.Options)) Option {
 // ends. It fails the test if the server does not come up.
 func Run(tb testing.TB, opts ...Option) *Server {
 	tb.Helper()
-	port, err := testkit.FreePort()
-	if err != nil {
-		tb.Fatal(err)
-	}
 	n := &Server{opts: server.Options{
 		ServerName: "testkit",
 		Host:       "127.0.0.1",
-		Port:       port,
+		Port:       testkit.FreePort(tb),
 		NoLog:      true,
 		NoSigs:     true,
 		JetStream:  true,
@@ -75,12 +71,7 @@ func Run(tb testing.TB, opts ...Option) *Server {
 // when tb ends.
 func (n *Server) Connect(tb testing.TB, opts ...nats.Option) *nats.Conn {
 	tb.Helper()
-	return connect(tb, n.URL, opts...)
-}
-
-func connect(tb testing.TB, urls string, opts ...nats.Option) *nats.Conn {
-	tb.Helper()
-	nc, err := nats.Connect(urls, append([]nats.Option{
+	nc, err := nats.Connect(n.URL, append([]nats.Option{
 		nats.Name(tb.Name()),
 		nats.Timeout(readyWithin),
 		nats.MaxReconnects(-1),
