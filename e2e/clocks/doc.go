@@ -1,6 +1,6 @@
 // Package clocks runs whole systems in which the clocks of some nodes are a minute off.
 //
-// Owns: the binaries whose wall clock can be set (cluster.BuildSkewed), and what must hold with
+// Owns: the binaries whose wall clock can be set (buildSkewed), and what must hold with
 // them: nothing early, nothing a minute late, limits that grant, queries that are answered, and a node whose skew
 // is reported, or that is refused.
 //

@@ -59,7 +59,7 @@ func run(m *testing.M) (code int, err error) {
 	if testkit.Quick() {
 		return m.Run(), nil // its tests skip themselves
 	}
-	if binaries, err = cluster.BuildSkewed(); err != nil {
+	if binaries, err = buildSkewed(); err != nil {
 		return 1, err
 	}
 	defer func() { _ = binaries.Remove() }() // a temporary folder
@@ -130,7 +130,7 @@ func TestR44_ANodeWithAClockTooFarOffIsNotLetIn(t *testing.T) {
 
 func newWorld(t *testing.T, ahead map[cluster.Service]time.Duration, opts ...cluster.Option) *world {
 	t.Helper()
-	opts = append(opts, cluster.WithSkew(func(s cluster.Service, i int) time.Duration {
+	opts = append(opts, skewed(func(s cluster.Service, i int) time.Duration {
 		if i == 0 {
 			return ahead[s]
 		}

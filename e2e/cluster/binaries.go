@@ -17,41 +17,30 @@ const natsServer = "github.com/nats-io/nats-server/v2"
 type Binaries struct{ dir string }
 
 // stripped leaves out what only debuggers read: half of the time of a link.
-const stripped = "-s -w"
+const stripped = "-ldflags=-s -w"
 
-// Build builds what runs in a cluster into a temporary folder. It takes seconds
-// with a warm build cache, a minute or two with a cold one. The caller removes it.
-func Build() (Binaries, error) { return build(stripped) }
-
-// build is Build with flags of the linker.
-func build(ldflags string) (Binaries, error) {
+// Build builds what runs in a cluster into a temporary folder, with further flags of go build. It takes
+// seconds with a warm build cache, a minute or two with a cold one. The caller removes it.
+func Build(flags ...string) (Binaries, error) {
 	dir, err := os.MkdirTemp("", "yard-cluster-")
 	if err != nil {
 		return Binaries{}, err
 	}
 	b := Binaries{dir}
-	packages := []string{repository + "infra/yard"}
+	what := append(flags, repository+"infra/yard")
 	for _, s := range Services() {
-		packages = append(packages, servicePackage(s))
+		what = append(what, repository+"services/"+string(s)+"/cmd/"+string(s))
 	}
-	if err := b.add(ldflags, packages...); err != nil {
+	if err := b.add(what...); err != nil {
 		_ = b.Remove() // the build's error tells more
 		return Binaries{}, err
 	}
 	return b, nil
 }
 
-func servicePackage(s Service) string {
-	return repository + "services/" + string(s) + "/cmd/" + string(s)
-}
-
-// add builds further programs into the folder; those that are there stay.
-func (b Binaries) add(ldflags string, packages ...string) error {
-	return b.goBuild([]string{"-ldflags", ldflags}, packages...)
-}
-
-func (b Binaries) goBuild(flags []string, packages ...string) error {
-	args := append([]string{"build", "-o", b.dir + string(filepath.Separator)}, append(flags, packages...)...)
+// add builds further programs into the folder; those that are there stay. What are flags of go build, and packages.
+func (b Binaries) add(what ...string) error {
+	args := append([]string{"build", "-o", b.dir + string(filepath.Separator), stripped}, what...)
 	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("build the binaries: %w\n%s", err, out)
 	}

@@ -66,7 +66,7 @@ type shape struct {
 	redis                []string // further ones of redis-server
 	redisNodes           int
 	redisSecured, sealed bool
-	skew                 func(Service, int) time.Duration
+	env                  func(Service, int) []string
 }
 
 // Option changes what a cluster consists of.
@@ -94,6 +94,11 @@ func WithFlagsOf(service Service, flags ...string) Option {
 		}
 		s.flagsOf[service] = append(s.flagsOf[service], flags...)
 	}
+}
+
+// WithEnv gives each process further variables, as NAME=value.
+func WithEnv(env func(s Service, i int) []string) Option {
+	return func(s *shape) { s.env = env }
 }
 
 // WithRedis gives redis-server further arguments, such as "--save", "60 1".
@@ -176,8 +181,8 @@ func (c *Cluster) newNode(bin Binaries, s Service, i int) *node {
 	}
 	args = append(append(append(args, c.serviceFlags(s)...), c.shape.flags...), c.shape.flagsOf[s]...)
 	n := &node{process: c.newProcess(name, args...), http: at}
-	if c.shape.skew != nil {
-		n.env = skewed(c.shape.skew(s, i))
+	if c.shape.env != nil {
+		n.env = c.shape.env(s, i)
 	}
 	return n
 }

@@ -25,7 +25,7 @@ type natsNode struct {
 func (c *Cluster) prepareNATS() {
 	c.tb.Helper()
 	if c.shape.natsNodes > 1 {
-		c.must(c.bin.add(stripped, natsServer))
+		c.must(c.bin.add(natsServer))
 	}
 	routes := make([]string, c.shape.natsNodes)
 	for i := range c.shape.natsNodes {

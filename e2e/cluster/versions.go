@@ -9,12 +9,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/e2e/sealed"
 )
 
-// BuildVersion is Build of programs that read and write one more log version, or
-// several, than those of Build do.
-func BuildVersion(logVersion uint32) (Binaries, error) {
-	return build(fmt.Sprintf("%s -X %scontracts/logversion.newest=%d", stripped, repository, logVersion))
-}
-
 // Add adds a process of a service, perhaps of other binaries than the rest, and
 // returns its number. It does not start it.
 func (c *Cluster) Add(bin Binaries, s Service) int {

@@ -51,7 +51,7 @@ func run(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	defer func() { _ = older.Remove() }() // a temporary folder
-	if newer, err = cluster.BuildVersion(nextVersion); err != nil {
+	if newer, err = cluster.Build(fmt.Sprintf("-ldflags=-s -w -X github.com/yardmaster-io/yardmaster/contracts/logversion.newest=%d", nextVersion)); err != nil {
 		return 1, err
 	}
 	defer func() { _ = newer.Remove() }()

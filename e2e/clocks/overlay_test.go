@@ -1,49 +1,45 @@
-package cluster
+package clocks
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/e2e/cluster"
 )
 
-// BuildSkewed is Build of services whose clocks can be off (WithSkew): with a package time of their own, so that
-// whatever reads the wall clock reads the wrong one. Durations are measured as ever.
-func BuildSkewed() (Binaries, error) {
-	b, err := Build()
+// buildSkewed builds services whose clocks can be off (skewed): with a package time of their own, so that whatever reads the
+// wall clock reads the wrong one. Durations are measured as ever.
+func buildSkewed() (_ cluster.Binaries, err error) {
+	dir, err := os.MkdirTemp("", "yard-overlay-")
 	if err != nil {
-		return Binaries{}, err
+		return cluster.Binaries{}, err
 	}
-	overlay, err := b.overlay()
-	if err == nil {
-		var packages []string
-		for _, s := range Services() {
-			packages = append(packages, servicePackage(s))
-		}
-		err = b.goBuild([]string{"-ldflags", stripped, "-overlay", overlay}, packages...)
-	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	list, err := overlay(dir)
 	if err != nil {
-		_ = b.Remove() // the build's error tells more
-		return Binaries{}, err
+		return cluster.Binaries{}, err
 	}
-	return b, nil
-}
-
-// WithSkew sets the clock of each process; the binaries are those of BuildSkewed. Whole seconds only.
-func WithSkew(skew func(s Service, i int) time.Duration) Option {
-	return func(s *shape) { s.skew = skew }
+	return cluster.Build("-overlay", list)
 }
 
 // skewEnv is how far a process's clock is off, in seconds.
 const skewEnv = "YARD_TEST_CLOCK_SKEW_SECONDS"
 
-func skewed(d time.Duration) []string { return []string{fmt.Sprintf("%s=%d", skewEnv, d/time.Second)} }
+// skewed sets the clock of each process. Whole seconds only.
+func skewed(by func(s cluster.Service, i int) time.Duration) cluster.Option {
+	return cluster.WithEnv(func(s cluster.Service, i int) []string {
+		return []string{fmt.Sprintf("%s=%d", skewEnv, by(s, i)/time.Second)}
+	})
+}
 
 // overlay writes a package time whose Now is off, and the file that tells the compiler of it.
-func (b Binaries) overlay() (path string, err error) {
+func overlay(dir string) (path string, err error) {
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
 		return "", fmt.Errorf("find the Go root: %w", err)
@@ -56,11 +52,11 @@ func (b Binaries) overlay() (path string, err error) {
 	const look = "\tsec, nsec, mono := runtimeNow()\n"
 	head, body, found := strings.Cut(string(source), "\nfunc Now() Time {\n")
 	if !found || !strings.HasPrefix(body, look) || !strings.Contains(head, "\nimport (\n") {
-		return "", fmt.Errorf("%s: Now is not as expected: adapt %q", original, "e2e/cluster/skew.go")
+		return "", fmt.Errorf("%s: Now is not as expected: adapt %q", original, "e2e/clocks/overlay_test.go")
 	}
 	text := strings.Replace(head, "\nimport (\n", "\nimport (\n\t\"syscall\"\n", 1) +
 		"\nfunc Now() Time {\n" + look + "\tsec += skewSeconds\n" + strings.TrimPrefix(body, look) + skewSource
-	changed := filepath.Join(b.dir, "time.go")
+	changed := filepath.Join(dir, "time.go")
 	if err := os.WriteFile(changed, []byte(text), 0o600); err != nil {
 		return "", err
 	}
@@ -68,7 +64,7 @@ func (b Binaries) overlay() (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	path = filepath.Join(b.dir, "overlay.json")
+	path = filepath.Join(dir, "overlay.json")
 	return path, os.WriteFile(path, list, 0o600)
 }
 
