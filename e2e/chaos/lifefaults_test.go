@@ -44,16 +44,16 @@ func (l *life) deck(seed *rand.Rand) (deck []lifeFault) {
 	add("kill a NATS node", func(seed *rand.Rand) { l.killNode(seed.IntN(trio), seed) })
 	add("kill a NATS node, and history", func(seed *rand.Rand) {
 		i := seed.IntN(trio)
-		c.KillNATSNode(i)
+		c.Kill(cluster.NATS, i)
 		l.killProcess(cluster.History, seed.IntN(instances), seed)
-		c.StartNATSNode(i)
-		c.AwaitNATSNode(i)
+		c.Restart(cluster.NATS, i)
+		c.AwaitProcess(cluster.NATS, i)
 	})
 	add("pause a NATS node", func(seed *rand.Rand) {
 		i := seed.IntN(trio)
-		c.PauseNATS(i)
+		c.Pause(cluster.NATS, i)
 		wait(l.t.Context(), shortPaused)
-		c.ResumeNATS(i)
+		c.Resume(cluster.NATS, i)
 	})
 	add("kill a worker", func(seed *rand.Rand) { l.crew[seed.IntN(len(l.crew))]() })
 	add("empty redis-server", func(*rand.Rand) { c.Redis.Flush(l.t) })
@@ -91,8 +91,8 @@ func (l *life) pauseProcess(s cluster.Service, i int) {
 func (l *life) killNode(i int, seed *rand.Rand) {
 	l.t.Helper()
 	l.note("kill nats-%d", i)
-	l.cluster.KillNATSNode(i)
+	l.cluster.Kill(cluster.NATS, i)
 	wait(l.t.Context(), shortAway+upTo(seed, awayMax))
-	l.cluster.StartNATSNode(i)
-	l.cluster.AwaitNATSNode(i)
+	l.cluster.Restart(cluster.NATS, i)
+	l.cluster.AwaitProcess(cluster.NATS, i)
 }

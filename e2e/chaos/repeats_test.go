@@ -153,9 +153,9 @@ func (r *repeats) disturb(round int) string {
 		c.StartNATS()
 		return "NATS killed"
 	case 5:
-		c.PauseNATS(0)
+		c.Pause(cluster.NATS, 0)
 		pass(r.t.Context(), natsStopped)
-		c.ResumeNATS(0)
+		c.Resume(cluster.NATS, 0)
 		return fmt.Sprintf("NATS stopped for %v", natsStopped)
 	}
 	of := cluster.Frontend

@@ -67,8 +67,8 @@ func loseNATSInTurn(s settings) faults {
 			t.Logf("%5.1f s: "+format, append([]any{time.Since(began).Seconds()}, args...)...)
 		}
 		back := func(i int) {
-			c.StartNATSNode(i)
-			c.AwaitNATSNode(i)
+			c.Restart(cluster.NATS, i)
+			c.AwaitProcess(cluster.NATS, i)
 			c.AwaitReplicas()
 			say("nats-%d is back", i)
 			wait(t.Context(), calm)
@@ -81,27 +81,27 @@ func loseNATSInTurn(s settings) faults {
 		}
 		for _, i := range kill {
 			say("kill nats-%d", i)
-			c.KillNATSNode(i)
+			c.Kill(cluster.NATS, i)
 			wait(t.Context(), away)
 			back(i)
 		}
 		for _, i := range pause {
 			say("nats-%d is paused", i)
-			c.PauseNATS(i)
+			c.Pause(cluster.NATS, i)
 			wait(t.Context(), paused)
-			c.ResumeNATS(i)
+			c.Resume(cluster.NATS, i)
 			c.AwaitReplicas()
 			say("nats-%d goes on", i)
 			wait(t.Context(), calm)
 		}
 		for _, i := range stop {
 			say("stop nats-%d", i)
-			c.TermNATSNode(i)
+			c.Term(cluster.NATS, i)
 			back(i)
 		}
 		i := order[0]
 		say("kill nats-%d", i)
-		c.KillNATSNode(i)
+		c.Kill(cluster.NATS, i)
 		for _, service := range cluster.Services() {
 			for n := range c.Instances(service) {
 				c.Term(service, n)
@@ -122,10 +122,10 @@ func killNATSNodes(t *testing.T, c *cluster.Cluster, seed *rand.Rand, lasts time
 		next := time.Now().Add(nodeEvery)
 		i := seed.IntN(trio)
 		t.Logf("%5.1f s: kill nats-%d", time.Since(began).Seconds(), i)
-		c.KillNATSNode(i)
+		c.Kill(cluster.NATS, i)
 		wait(t.Context(), nodeAway)
-		c.StartNATSNode(i)
-		c.AwaitNATSNode(i)
+		c.Restart(cluster.NATS, i)
+		c.AwaitProcess(cluster.NATS, i)
 		wait(t.Context(), time.Until(next))
 	}
 }
@@ -136,9 +136,9 @@ func pauseNATSNodes(t *testing.T, c *cluster.Cluster, seed *rand.Rand, lasts tim
 	for began := time.Now(); time.Since(began)+nodePaused+calm <= lasts; wait(t.Context(), calm) {
 		i := seed.IntN(trio)
 		t.Logf("%5.1f s: nats-%d is paused", time.Since(began).Seconds(), i)
-		c.PauseNATS(i)
+		c.Pause(cluster.NATS, i)
 		wait(t.Context(), nodePaused)
-		c.ResumeNATS(i)
+		c.Resume(cluster.NATS, i)
 		t.Logf("%5.1f s: nats-%d goes on", time.Since(began).Seconds(), i)
 		c.AwaitReplicas()
 	}

@@ -118,7 +118,7 @@ func runRound(t *testing.T, s settings, disturb faults, opts ...cluster.Option) 
 	tr := startTraffic(t, c, s, fork(seed))
 	tr.awaitDone(s.rate / 2)
 	tr.pace.reset()
-	if c.NATSNodes() > 1 {
+	if c.Instances(cluster.NATS) > 1 {
 		tr.watchLeaders()
 	}
 	disturb(t, c, seed, s.lasts)

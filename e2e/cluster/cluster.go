@@ -12,12 +12,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-// Service is the name of one of the four.
+// Service is the name of one of the four, or NATS.
 type Service string
+
+// NATS are the nats-servers: processes of the cluster like those of the services.
+const NATS Service = "nats"
 
 // The services.
 const (
@@ -48,7 +53,6 @@ type Cluster struct {
 	tb        testing.TB
 	bin       Binaries
 	shape     shape
-	nats      []*natsNode
 	processes map[Service][]*node
 	// seal is nil where everybody may do everything.
 	seal *seal
@@ -112,10 +116,11 @@ func WithRedisNodes(n int) Option {
 	return func(s *shape) { s.redisNodes = n }
 }
 
-// node is one process of a service.
+// node is one process of a service, or of NATS.
 type node struct {
 	*process
-	http string
+	// addr is that of its health pages; of NATS, that for clients.
+	addr string
 }
 
 // New prepares a cluster with the given number of processes of each service and
@@ -180,7 +185,7 @@ func (c *Cluster) newNode(bin Binaries, s Service, i int) *node {
 		args = append(args, c.redisFlags()...)
 	}
 	args = append(append(append(args, c.serviceFlags(s)...), c.shape.flags...), c.shape.flagsOf[s]...)
-	n := &node{process: c.newProcess(name, args...), http: at}
+	n := &node{process: c.newProcess(name, args...), addr: at}
 	if c.shape.env != nil {
 		n.env = c.shape.env(s, i)
 	}
@@ -211,10 +216,12 @@ func (c *Cluster) StartServices() {
 	}
 }
 
-// Restart starts a process again that was ended. It does not wait for it.
+// Restart starts a process again that was ended, NATS on the data it had. It does not wait for it.
 func (c *Cluster) Restart(s Service, i int) {
 	c.tb.Helper()
-	c.provision()
+	if s != NATS {
+		c.provision()
+	}
 	c.must(c.processes[s][i].start())
 }
 
@@ -293,8 +300,11 @@ func (c *Cluster) Alive(s Service, i int) error {
 	return err
 }
 
-// Ready tells whether a process answers that it is ready.
+// Ready tells whether a process answers that it is ready; of NATS, whether its JetStream answers.
 func (c *Cluster) Ready(s Service, i int) error {
+	if s == NATS {
+		return jetStreamAnswers("nats://"+c.processes[s][i].addr, append(c.asInside(), nats.Timeout(askTimeout)))
+	}
 	_, err := c.page(s, i, "/readyz")
 	return err
 }
@@ -308,7 +318,7 @@ func (c *Cluster) Metrics(s Service, i int) (string, error) { return c.page(s, i
 func (c *Cluster) page(s Service, i int, path string) (string, error) {
 	n := c.processes[s][i]
 	client := http.Client{Timeout: askTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, err := client.Get("http://" + n.http + path)
+	resp, err := client.Get("http://" + n.addr + path)
 	if err != nil {
 		return "", err
 	}
@@ -335,7 +345,7 @@ func (c *Cluster) Check() {
 // all are the processes, NATS first.
 func (c *Cluster) all() []*process {
 	var all []*process
-	for _, n := range c.nats {
+	for _, n := range c.processes[NATS] {
 		all = append(all, n.process)
 	}
 	if c.seal != nil {

@@ -7,19 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
-
-// natsNode is one nats-server.
-type natsNode struct {
-	*process
-	addr string
-}
 
 // prepareNATS prepares one server, or a cluster of them.
 func (c *Cluster) prepareNATS() {
@@ -29,14 +22,14 @@ func (c *Cluster) prepareNATS() {
 	}
 	routes := make([]string, c.shape.natsNodes)
 	for i := range c.shape.natsNodes {
-		c.nats = append(c.nats, &natsNode{addr: testkit.FreeAddr(c.tb)})
+		c.processes[NATS] = append(c.processes[NATS], &node{addr: testkit.FreeAddr(c.tb)})
 		routes[i] = testkit.FreeAddr(c.tb)
 	}
 	c.prepareSeal()
-	for i, n := range c.nats {
+	for i, n := range c.processes[NATS] {
 		name := fmt.Sprintf("nats-%d", i)
 		data := filepath.Join(c.dir, name)
-		if len(c.nats) > 1 {
+		if c.shape.natsNodes > 1 {
 			n.process = c.newProcess(name, c.bin.path("nats-server"), "--config", c.natsConfig(name, n.addr, data, i, routes))
 			continue
 		}
@@ -71,44 +64,23 @@ cluster: { name: yard, listen: %q, routes: ["nats://%s"], ping_interval: 2s, pin
 
 // URL is where NATS clients connect; it stays the same forever.
 func (c *Cluster) URL() string {
-	urls := make([]string, len(c.nats))
-	for i, n := range c.nats {
+	urls := make([]string, c.Instances(NATS))
+	for i, n := range c.processes[NATS] {
 		urls[i] = "nats://" + n.addr
 	}
 	return strings.Join(urls, ",")
 }
 
-// NATSNodes is how many nats-servers there are; their names are nats-0, nats-1 …
-func (c *Cluster) NATSNodes() int { return len(c.nats) }
-
 // StartNATS starts NATS on the data it had, and waits until every node takes
 // clients and JetStream answers.
 func (c *Cluster) StartNATS() {
 	c.tb.Helper()
-	for i := range c.nats {
-		c.StartNATSNode(i)
+	for i := range c.processes[NATS] {
+		c.Restart(NATS, i)
 	}
-	for i := range c.nats {
-		c.AwaitNATSNode(i)
+	for i := range c.processes[NATS] {
+		c.AwaitProcess(NATS, i)
 	}
-}
-
-// StartNATSNode starts one nats-server on the data it had. It does not wait for it.
-func (c *Cluster) StartNATSNode(i int) {
-	c.tb.Helper()
-	c.must(c.nats[i].start())
-}
-
-// AwaitNATSNode waits until a nats-server takes clients and its JetStream answers.
-func (c *Cluster) AwaitNATSNode(i int) {
-	c.tb.Helper()
-	n := c.nats[i]
-	testkit.Eventually(c.tb, readyWithin, func() error {
-		if err := n.failed(); err != nil {
-			c.tb.Fatal(err)
-		}
-		return jetStreamAnswers("nats://"+n.addr, append(c.asInside(), nats.Timeout(askTimeout)))
-	})
 }
 
 // AwaitReplicas waits until every stream has a leader and all its replicas hold what it does, so
@@ -183,33 +155,7 @@ func clusterOf(js jetstream.JetStream, name string) (*jetstream.ClusterInfo, err
 // KillNATS kills every nats-server with SIGKILL.
 func (c *Cluster) KillNATS() {
 	c.tb.Helper()
-	for i := range c.nats {
-		c.KillNATSNode(i)
+	for i := range c.processes[NATS] {
+		c.Kill(NATS, i)
 	}
-}
-
-// KillNATSNode kills one nats-server with SIGKILL.
-func (c *Cluster) KillNATSNode(i int) {
-	c.tb.Helper()
-	_, err := c.nats[i].signal(syscall.SIGKILL, false)
-	c.must(err)
-}
-
-// TermNATSNode ends one nats-server with SIGTERM.
-func (c *Cluster) TermNATSNode(i int) {
-	c.tb.Helper()
-	_, err := c.nats[i].signal(syscall.SIGTERM, false)
-	c.must(err)
-}
-
-// PauseNATS stops one nats-server with SIGSTOP until ResumeNATS.
-func (c *Cluster) PauseNATS(i int) {
-	c.tb.Helper()
-	c.must(c.nats[i].send(syscall.SIGSTOP))
-}
-
-// ResumeNATS lets a paused nats-server go on.
-func (c *Cluster) ResumeNATS(i int) {
-	c.tb.Helper()
-	c.must(c.nats[i].send(syscall.SIGCONT))
 }

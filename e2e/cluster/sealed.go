@@ -131,7 +131,7 @@ func (c *Cluster) asAdmin(domain string) []nats.Option {
 	if c.seal != nil && !slices.Contains(c.seal.domains, domain) {
 		c.seal.domains = append(c.seal.domains, domain)
 		c.must(c.seal.render())
-		for _, n := range c.nats {
+		for _, n := range c.processes[NATS] {
 			_ = n.send(syscall.SIGHUP) // one that does not run reads the file when it starts
 		}
 		c.awaitUser(u)
@@ -142,7 +142,7 @@ func (c *Cluster) asAdmin(domain string) []nats.Option {
 // awaitUser waits until every NATS server that runs takes a user.
 func (c *Cluster) awaitUser(u permissions.User) {
 	c.tb.Helper()
-	for _, n := range c.nats {
+	for _, n := range c.processes[NATS] {
 		testkit.Eventually(c.tb, readyWithin, func() error {
 			if !n.runs() {
 				return nil
@@ -206,7 +206,7 @@ func (c *Cluster) checkRefusals() {
 	if c.seal == nil {
 		return
 	}
-	for _, n := range c.nats {
+	for _, n := range c.processes[NATS] {
 		text, err := os.ReadFile(n.log)
 		if err != nil && !os.IsNotExist(err) {
 			c.tb.Error(err)

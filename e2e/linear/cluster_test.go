@@ -96,10 +96,10 @@ func (d *disturber) pause(s cluster.Service, i int) {
 func (d *disturber) loseNode(i int) {
 	d.t.Helper()
 	d.note("kill nats-%d", i)
-	d.c.KillNATSNode(i)
+	d.c.Kill(cluster.NATS, i)
 	d.rest(paused)
-	d.c.StartNATSNode(i)
-	d.c.AwaitNATSNode(i)
+	d.c.Restart(cluster.NATS, i)
+	d.c.AwaitProcess(cluster.NATS, i)
 	d.c.AwaitReplicas()
 	d.rest(calm)
 }
