@@ -20,6 +20,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/e2e/sealed"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
 	"github.com/yardmaster-io/yardmaster/services/frontend"
+	"github.com/yardmaster-io/yardmaster/shared/process"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -135,7 +136,8 @@ func (w *world) second() {
 	w.t.Helper()
 	nc, err := sealed.Connect(w.stack, permissions.User{Role: permissions.Frontend}, nats.Name("second"))
 	testkit.NoError(w.t, err)
-	service, err := frontend.New(frontend.Deps{NATS: nc, Partitioning: topology.Partitioning{History: 2, Matching: 4}, Node: "second", Config: hasty().Frontend})
+	env := process.Env{NATS: nc, Partitioning: topology.Partitioning{History: 2, Matching: 4}, Node: "second"}
+	service, err := frontend.New(frontend.Deps{Env: env, Config: hasty().Frontend})
 	testkit.NoError(w.t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

@@ -18,18 +18,15 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
-	"github.com/yardmaster-io/yardmaster/shared/clock"
 	"github.com/yardmaster-io/yardmaster/shared/lifecycle"
-	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
+	"github.com/yardmaster-io/yardmaster/shared/process"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
-	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/api"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/gateway"
@@ -39,18 +36,8 @@ import (
 // Deps is what the service works with. NATS and Partitioning are required; a nil
 // Tracing is off, nil Metrics are not read by anyone.
 type Deps struct {
-	NATS         *nats.Conn
-	Partitioning topology.Partitioning
-	// Replies says which reply subjects are answered; nil is the default.
-	Replies *natsrpc.Replies
-	// Node names this process among the members and in INFO.
-	Node   string
+	process.Env
 	Config Config
-	// Clock tells the server's time; nil = the server is in this process.
-	Clock   *clock.Clock
-	Log     *slog.Logger
-	Tracing *telemetry.Tracing
-	Metrics *telemetry.Metrics
 }
 
 // Service is the frontend of one process.

@@ -22,6 +22,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
+	"github.com/yardmaster-io/yardmaster/shared/process"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -53,7 +54,8 @@ func newStage(t *testing.T, change ...func(*Deps)) *stage {
 	ctx := t.Context()
 	testkit.NoError(t, provision.Apply(ctx, s.js, partitioning, provision.Options{}))
 	s.readTokens()
-	d := Deps{NATS: s.server.Connect(t), Partitioning: partitioning, Node: "n1", Config: DefaultConfig(), Metrics: s.metrics}
+	env := process.Env{NATS: s.server.Connect(t), Partitioning: partitioning, Node: "n1", Metrics: s.metrics}
+	d := Deps{Env: env, Config: DefaultConfig()}
 	for _, f := range change {
 		f(&d)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/process"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -51,7 +52,7 @@ func TestNoSecretNoStart(t *testing.T) {
 	config, err := s.js.KeyValue(t.Context(), topology.ConfigBucket)
 	testkit.NoError(t, err)
 	testkit.NoError(t, config.Delete(t.Context(), topology.TokenSecretKey))
-	second, err := New(Deps{NATS: s.server.Connect(t), Partitioning: partitioning, Node: "n2", Config: DefaultConfig()})
+	second, err := New(Deps{Env: process.Env{NATS: s.server.Connect(t), Partitioning: partitioning, Node: "n2"}, Config: DefaultConfig()})
 	testkit.NoError(t, err)
 	if err := second.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "secret") {
 		t.Errorf("it ended with %v", err)

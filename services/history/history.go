@@ -11,13 +11,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
@@ -31,31 +29,17 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/letterlimit"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/natshistory"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
-	"github.com/yardmaster-io/yardmaster/shared/clock"
 	"github.com/yardmaster-io/yardmaster/shared/lifecycle"
-	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
+	"github.com/yardmaster-io/yardmaster/shared/process"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
-	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
-// Deps is what the service works with. All fields but Replies, Clock and Tracing are required.
+// Deps is what the service works with. All fields but Replies, Clock and Tracing are required. Tasks that are not in memory
+// are read over connections of Connect, one for each partition, so that no such read holds up an owner.
 type Deps struct {
-	NATS *nats.Conn
-	// Connect makes the connections that tasks which are not in memory are read over, one
-	// for each partition, so that no such read holds up an owner.
-	Connect      func(ctx context.Context, purpose string) (*nats.Conn, error)
-	Partitioning topology.Partitioning
-	// Replies says which reply subjects are answered; nil is the default.
-	Replies *natsrpc.Replies
-	// Node names this process among the members.
-	Node   string
+	process.Env
 	Config Config
-	// Clock tells the server's time; nil = the server is in this process.
-	Clock   *clock.Clock
-	Log     *slog.Logger
-	Tracing *telemetry.Tracing
-	Metrics *telemetry.Metrics
 }
 
 // Service is the history service of one process.

@@ -14,14 +14,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
@@ -33,30 +31,17 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/redistable"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/shard"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/tables"
-	"github.com/yardmaster-io/yardmaster/shared/clock"
-	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
+	"github.com/yardmaster-io/yardmaster/shared/process"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
-// Deps is what the service works with. All fields but Replies, Provisions, Clock, Tracing and
+// Deps is what the service works with. All fields but Connect, Replies, Provisions, Clock, Tracing and
 // Metrics are required.
 type Deps struct {
-	NATS         *nats.Conn
-	Partitioning topology.Partitioning
-	// Replies says which reply subjects are answered; nil is the default.
-	Replies *natsrpc.Replies
-	// Provisions tells that this process may create streams: hint streams that were lost.
-	Provisions bool
-	// Node names this process among the members.
-	Node   string
+	process.Env
 	Config Config
-	// Clock tells the server's time; nil = the server is in this process.
-	Clock   *clock.Clock
-	Log     *slog.Logger
-	Tracing *telemetry.Tracing
-	Metrics *telemetry.Metrics
 }
 
 // Service is the matching service of one process.

@@ -18,6 +18,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
+	"github.com/yardmaster-io/yardmaster/shared/process"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
@@ -37,9 +38,8 @@ func start(t *testing.T, nc *nats.Conn, node string) (stop func()) {
 	t.Helper()
 	cfg := matching.DefaultConfig()
 	cfg.Tables = matching.TablesMemory
-	s, err := matching.New(matching.Deps{
-		NATS: nc, Partitioning: parts, Provisions: true, Node: node, Config: cfg, Log: slog.New(slog.DiscardHandler),
-	})
+	env := process.Env{NATS: nc, Partitioning: parts, Provisions: true, Node: node, Log: slog.New(slog.DiscardHandler)}
+	s, err := matching.New(matching.Deps{Env: env, Config: cfg})
 	testkit.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

@@ -10,10 +10,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync/atomic"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
@@ -22,28 +20,17 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/api"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/natstimer"
-	"github.com/yardmaster-io/yardmaster/shared/clock"
 	"github.com/yardmaster-io/yardmaster/shared/lifecycle"
-	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
+	"github.com/yardmaster-io/yardmaster/shared/process"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/storage"
-	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
-// Deps is what the service works with. Clock and Metrics may be nil.
+// Deps is what the service works with. NATS, Log, Node and Partitioning are required; Clock and Metrics may be nil.
 type Deps struct {
-	NATS         *nats.Conn
-	Partitioning topology.Partitioning
-	// Replies says which reply subjects are answered; nil is the default.
-	Replies *natsrpc.Replies
-	// Node names this process among the members.
-	Node   string
+	process.Env
 	Config Config
-	// Clock tells the server's time; nil = the server is in this process.
-	Clock   *clock.Clock
-	Log     *slog.Logger
-	Metrics *telemetry.Metrics
 }
 
 // Service is the timer service of one process.

@@ -24,6 +24,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/timer"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
+	"github.com/yardmaster-io/yardmaster/shared/process"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -50,9 +51,8 @@ func startService(t *testing.T) (*timer.Service, *nats.Conn, *telemetry.Metrics)
 	n := topology.Partitioning{History: 2, Matching: 1}
 	testkit.NoError(t, provision.Apply(t.Context(), js, n, provision.Options{}))
 	metrics := signalkit.Metrics(t)
-	s, err := timer.New(timer.Deps{
-		NATS: nc, Partitioning: n, Node: "one", Config: timer.DefaultConfig(), Log: slog.New(slog.DiscardHandler), Metrics: metrics,
-	})
+	env := process.Env{NATS: nc, Partitioning: n, Node: "one", Log: slog.New(slog.DiscardHandler), Metrics: metrics}
+	s, err := timer.New(timer.Deps{Env: env, Config: timer.DefaultConfig()})
 	testkit.NoError(t, err)
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)

@@ -32,12 +32,13 @@ type Env struct {
 	// held up by, what goes over NATS. The caller closes it.
 	Connect      func(ctx context.Context, purpose string) (*nats.Conn, error)
 	Partitioning topology.Partitioning
-	// Replies says which reply subjects are answered.
+	// Replies says which reply subjects are answered; nil is the default.
 	Replies *natsrpc.Replies
-	// Provisions tells that this process may create streams.
+	// Provisions tells that this process may create streams: hint streams that were lost.
 	Provisions bool
-	Node       string
-	// Clock tells the server's time.
+	// Node names this process among the members.
+	Node string
+	// Clock tells the server's time; nil = the server is in this process.
 	Clock   *clock.Clock
 	Log     *slog.Logger
 	Tracing *telemetry.Tracing

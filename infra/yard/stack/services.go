@@ -34,28 +34,14 @@ type build struct {
 func builds(c Services) []build {
 	return []build{
 		{"history", func(e process.Env) (process.Service, error) {
-			return history.New(history.Deps{
-				NATS: e.NATS, Connect: e.Connect, Partitioning: e.Partitioning, Replies: e.Replies, Node: e.Node, Config: c.History,
-				Log: e.Log, Tracing: e.Tracing, Metrics: e.Metrics,
-			})
+			return history.New(history.Deps{Env: e, Config: c.History})
 		}},
-		{"timer", func(e process.Env) (process.Service, error) {
-			return timer.New(timer.Deps{
-				NATS: e.NATS, Partitioning: e.Partitioning, Replies: e.Replies, Node: e.Node, Config: c.Timer,
-				Log: e.Log, Metrics: e.Metrics,
-			})
-		}},
+		{"timer", func(e process.Env) (process.Service, error) { return timer.New(timer.Deps{Env: e, Config: c.Timer}) }},
 		{"matching", func(e process.Env) (process.Service, error) {
-			return matching.New(matching.Deps{
-				NATS: e.NATS, Partitioning: e.Partitioning, Replies: e.Replies, Node: e.Node, Config: c.Matching,
-				Log: e.Log, Tracing: e.Tracing, Metrics: e.Metrics,
-			})
+			return matching.New(matching.Deps{Env: e, Config: c.Matching})
 		}},
 		{"frontend", func(e process.Env) (process.Service, error) {
-			return frontend.New(frontend.Deps{
-				NATS: e.NATS, Partitioning: e.Partitioning, Replies: e.Replies, Node: e.Node, Config: c.Frontend,
-				Log: e.Log, Tracing: e.Tracing, Metrics: e.Metrics,
-			})
+			return frontend.New(frontend.Deps{Env: e, Config: c.Frontend})
 		}},
 	}
 }

@@ -24,8 +24,5 @@ func main() {
 }
 
 func build(e process.Env, s settings) (process.Service, error) {
-	return history.New(history.Deps{
-		NATS: e.NATS, Connect: e.Connect, Partitioning: e.Partitioning, Replies: e.Replies, Node: e.Node, Config: s.Own,
-		Clock: e.Clock, Log: e.Log, Tracing: e.Tracing, Metrics: e.Metrics,
-	})
+	return history.New(history.Deps{Env: e, Config: s.Own})
 }

@@ -24,8 +24,5 @@ func main() {
 }
 
 func build(e process.Env, s settings) (process.Service, error) {
-	return matching.New(matching.Deps{
-		NATS: e.NATS, Partitioning: e.Partitioning, Replies: e.Replies, Provisions: e.Provisions, Node: e.Node, Config: s.Own,
-		Clock: e.Clock, Log: e.Log, Tracing: e.Tracing, Metrics: e.Metrics,
-	})
+	return matching.New(matching.Deps{Env: e, Config: s.Own})
 }

@@ -24,8 +24,5 @@ func main() {
 }
 
 func build(e process.Env, s settings) (process.Service, error) {
-	return timer.New(timer.Deps{
-		NATS: e.NATS, Partitioning: e.Partitioning, Replies: e.Replies, Node: e.Node, Config: s.Own,
-		Clock: e.Clock, Log: e.Log, Metrics: e.Metrics,
-	})
+	return timer.New(timer.Deps{Env: e, Config: s.Own})
 }
