@@ -29,11 +29,9 @@
 // in the YAML file, YARD_HISTORY_WINDOW__TASKS_MAX=5 in the environment and
 // --window.tasks-max=5 as a flag. An empty variable counts as unset.
 //
-// Fields are booleans, numbers, strings, durations ("5s"), anything that
-// implements encoding.TextUnmarshaler, and slices of those (a list in the file,
-// commas elsewhere). The tag unit:"bytes" lets a whole number be written as
-// "400KiB", secret:"true" keeps a value out of every text this package makes, and
-// secret:"url" what URLs hold before the host: a user and password, or a token.
+// Fields are booleans, whole numbers (int and int64), strings, durations ("5s") and []string (a list in the file,
+// commas elsewhere). The tag unit:"bytes" lets a number be written as "400KiB", secret:"true" keeps a value out of
+// every text this package makes, and secret:"url" what URLs hold before the host: a user and password, or a token.
 //
 // A struct at any depth may check itself, either with Validate() []Problem, whose
 // paths are relative to it, or, where it must not import this package, with

@@ -38,16 +38,16 @@ func (f *field) node(v reflect.Value) *yaml.Node {
 	if f.isList() && !f.secret {
 		list := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
 		for i := range v.Len() {
-			list.Content = append(list.Content, scalar(f.shown(f.formatScalar(v.Index(i))), v.Index(i)))
+			list.Content = append(list.Content, scalar(f.shown(v.Index(i).String()), true))
 		}
 		return list
 	}
-	return scalar(f.format(v), v)
+	return scalar(f.format(v), v.Kind() == reflect.String)
 }
 
-func scalar(text string, v reflect.Value) *yaml.Node {
+func scalar(text string, isText bool) *yaml.Node {
 	node := &yaml.Node{Kind: yaml.ScalarNode, Value: text}
-	if v.Kind() == reflect.String || isText(v.Type()) {
+	if isText {
 		node.SetString(text) // quotes "true" and "12", which would be read as something else
 	}
 	return node

@@ -1,7 +1,6 @@
 package settings
 
 import (
-	"encoding"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -39,7 +38,7 @@ type schema struct {
 var (
 	tagForm     = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
 	durationTyp = reflect.TypeFor[time.Duration]()
-	textTyp     = reflect.TypeFor[encoding.TextUnmarshaler]()
+	listTyp     = reflect.TypeFor[[]string]()
 )
 
 // newSchema reads the tags of a struct type. A mistake in them is a mistake in the
@@ -79,7 +78,7 @@ func (s *schema) addStruct(t reflect.Type, words []string, index []int) {
 }
 
 func (s *schema) addField(owner reflect.Type, sf reflect.StructField, words []string, index []int) {
-	if sf.Type.Kind() == reflect.Struct && !reflect.PointerTo(sf.Type).Implements(textTyp) {
+	if sf.Type.Kind() == reflect.Struct {
 		s.addStruct(sf.Type, words, index)
 		return
 	}
@@ -94,35 +93,18 @@ func (s *schema) addField(owner reflect.Type, sf reflect.StructField, words []st
 		typ:    sf.Type,
 		index:  index,
 	}
-	elem := f.typ
-	if f.isList() {
-		elem = elem.Elem()
-	}
-	if !isScalar(elem) {
+	number := f.typ.Kind() == reflect.Int || f.typ.Kind() == reflect.Int64
+	if !number && !f.isList() && f.typ.Kind() != reflect.Bool && f.typ.Kind() != reflect.String {
 		panic(fmt.Sprintf("settings: %v.%s: a %v cannot be set", owner, sf.Name, f.typ))
 	}
-	if zero := reflect.Zero(f.typ); f.bytes && !zero.CanInt() && !zero.CanUint() {
+	if f.bytes && !number {
 		panic(fmt.Sprintf("settings: %v.%s: a size in bytes is a whole number", owner, sf.Name))
 	}
 	s.fields = append(s.fields, f)
 }
 
 // isList tells whether a value has several items.
-func (f *field) isList() bool { return f.typ.Kind() == reflect.Slice && !isText(f.typ) }
-
-// isText tells whether values of the type read themselves from text.
-func isText(t reflect.Type) bool { return reflect.PointerTo(t).Implements(textTyp) }
-
-func isScalar(t reflect.Type) bool {
-	switch t.Kind() {
-	case reflect.Bool, reflect.String, reflect.Float32, reflect.Float64,
-		reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
-		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return true
-	default:
-		return isText(t)
-	}
-}
+func (f *field) isList() bool { return f.typ == listTyp }
 
 // isSection tells whether a path names a struct of the config.
 func (s *schema) isSection(path string) bool {

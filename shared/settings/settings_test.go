@@ -3,7 +3,6 @@ package settings_test
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -18,12 +17,11 @@ import (
 )
 
 type config struct {
-	NATS   natsConfig      `koanf:"nats"`
-	Window windowConfig    `koanf:"window"`
-	Level  slog.Level      `koanf:"level" usage:"lowest level that is logged"`
-	Tags   []string        `koanf:"tags" usage:"labels of this node"`
-	Waits  []time.Duration `koanf:"waits"`
-	Clock  func()          `koanf:"-"`
+	NATS   natsConfig   `koanf:"nats"`
+	Window windowConfig `koanf:"window"`
+	Tags   []string     `koanf:"tags" usage:"labels of this node"`
+	Hosts  []string     `koanf:"hosts"`
+	Clock  func()       `koanf:"-"`
 }
 
 type natsConfig struct {
@@ -36,8 +34,7 @@ type windowConfig struct {
 	TasksMax int           `koanf:"tasks_max" usage:"active tasks held in memory"`
 	BytesMax int64         `koanf:"bytes_max" unit:"bytes" usage:"memory for payloads"`
 	LeaseMin time.Duration `koanf:"lease_min" usage:"shortest lease"`
-	Share    float64       `koanf:"share" usage:"part of a worker pool"`
-	Shards   uint8         `koanf:"shards" usage:"number of shards"`
+	Shards   int           `koanf:"shards" usage:"number of shards"`
 }
 
 // Validate has the form for packages that do not know settings.
@@ -63,7 +60,7 @@ func (n *natsConfig) Validate() []settings.Problem {
 func defaults() config {
 	return config{
 		NATS:   natsConfig{URL: "nats://localhost:4222"},
-		Window: windowConfig{TasksMax: 1000, BytesMax: 64 << 20, LeaseMin: 5 * time.Second, Share: 0.5, Shards: 4},
+		Window: windowConfig{TasksMax: 1000, BytesMax: 64 << 20, LeaseMin: 5 * time.Second, Shards: 4},
 	}
 }
 
@@ -90,11 +87,10 @@ window:
   bytes_max: 1MiB
   lease_min: 10s
   shards: 7
-level: warn
 tags: [a, b]
 `)
 	got, _, err := settings.Load("history", defaults(),
-		[]string{"--window.tasks-max=30", "--window.lease-min", "30s", "--config", path, "--waits=1s,2s"},
+		[]string{"--window.tasks-max=30", "--window.lease-min", "30s", "--config", path, "--hosts=x, y"},
 		[]string{
 			"YARD_HISTORY_WINDOW__TASKS_MAX=20",
 			"YARD_HISTORY_NATS__TOKEN=env",
@@ -104,10 +100,9 @@ tags: [a, b]
 	testkit.NoError(t, err)
 	want := config{
 		NATS:   natsConfig{URL: "nats://file:4222", Token: "env"},
-		Window: windowConfig{TasksMax: 30, BytesMax: 1 << 20, LeaseMin: 30 * time.Second, Share: 0.5, Shards: 7},
-		Level:  slog.LevelWarn,
+		Window: windowConfig{TasksMax: 30, BytesMax: 1 << 20, LeaseMin: 30 * time.Second, Shards: 7},
 		Tags:   []string{"c", "d"},
-		Waits:  []time.Duration{time.Second, 2 * time.Second},
+		Hosts:  []string{"x", "y"},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Fatalf("got  %+v\nwant %+v", got, want)
@@ -124,24 +119,23 @@ func TestFileNamedByEnvironment(t *testing.T) {
 
 func TestAllProblemsAtOnce(t *testing.T) {
 	path := writeFile(t, `
-nats: {url: ""}
+nats: {url: "", sync: {a: 1}}
 window:
   tasks_max: many
   bytes_max: 1.5
-  share: {a: 1}
   lease_min: 5
   shards:
-level: loud
 tags: 5
+hosts: [a, 5]
 unknown: {key: 1}
 `)
 	_, _, err := settings.Load("history", defaults(),
 		[]string{
-			"--config=" + path, "--window.lease-min=10ms", "--nope", "3", "--tags", "--window.shards=300",
+			"--config=" + path, "--window.lease-min=10ms", "--nope", "3", "--tags", "--window.shards=9223372036854775808",
 			"stray", "--nats.sync=perhaps",
 		},
 		[]string{
-			"YARD_HISTORY_WINDOW__SHARE=half",
+			"YARD_HISTORY_WINDOW__SHARDS=half",
 			"YARD_HISTORY_WINDOW_TASKS=1",
 			"YARD_HISTORY_PORT=tcp://10.0.0.1:80", // Kubernetes adds these
 			"YARD_HISTORY_SERVICE_HOST=10.0.0.1",
@@ -258,7 +252,7 @@ func TestPrint(t *testing.T) {
 	c := defaults()
 	c.NATS.Token = "secret"
 	c.Tags = []string{"a", "12", "x: y"}
-	c.Waits = []time.Duration{time.Second}
+	c.Hosts = []string{"x"}
 	var out strings.Builder
 	testkit.NoError(t, settings.Print(&out, c))
 	testkit.Golden(t, "testdata/print.yaml", []byte(out.String()))
@@ -282,12 +276,10 @@ func TestPrintRoundTrips(t *testing.T) {
 				TasksMax: rapid.IntMin(1).Draw(t, "tasks"),
 				BytesMax: rapid.Int64Min(0).Draw(t, "bytes"),
 				LeaseMin: time.Duration(rapid.Int64Min(int64(time.Second)).Draw(t, "lease")),
-				Share:    rapid.Float64().Draw(t, "share"),
-				Shards:   rapid.Uint8().Draw(t, "shards"),
+				Shards:   rapid.Int().Draw(t, "shards"),
 			},
-			Level: slog.Level(rapid.IntRange(-10, 10).Draw(t, "level")),
 			Tags:  rapid.SliceOfN(text, 1, 3).Draw(t, "tags"),
-			Waits: []time.Duration{time.Duration(rapid.Int64().Draw(t, "wait"))},
+			Hosts: rapid.SliceOfN(text, 1, 1).Draw(t, "hosts"),
 		}
 		var out strings.Builder
 		testkit.NoError(t, settings.Print(&out, c))
@@ -312,6 +304,12 @@ func TestMistakesInTheStructPanic(t *testing.T) {
 	type badKind struct {
 		A map[string]string `koanf:"a"`
 	}
+	type otherList struct {
+		A []int `koanf:"a"`
+	}
+	type otherNumber struct {
+		A uint8 `koanf:"a"`
+	}
 	type badUnit struct {
 		A string `koanf:"a" unit:"bytes"`
 	}
@@ -323,6 +321,8 @@ func TestMistakesInTheStructPanic(t *testing.T) {
 		func() { load(taken{}) },
 		func() { load(badTag{}) },
 		func() { load(badKind{}) },
+		func() { load(otherList{}) },
+		func() { load(otherNumber{}) },
 		func() { load(badUnit{}) },
 		func() { load(nested{}) },
 		func() { load(5) },
