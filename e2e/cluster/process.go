@@ -73,7 +73,7 @@ func (p *process) signal(sig syscall.Signal, force bool) (time.Duration, error) 
 	began := time.Now()
 	_ = l.Signal(sig) // an error means that it has just ended
 	select {
-	case <-l.Gone():
+	case <-l.Ended():
 	case <-time.After(stopWithin):
 		l.Kill()
 		return 0, fmt.Errorf("%s did not end within %v of %v", p.name, stopWithin, sig)

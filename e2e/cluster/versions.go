@@ -30,7 +30,7 @@ func (p *process) awaitRefusal(within time.Duration) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	select {
-	case <-p.life.Gone():
+	case <-p.life.Ended():
 	case <-time.After(within):
 		return fmt.Errorf("%s goes on", p.name)
 	}

@@ -147,6 +147,6 @@ func (w *world) overtakeMatching() {
 	kv, err := w.inside().KeyValue(w.soon(), topology.CheckpointsBucket)
 	testkit.NoError(w.t, err)
 	for m := range w.stack.Partitioning.Matching {
-		testkit.NoError(w.t, testkit.Err(ownership.TakeEpoch(w.soon(), kv, topology.MatchingEpoch(m))))
+		testkit.NoError(w.t, testkit.Err(ownership.TakeEpoch(w.soon(), kv, topology.MatchingEpoch(m), 0)))
 	}
 }

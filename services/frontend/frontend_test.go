@@ -240,7 +240,7 @@ func (s *stage) matching(take func(*nats.Msg)) {
 	kv, err := s.js.KeyValue(s.t.Context(), topology.CheckpointsBucket)
 	testkit.NoError(s.t, err)
 	for m := range partitioning.Matching {
-		term, err := ownership.TakeEpoch(s.t.Context(), kv, topology.MatchingEpoch(m))
+		term, err := ownership.TakeEpoch(s.t.Context(), kv, topology.MatchingEpoch(m), 0)
 		testkit.NoError(s.t, err)
 		testkit.NoError(s.t, testkit.Err(s.client.Subscribe(topology.MatchingPoll(m, term.Number()), take)))
 		testkit.NoError(s.t, term.Open(s.t.Context()))

@@ -189,7 +189,7 @@ func (s *Service) tables() (of func(m int) tables.Tables, closeAll func(), err e
 // next epoch: that is shard.ErrOvertaken.
 func (s *Service) serve(ctx context.Context, m int, tables tables.Tables, types *catalog.Catalog, epochs jetstream.KeyValue) error {
 	defer s.begin[m]()
-	term, err := ownership.TakeEpochAbove(ctx, epochs, topology.MatchingEpoch(m), s.above[m])
+	term, err := ownership.TakeEpoch(ctx, epochs, topology.MatchingEpoch(m), s.above[m])
 	if err != nil {
 		return err
 	}

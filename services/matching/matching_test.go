@@ -156,7 +156,7 @@ func TestR42AnOvertakenOwnerStops(t *testing.T) {
 	kv, err := js.KeyValue(t.Context(), topology.CheckpointsBucket)
 	testkit.NoError(t, err)
 	shard := ids.MatchingShard("shop", "mail", 0, parts.Matching)
-	rival, err := ownership.TakeEpoch(t.Context(), kv, topology.MatchingEpoch(shard))
+	rival, err := ownership.TakeEpoch(t.Context(), kv, topology.MatchingEpoch(shard), 0)
 	testkit.NoError(t, err)
 	if now := open(t, nc, shard); now <= rival.Number() {
 		t.Errorf("epoch %d is open, a rival has taken %d", now, rival.Number())

@@ -13,15 +13,15 @@ import (
 
 // Process is a program that was started. It is safe for concurrent use.
 type Process struct {
-	cmd  *exec.Cmd
-	gone chan struct{}
+	cmd   *exec.Cmd
+	ended chan struct{}
 }
 
 // Start starts cmd. The kernel binds the life of a child to the thread that started it, so one thread is kept for as long as
 // the child lives.
 func Start(cmd *exec.Cmd) (*Process, error) {
 	cmd.SysProcAttr = dieWithParent()
-	p := &Process{cmd: cmd, gone: make(chan struct{})}
+	p := &Process{cmd: cmd, ended: make(chan struct{})}
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread()
@@ -31,7 +31,7 @@ func Start(cmd *exec.Cmd) (*Process, error) {
 		if err == nil {
 			_ = cmd.Wait() // State tells how it ended
 		}
-		close(p.gone)
+		close(p.ended)
 	}()
 	if err := <-started; err != nil {
 		return nil, err
@@ -42,20 +42,20 @@ func Start(cmd *exec.Cmd) (*Process, error) {
 // PID is the number of the process.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Gone is closed when the process has ended, and all that it printed was read.
-func (p *Process) Gone() <-chan struct{} { return p.gone }
+// Ended is closed when the process has ended, and all that it printed was read.
+func (p *Process) Ended() <-chan struct{} { return p.ended }
 
 // Over reports whether the process has ended.
 func (p *Process) Over() bool {
 	select {
-	case <-p.gone:
+	case <-p.ended:
 		return true
 	default:
 		return false
 	}
 }
 
-// State says how the process ended, once Gone is closed.
+// State says how the process ended, once Ended is closed.
 func (p *Process) State() *os.ProcessState { return p.cmd.ProcessState }
 
 // Signal sends a signal. It fails if the process has ended.
@@ -64,5 +64,5 @@ func (p *Process) Signal(s os.Signal) error { return p.cmd.Process.Signal(s) }
 // Kill ends the process at once, and returns when it has ended.
 func (p *Process) Kill() {
 	_ = p.cmd.Process.Kill() // an error means that it has ended already
-	<-p.gone
+	<-p.ended
 }

@@ -28,17 +28,11 @@ type Term struct {
 	revision uint64
 }
 
-// TakeEpoch raises the number under key by one, by compare-and-set, and returns the
-// term that begins with it. The owner of the term before is superseded. It tries again where
-// another was quicker; its error is that of NATS or of ctx. Where the outcome of a try is
-// not known, a number may be passed over.
-func TakeEpoch(ctx context.Context, kv jetstream.KeyValue, key string) (*Term, error) {
-	return TakeEpochAbove(ctx, kv, key, 0)
-}
-
-// TakeEpochAbove is TakeEpoch of a number that is higher than above, too: for an owner that knows of a higher
-// one than the key's, since the bucket was lost or is an older one.
-func TakeEpochAbove(ctx context.Context, kv jetstream.KeyValue, key string, above uint64) (*Term, error) {
+// TakeEpoch raises the number under key by one, or above a higher number that the owner knows of, since the bucket was lost or
+// is an older one. It does so by compare-and-set, and returns the term that begins with the number. The owner of the term
+// before is superseded. It tries again if another was quicker; its error is that of NATS or of ctx. If the outcome of a try
+// is not known, a number may be passed over.
+func TakeEpoch(ctx context.Context, kv jetstream.KeyValue, key string, above uint64) (*Term, error) {
 	for {
 		now, revision, err := readEpoch(ctx, kv, key)
 		if err != nil {

@@ -23,7 +23,7 @@ func TestEachTermHasItsOwnNumber(t *testing.T) {
 	var all sync.WaitGroup
 	for range owners {
 		all.Go(func() {
-			term, err := TakeEpoch(t.Context(), kv, epochKey)
+			term, err := TakeEpoch(t.Context(), kv, epochKey, 0)
 			if err != nil {
 				t.Error(err)
 				return
@@ -44,7 +44,7 @@ func TestR42OnlyTheNewestOwnerOpens(t *testing.T) {
 	kv := bucket(t, server(t).Connect(t))
 	take := func() *Term {
 		t.Helper()
-		term, err := TakeEpoch(t.Context(), kv, epochKey)
+		term, err := TakeEpoch(t.Context(), kv, epochKey, 0)
 		testkit.NoError(t, err)
 		return term
 	}
@@ -75,7 +75,7 @@ func TestR42OnlyTheNewestOwnerOpens(t *testing.T) {
 // TestR42AnOwnerThatWasOvertakenStops.
 func TestR42AnOwnerThatWasOvertakenStops(t *testing.T) {
 	kv := bucket(t, server(t).Connect(t))
-	term, err := TakeEpoch(t.Context(), kv, epochKey)
+	term, err := TakeEpoch(t.Context(), kv, epochKey, 0)
 	testkit.NoError(t, err)
 	held, stop := term.Hold(t.Context(), slog.New(slog.DiscardHandler))
 	defer stop()
@@ -83,7 +83,7 @@ func TestR42AnOwnerThatWasOvertakenStops(t *testing.T) {
 	if held.Err() != nil {
 		t.Error("it was not overtaken")
 	}
-	testkit.NoError(t, testkit.Err(TakeEpoch(t.Context(), kv, epochKey)))
+	testkit.NoError(t, testkit.Err(TakeEpoch(t.Context(), kv, epochKey, 0)))
 	<-held.Done()
 	if err := context.Cause(held); !errors.Is(err, ErrSuperseded) {
 		t.Errorf("it ended since %v", err)
@@ -95,7 +95,7 @@ func TestEpochsAreFollowed(t *testing.T) {
 	testkit.Slow(t, "waits until a node is believed to be away")
 	srv := server(t)
 	kv := bucket(t, srv.Connect(t))
-	testkit.NoError(t, testkit.Err(TakeEpoch(t.Context(), kv, "matching.1")))
+	testkit.NoError(t, testkit.Err(TakeEpoch(t.Context(), kv, "matching.1", 0)))
 	var mu sync.Mutex
 	heard := map[int]Epoch{}
 	e := &Epochs{
@@ -128,7 +128,7 @@ func TestEpochsAreFollowed(t *testing.T) {
 	raise := func(key string) {
 		t.Helper()
 		testkit.Eventually(t, soon, func() error { // the server may be back only just now
-			term, err := TakeEpoch(t.Context(), kv, key)
+			term, err := TakeEpoch(t.Context(), kv, key, 0)
 			if err == nil {
 				err = term.Open(t.Context())
 			}
@@ -163,7 +163,7 @@ func TestAnAuditHearsWhatAWatchMissed(t *testing.T) {
 	var heard []Epoch
 	e := &Epochs{KV: kv, Keys: []string{epochKey}, last: make([]Epoch, 1), Rose: func(_ int, now Epoch) { heard = append(heard, now) }}
 	testkit.Check(t, e.audit(t.Context()))
-	testkit.NoError(t, testkit.Err(TakeEpoch(t.Context(), kv, epochKey)))
+	testkit.NoError(t, testkit.Err(TakeEpoch(t.Context(), kv, epochKey, 0)))
 	if err := e.audit(t.Context()); !errors.Is(err, errDeaf) {
 		t.Errorf("it does not say that it was deaf: %v", err)
 	}

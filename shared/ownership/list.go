@@ -67,6 +67,13 @@ type Member struct {
 	revision uint64
 }
 
+// deadAfter is how long a member must be silent to be taken for dead. It is longer than its partitions wait for it: a live
+// one that is overlooked would be locked out of an upgrade.
+const deadAfter = 10 * time.Second
+
+// Alive reports whether the member may still live.
+func (m Member) Alive() bool { return m.Silent < deadAfter }
+
 // List is everybody who has shown a heartbeat and did not take it away, sorted by
 // service and node. A node that died without a message is in it: see Silent.
 func List(ctx context.Context, kv jetstream.KeyValue) ([]Member, error) {

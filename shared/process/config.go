@@ -3,9 +3,9 @@ package process
 import (
 	"fmt"
 	"net"
-	"regexp"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/clock"
 	"github.com/yardmaster-io/yardmaster/shared/lifecycle"
@@ -82,8 +82,6 @@ func DefaultConfig(http string) Config {
 // StopTimeoutMax bounds StopTimeout.
 const StopTimeoutMax = 10 * time.Minute
 
-var nodeForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-
 // Validate lists what is wrong with c.
 func (c Config) Validate() []settings.Problem {
 	var all []settings.Problem
@@ -92,7 +90,7 @@ func (c Config) Validate() []settings.Problem {
 			all = append(all, settings.Problem{Path: path, What: fmt.Sprintf(format, args...)})
 		}
 	}
-	check(c.Node == "" || nodeForm.MatchString(c.Node), "node", "want 1 to 64 of A-Z a-z 0-9 _ -, got %q", c.Node)
+	check(c.Node == "" || ids.CheckName(c.Node) == nil, "node", "want 1 to 64 of A-Z a-z 0-9 _ -, got %q", c.Node)
 	_, err := topology.NewInboxes(c.InboxPrefixes)
 	check(err == nil, "inbox_prefixes", "%v", err)
 	if c.HTTP != "" {

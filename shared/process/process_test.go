@@ -19,6 +19,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
@@ -271,7 +272,7 @@ func TestClusterTakesWhatIsThere(t *testing.T) {
 
 func TestNodeNamesDiffer(t *testing.T) {
 	a, b := NodeName(), NodeName()
-	if a == b || !nodeForm.MatchString(a) {
+	if a == b || ids.CheckName(a) != nil {
 		t.Errorf("%q %q", a, b)
 	}
 }

@@ -18,12 +18,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
-// How a process says goodbye: what it has published must leave, and the last spans
-// too, but neither may hold up the stop.
-const (
-	flushTimeout   = 2 * time.Second
-	tracingTimeout = 3 * time.Second
-)
+// flushTimeout bounds a goodbye: what a process has published must leave, but not hold up the stop.
+const flushTimeout = 2 * time.Second
 
 // Env is what a service is built from.
 type Env struct {
@@ -86,10 +82,8 @@ func Run(ctx context.Context, name string, cfg Config, build func(Env) (Service,
 		return err
 	}
 	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tracingTimeout)
-		defer cancel()
 		if failed := tracing.Shutdown(ctx); failed != nil {
-			log.Warn("the last spans were lost", "error", failed)
+			log.Warn("tracing did not end well", "error", failed)
 		}
 	}()
 	inboxes, err := topology.NewInboxes(cfg.InboxPrefixes)

@@ -127,13 +127,18 @@ func (t *Tracing) Tracer() trace.Tracer {
 	return t.tracer
 }
 
-// Shutdown exports what is still held, within ctx, and ends the exporter.
+// shutdownWithin bounds the export of the last spans, which must not hold up a stop.
+const shutdownWithin = 3 * time.Second
+
+// Shutdown exports what is still held, also if ctx has ended, and ends the exporter.
 func (t *Tracing) Shutdown(ctx context.Context) error {
 	if !t.On() {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownWithin)
+	defer cancel()
 	if err := t.provider.Shutdown(ctx); err != nil {
-		return fmt.Errorf("tracing: %w", err)
+		return fmt.Errorf("the last spans were lost: %w", err)
 	}
 	return nil
 }

@@ -127,7 +127,7 @@ func (s *server) awaitPong(addr string) error {
 			return nil
 		}
 		select {
-		case <-s.Gone():
+		case <-s.Ended():
 			return fmt.Errorf("redis-server ended at once: %s", s.output.String())
 		case <-deadline.C:
 			return fmt.Errorf("redis-server did not answer within %v: %w", serverReadyWithin, err)

@@ -164,14 +164,19 @@ func (t TLS) text() string {
 
 // key returns the public key of a seed file, which it makes if there is none.
 func key(path string) (public string, err error) {
-	seed, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return newKey(path)
-	}
+	seed, err := kept(path, func() (string, error) {
+		pair, err := nkeys.CreateUser()
+		if err != nil {
+			return "", err
+		}
+		defer pair.Wipe()
+		seed, err := pair.Seed()
+		return string(seed), err
+	})
 	if err != nil {
 		return "", err
 	}
-	pair, err := nkeys.FromSeed([]byte(strings.TrimSpace(string(seed))))
+	pair, err := nkeys.FromSeed([]byte(seed))
 	if err != nil {
 		return "", fmt.Errorf("%s holds no nkey seed: remove it to create a new one", path)
 	}
@@ -183,18 +188,15 @@ func key(path string) (public string, err error) {
 	return public, err
 }
 
-func newKey(path string) (public string, err error) {
-	pair, err := nkeys.CreateUser()
+// kept is the secret in a file. If there is no file, it makes a secret and writes one.
+func kept(path string, fresh func() (string, error)) (string, error) {
+	data, err := os.ReadFile(path)
+	if !errors.Is(err, os.ErrNotExist) {
+		return strings.TrimSpace(string(data)), err
+	}
+	secret, err := fresh()
 	if err != nil {
 		return "", err
 	}
-	defer pair.Wipe()
-	seed, err := pair.Seed()
-	if err != nil {
-		return "", err
-	}
-	if public, err = pair.PublicKey(); err != nil {
-		return "", err
-	}
-	return public, filelock.Replace(path, append(seed, '\n'))
+	return secret, filelock.Replace(path, []byte(secret+"\n"))
 }

@@ -4,11 +4,8 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/filelock"
@@ -38,17 +35,9 @@ func renderRedis(dir string) error {
 }
 
 func password(path string) (string, error) {
-	data, err := os.ReadFile(path)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		text := rand.Text()
-		return text, filelock.Replace(path, []byte(text+"\n"))
-	case err != nil:
-		return "", err
+	text, err := kept(path, func() (string, error) { return rand.Text(), nil })
+	if err == nil && text == "" {
+		err = fmt.Errorf("%s is empty: remove it to create a new password", path)
 	}
-	text := strings.TrimSpace(string(data))
-	if text == "" {
-		return "", fmt.Errorf("%s is empty: remove it to create a new password", path)
-	}
-	return text, nil
+	return text, err
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -16,9 +15,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/quarantine"
 )
-
-// memberLeft is how long a member must have been silent to be taken for dead.
-const memberLeft = 10 * time.Second
 
 // lookAtStreams compares the settings of streams, and finds what does not belong to the cluster.
 func (x *examiner) lookAtStreams(ctx context.Context) ([]Finding, error) {
@@ -128,7 +124,7 @@ func unowned(all []ownership.Member, n topology.Partitioning) (found []Finding) 
 		held := map[int]bool{}
 		live := 0
 		for _, m := range all {
-			if m.Service != of.service || m.Silent >= memberLeft {
+			if m.Service != of.service || !m.Alive() {
 				continue
 			}
 			live++

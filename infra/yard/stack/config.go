@@ -52,8 +52,6 @@ type Config struct {
 	// service is one of them, and each domain has inboxes of its own. Default: none,
 	// and everybody who reaches the server may do everything.
 	Auth string
-	// MaxPayload is NATS's limit of one message, bytes. Default 1 MiB.
-	MaxPayload int
 	// Partitioning of a cluster that is created. Default: 2 and 2, or, in a data
 	// directory that has a cluster, what it was created with; other numbers than
 	// those are refused.

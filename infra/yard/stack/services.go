@@ -20,9 +20,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
-// tracesTimeout bounds the export of the last spans.
-const tracesTimeout = 3 * time.Second
-
 // build makes one service.
 type build struct {
 	name string
@@ -75,15 +72,6 @@ func (s *Stack) addServices(ctx context.Context, parts *lifecycle.Group, health 
 		health.AddWarning("cluster, by "+b.name, service.Warn)
 		parts.Add("presence of "+b.name, &process.Presence{Service: b.name, Node: node, NATS: nc, Replies: replies, Health: health, Log: log})
 		parts.Add(b.name, service)
-	}
-	return nil
-}
-
-func flushTraces(ctx context.Context, t *telemetry.Tracing) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tracesTimeout)
-	defer cancel()
-	if err := t.Shutdown(ctx); err != nil {
-		return fmt.Errorf("the last spans were lost: %w", err)
 	}
 	return nil
 }

@@ -151,7 +151,7 @@ func (s *Stack) listen(ctx context.Context, cfg Config) (err error) {
 	}
 	s.server, err = natsserver.Start(ctx, natsserver.Config{
 		DataDir: cfg.DataDir, Auth: config, Host: cfg.Host, Port: cfg.Port, NoSocket: cfg.NoSocket, Sync: natsserver.Sync(cfg.Sync),
-		MaxPayload: cfg.MaxPayload, Log: s.log.With("service", "nats"),
+		Log: s.log.With("service", "nats"),
 	})
 	if err != nil {
 		return err
@@ -265,7 +265,7 @@ func (s *Stack) Close(ctx context.Context) error {
 func (s *Stack) release(ctx context.Context) error {
 	var failed []error
 	for _, t := range s.traces {
-		failed = append(failed, flushTraces(ctx, t))
+		failed = append(failed, t.Shutdown(ctx))
 	}
 	for _, nc := range s.conns {
 		nc.Close()

@@ -93,7 +93,7 @@ func (c *Child) Run(ctx context.Context) error {
 			case <-ctx.Done():
 				p.Kill()
 				return nil
-			case <-p.Gone():
+			case <-p.Ended():
 				c.log.Error("redis-server ended; starting an empty one", "output", p.output.String())
 			}
 		}
@@ -139,7 +139,7 @@ func (p *running) awaitAnswer(ctx context.Context, socket string) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-p.Gone():
+		case <-p.Ended():
 			return fmt.Errorf("redis-server ended at once: %s", p.output.String())
 		case <-time.After(askEvery):
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/spf13/cobra"
@@ -16,11 +15,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/command"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
 )
-
-// memberLeft is how long a member must have been silent to be taken for dead. It is
-// longer than its partitions wait for it: a live one that is overlooked would be
-// locked out.
-const memberLeft = 10 * time.Second
 
 // UpgradeCommand is `yard upgrade`.
 func UpgradeCommand(a *command.App) *cobra.Command {
@@ -80,7 +74,7 @@ func readUpgrade(ctx context.Context, js jetstream.JetStream) (u upgrade, err er
 	}
 	u.next = u.cluster.Number
 	for _, m := range all {
-		if m.Silent < memberLeft {
+		if m.Alive() {
 			u.members = append(u.members, m)
 			u.next = max(u.next, m.LogVersion)
 		}
