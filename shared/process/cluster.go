@@ -3,28 +3,19 @@ package process
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
-	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 )
 
-// How a cluster is waited for.
-const (
-	clusterCallTimeout = 5 * time.Second
-	clusterRetryEvery  = 500 * time.Millisecond
-	clusterNoticeEvery = 10 * time.Second
-	// createTries bounds how often processes that create one cluster at once, with
-	// and without a wish for its partitioning, may cross each other.
-	createTries = 3
-)
+// createTries bounds how often processes that create one cluster at once, with
+// and without a wish for its partitioning, may cross each other.
+const createTries = 3
 
 // Cluster makes sure that the cluster exists and returns its partitioning. Where
 // want is 0, the cluster's own number is taken, or the default if this process
@@ -37,7 +28,7 @@ func Cluster(ctx context.Context, nc *nats.Conn, want topology.Partitioning, how
 		return topology.Partitioning{}, fmt.Errorf("use JetStream: %w", err)
 	}
 	for try := 1; ; try++ {
-		have, err := existing(ctx, js, !how.Enabled, log)
+		have, err := provision.Await(ctx, js, !how.Enabled, log)
 		if err != nil {
 			return topology.Partitioning{}, err
 		}
@@ -51,7 +42,7 @@ func Cluster(ctx context.Context, nc *nats.Conn, want topology.Partitioning, how
 				return use, fmt.Errorf("the cluster was created with %d history partitions and %d matching shards, this service is configured with %d and %d",
 					have.History, have.Matching, use.History, use.Matching)
 			}
-			return use, checkVersion(ctx, js)
+			return use, provision.Version(ctx, js)
 		}
 		err = provision.Apply(ctx, js, use, provision.Options{Replicas: how.Replicas, Log: log})
 		// Another process may have created the cluster since we looked, with numbers
@@ -60,47 +51,4 @@ func Cluster(ctx context.Context, nc *nats.Conn, want topology.Partitioning, how
 			return use, err
 		}
 	}
-}
-
-// existing reads the cluster's partitioning. It is zero where there is no cluster
-// yet, unless wait says to wait for one.
-func existing(ctx context.Context, js jetstream.JetStream, wait bool, log *slog.Logger) (topology.Partitioning, error) {
-	var noticed time.Time
-	for {
-		p, err := readPartitioning(ctx, js, wait)
-		if err == nil || (errors.Is(err, provision.ErrNotProvisioned) && !wait) {
-			return p, nil
-		}
-		if now := time.Now(); now.Sub(noticed) >= clusterNoticeEvery {
-			noticed = now
-			log.Warn("waiting for the cluster", "error", err)
-		}
-		if !backoff.Sleep(ctx, clusterRetryEvery) {
-			return p, errors.Join(ctx.Err(), err)
-		}
-	}
-}
-
-// readPartitioning fails with provision.ErrNotProvisioned where there is no cluster, and, if the whole cluster
-// is wanted, where it is still being created: the last of the buckets is the last that is made.
-func readPartitioning(ctx context.Context, js jetstream.JetStream, whole bool) (topology.Partitioning, error) {
-	ctx, cancel := context.WithTimeout(ctx, clusterCallTimeout)
-	defer cancel()
-	p, err := provision.Partitioning(ctx, js)
-	if err != nil || !whole {
-		return p, err
-	}
-	buckets := topology.Buckets()
-	_, err = js.KeyValue(ctx, buckets[len(buckets)-1])
-	if errors.Is(err, jetstream.ErrBucketNotFound) {
-		err = fmt.Errorf("it is being created: %w", provision.ErrNotProvisioned)
-	}
-	return p, err
-}
-
-// checkVersion refuses a cluster whose records this program cannot read.
-func checkVersion(ctx context.Context, js jetstream.JetStream) error {
-	ctx, cancel := context.WithTimeout(ctx, clusterCallTimeout)
-	defer cancel()
-	return provision.Version(ctx, js)
 }

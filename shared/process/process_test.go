@@ -294,7 +294,7 @@ func TestAClusterThatIsBeingCreatedIsWaitedFor(t *testing.T) {
 		_, err = config.Put(t.Context(), topology.ClusterKey, value)
 	}
 	testkit.NoError(t, err)
-	soon, cancel := context.WithTimeout(t.Context(), clusterRetryEvery/2)
+	soon, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond)
 	defer cancel()
 	if p, err := Cluster(soon, nc, topology.Partitioning{}, Provision{Replicas: 1}, log); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("half a cluster: %v %v", p, err)

@@ -280,7 +280,7 @@ func (a *applier) retry(ctx context.Context, what string, do func(context.Contex
 			return nil
 		}
 		if final(err) || ctx.Err() != nil {
-			return fmt.Errorf("provision %s: %w", what, err)
+			return fmt.Errorf("provision %s: %w", what, errors.Join(ctx.Err(), err))
 		}
 		if now := time.Now(); now.Sub(noticed) >= noticeEvery {
 			noticed = now
