@@ -47,15 +47,8 @@ func (c *Cluster) Examine() *doctor.Report {
 
 // redisClient reaches the tables; nil if only its own user gets in.
 func (c *Cluster) redisClient() redis.UniversalClient {
-	switch {
-	case c.shape.redisSecured:
+	if c.shape.redisSecured {
 		return nil
-	case c.RedisNodes == nil:
-		return redis.NewClient(&redis.Options{Addr: c.Redis.Addr, DisableIdentity: true})
 	}
-	var addrs []string
-	for _, n := range c.RedisNodes {
-		addrs = append(addrs, n.Addr)
-	}
-	return redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs, DisableIdentity: true})
+	return redis.NewUniversalClient(&redis.UniversalOptions{Addrs: []string{c.Redis.Addr}, IsClusterMode: c.RedisNodes != nil, DisableIdentity: true})
 }
