@@ -6,16 +6,10 @@ import (
 	"strings"
 )
 
-// flagLayer is a layer that may also ask for something else than a start.
-type flagLayer struct {
-	layer
-	opts Options
-}
-
 // readFlags reads --name=value and --name value; a boolean may stand alone. It
 // goes on after a problem, so that one start reports all of them.
-func (s *schema) readFlags(args []string) flagLayer {
-	l := flagLayer{layer: layer{values: map[string]value{}}}
+func (s *schema) readFlags(args []string) layer {
+	l := layer{values: map[string]value{}}
 	for len(args) > 0 {
 		arg := args[0]
 		args = args[1:]
@@ -46,7 +40,7 @@ func (s *schema) readFlags(args []string) flagLayer {
 }
 
 // take stores one flag whose value is known.
-func (l *flagLayer) take(name string, f *field, text string) {
+func (l *layer) take(name string, f *field, text string) {
 	source := "--" + name
 	switch {
 	case f != nil:
@@ -62,8 +56,4 @@ func (l *flagLayer) take(name string, f *field, text string) {
 	default:
 		l.add(Problem{Source: source, What: "unknown flag"})
 	}
-}
-
-func (l *flagLayer) add(p Problem) {
-	l.problems = append(l.problems, p)
 }

@@ -24,7 +24,11 @@ type layer struct {
 	problems []Problem
 	// config is the file that it names.
 	config string
+	// opts are what flags ask for besides settings.
+	opts Options
 }
+
+func (l *layer) add(p Problem) { l.problems = append(l.problems, p) }
 
 type value struct {
 	source string // for problems
@@ -36,7 +40,7 @@ func (s *schema) readFile(path string) layer {
 	l := layer{values: map[string]value{}}
 	k := koanf.New(".")
 	if err := k.Load(file.Provider(path), yaml.Parser()); err != nil {
-		l.problems = append(l.problems, Problem{Source: path, What: err.Error()})
+		l.add(Problem{Source: path, What: err.Error()})
 		return l
 	}
 	for _, key := range k.Keys() { // sorted
@@ -47,11 +51,11 @@ func (s *schema) readFile(path string) layer {
 		case leaf != nil:
 			l.values[key] = value{path, raw}
 		case above != nil:
-			l.problems = append(l.problems, Problem{path, above.path, "want " + above.want() + ", got a section"})
+			l.add(Problem{path, above.path, "want " + above.want() + ", got a section"})
 		case !s.isSection(key):
-			l.problems = append(l.problems, Problem{path, key, "unknown setting"})
+			l.add(Problem{path, key, "unknown setting"})
 		case raw != nil && !isEmptyMap(raw): // a section without lines is none
-			l.problems = append(l.problems, Problem{path, key, "want a section, got a value"})
+			l.add(Problem{path, key, "want a section, got a value"})
 		}
 	}
 	return l
@@ -82,7 +86,7 @@ func (s *schema) readEnv(environ []string) layer {
 		case f != nil:
 			l.values[f.path] = value{f.env, text}
 		case !serviceLink.MatchString(rest):
-			l.problems = append(l.problems, Problem{Source: name, What: "unknown variable"})
+			l.add(Problem{Source: name, What: "unknown variable"})
 		}
 	}
 	slices.SortFunc(l.problems, func(a, b Problem) int { return strings.Compare(a.Source, b.Source) })

@@ -41,7 +41,7 @@ func Load[T any](name string, def T, args []string, env []string) (T, Options, e
 	root := reflect.ValueOf(&cfg).Elem()
 	var problems Problems
 	origin := map[string]string{} // by path: the source that set it last
-	for _, l := range []layer{file, environment, flags.layer} {
+	for _, l := range []layer{file, environment, flags} {
 		problems = append(problems, l.problems...)
 		for i := range s.fields {
 			f := &s.fields[i]
