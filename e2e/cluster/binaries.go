@@ -7,6 +7,23 @@ import (
 	"path/filepath"
 )
 
+// Service is the name of one of the four, or NATS.
+type Service string
+
+// NATS are the nats-servers: processes of the cluster like those of the services.
+const NATS Service = "nats"
+
+// The services.
+const (
+	Frontend Service = "frontend"
+	History  Service = "history"
+	Matching Service = "matching"
+	Timer    Service = "timer"
+)
+
+// Services lists them in the order in which tests go through them.
+func Services() []Service { return []Service{Frontend, History, Matching, Timer} }
+
 // repository is what the paths of all modules begin with.
 const repository = "github.com/yardmaster-io/yardmaster/"
 
@@ -38,7 +55,7 @@ func Build(flags ...string) (Binaries, error) {
 	return b, nil
 }
 
-// add builds further programs into the folder; those that are there stay. What are flags of go build, and packages.
+// add builds further programs into the folder; those that are there stay. It takes flags of go build, and packages.
 func (b Binaries) add(what ...string) error {
 	args := append([]string{"build", "-o", b.dir + string(filepath.Separator), stripped}, what...)
 	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {

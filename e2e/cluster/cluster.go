@@ -18,23 +18,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-// Service is the name of one of the four, or NATS.
-type Service string
-
-// NATS are the nats-servers: processes of the cluster like those of the services.
-const NATS Service = "nats"
-
-// The services.
-const (
-	Frontend Service = "frontend"
-	History  Service = "history"
-	Matching Service = "matching"
-	Timer    Service = "timer"
-)
-
-// Services lists them in the order in which tests go through them.
-func Services() []Service { return []Service{Frontend, History, Matching, Timer} }
-
 const (
 	// readyWithin bounds every start: a bound for a broken run on a loaded machine.
 	readyWithin = 60 * time.Second
