@@ -1,15 +1,16 @@
-package child
+package child_test
 
 import (
 	"os/exec"
 	"syscall"
 	"testing"
 
+	"github.com/yardmaster-io/yardmaster/shared/child"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func TestAProcessThatEndsAndOneThatIsKilled(t *testing.T) {
-	p, err := Start(exec.Command("sh", "-c", "exit 3"))
+	p, err := child.Start(exec.Command("sh", "-c", "exit 3"))
 	testkit.NoError(t, err)
 	<-p.Ended()
 	testkit.Equal(t, "exit code", p.State().ExitCode(), 3)
@@ -18,7 +19,7 @@ func TestAProcessThatEndsAndOneThatIsKilled(t *testing.T) {
 	}
 	p.Kill() // once more does no harm
 
-	p, err = Start(exec.Command("sleep", "600"))
+	p, err = child.Start(exec.Command("sleep", "600"))
 	testkit.NoError(t, err)
 	if p.Over() || p.PID() == 0 {
 		t.Errorf("process %d is over", p.PID())
@@ -30,7 +31,7 @@ func TestAProcessThatEndsAndOneThatIsKilled(t *testing.T) {
 }
 
 func TestAProgramThatIsNotThere(t *testing.T) {
-	if p, err := Start(exec.Command("/nowhere/program")); err == nil {
+	if p, err := child.Start(exec.Command("/nowhere/program")); err == nil {
 		p.Kill()
 		t.Error("it started")
 	}
