@@ -28,8 +28,8 @@ type call struct {
 	spills []spill
 	// tried are waiters for whose triggers it asks.
 	tried []*waiter
-	// stale: since it was made a group was paused, whose triggers it may take.
-	stale bool
+	// life is that of its domain when it was made.
+	life uint64
 }
 
 // taken is triggers that came out of a table.
@@ -38,8 +38,6 @@ type taken struct {
 	chunk table.Chunk
 	// path is the limits of which slots were booked for them.
 	path *path
-	// stale: its call is.
-	stale bool
 }
 
 // callAll calls the tables of the domains that need it, as far as one turn may look at tasklists. The others come
@@ -65,10 +63,10 @@ func shift[T any](all []T, n int) []T {
 
 // call makes one call out of everything that there is to say.
 func (s *Shard) call(d *domain) {
-	c := &call{}
+	c := &call{life: d.life}
 	s.clear(d, c)
 	if len(d.clears) == 0 { // or what is stored now would be forgotten
-		s.put(d, c)
+		c.put(s, d)
 	}
 	due := d.due
 	d.due = nil
@@ -125,20 +123,16 @@ func (c *call) pathOf(i int, b *table.Batch) *path {
 	return unlimited
 }
 
-// put has a call store what found no poll. Small chunks of one column are joined: the
+// put stores what found no poll. Small chunks of one column are joined: the
 // tables' work is per chunk. The index counts them at once: the call takes after it stores.
-func (s *Shard) put(d *domain, c *call) {
-	type place struct {
-		table.Tasklist
-		table.Column
-	}
+func (c *call) put(s *Shard, d *domain) {
 	n := min(len(d.puts), putChunksMax)
 	if n == 0 {
 		return
 	}
 	c.puts = append(c.puts, d.puts[:n]...)
 	d.puts = shift(d.puts, n)
-	last := make(map[place]int, n)
+	last := make(map[table.Place]int, n)
 	var shared sharedPuts
 	for _, a := range c.puts {
 		a.list.putting--
@@ -152,7 +146,7 @@ func (s *Shard) put(d *domain, c *call) {
 			c.out.Put = append(c.out.Put, a.Chunk)
 			continue
 		}
-		at := place{a.Tasklist, a.Column}
+		at := table.Place{Tasklist: a.Tasklist, Column: a.Column}
 		if i, ok := last[at]; ok && c.out.Put[i].Cost == a.Cost && c.out.Put[i].Len()+a.Len() <= table.ChunkTriggersMax {
 			joined := &c.out.Put[i]
 			joined.Triggers = append(joined.Triggers[:len(joined.Triggers):len(joined.Triggers)], a.Triggers...)
@@ -263,35 +257,27 @@ func (s *Shard) called(o *CallOutcome) {
 	switch {
 	case o.Failed:
 		s.notCalled(c)
-		s.arrivals = append(s.arrivals, s.putAgain(c)...)
+		if c.life == d.life {
+			s.arrivals = append(s.arrivals, c.puts...)
+		} else {
+			s.finishAll(c.puts, true)
+		}
 		d.lost = true
 		s.fail(d)
 	case o.Outcome.Overtaken:
 		s.notCalled(c)
-		for i := range c.puts {
-			s.finishPart(c.puts[i].from, false) // for the newer owner
-		}
+		s.finishAll(c.puts, false) // for the newer owner
 		d.lost = true
 		s.fail(d)
 	case o.Outcome.Lost:
 		s.fx.Counts.Losses++
 		s.notCalled(c)
-		for i := range c.puts {
-			s.finishPart(c.puts[i].from, true) // the next life begins with asking for all
-		}
+		s.finishAll(c.puts, true) // the next life begins with asking for all
 		s.open(d)
 	default:
-		for i := range c.puts {
-			s.finishPart(c.puts[i].from, true)
-		}
+		s.finishAll(c.puts, true)
 		s.learnStances(d, c, &o.Outcome)
-		for i := range o.Outcome.Taken {
-			if i < len(c.lists) {
-				s.took(c, i, &o.Outcome)
-			} else {
-				s.spilled(c, i, &o.Outcome)
-			}
-		}
+		s.tookAll(d, c, &o.Outcome)
 		for _, w := range c.tried {
 			if w.tried {
 				w.limit.waiters.leave(w)
@@ -302,6 +288,21 @@ func (s *Shard) called(o *CallOutcome) {
 		s.reconsider(l)
 	}
 	s.work(d)
+}
+
+// tookAll takes in what a call took, unless the domain has started over since it was made.
+func (s *Shard) tookAll(d *domain, c *call, o *table.Outcome) {
+	if c.life != d.life {
+		s.dropTaken(d, c, o.Taken)
+		return
+	}
+	for i := range o.Taken {
+		if i < len(c.lists) {
+			s.took(c, i, o)
+		} else {
+			s.spilled(c, i, o)
+		}
+	}
 }
 
 // notCalled: what the call said about limits is said again, and who was tried keeps its place.
@@ -349,7 +350,8 @@ func (s *Shard) learnStances(d *domain, c *call, o *table.Outcome) {
 			continue
 		}
 		if l.PerGroup {
-			if l.learnPerGroup(&o.Limits[i], blocked[i], s.now) {
+			l.shownAt, l.unsaid = s.now.Mono, false
+			if l.standsBlocked(blocked[i]); o.Limits[i].Restoring && l.mayRestore(s.now) {
 				restore.Limits = append(restore.Limits, l.Ref)
 			}
 			continue
@@ -427,14 +429,14 @@ func (s *Shard) took(c *call, i int, o *table.Outcome) {
 	l, got := c.lists[i], &o.Taken[i]
 	progress := len(got.Blocked) > 0
 	for _, b := range got.Batches {
-		t := taken{list: l, chunk: b.Chunk(l.Tasklist), path: unlimited, stale: c.stale}
+		t := taken{list: l, chunk: b.Chunk(l.Tasklist), path: unlimited}
 		l.tookRanks(&t.chunk)
 		if b.Booked {
 			t.path = c.pathOf(i, &b)
 		}
 		s.taken = append(s.taken, t)
 		s.fx.Counts.Matches += int64(len(b.Triggers) / ids.TriggerBytes)
-		if len(b.Ahead) > 0 && !c.stale {
+		if len(b.Ahead) > 0 {
 			s.readAhead(l, c.full(t.path, o), b.Rest(l.Tasklist))
 		}
 		progress = true
@@ -454,9 +456,6 @@ func (s *Shard) took(c *call, i int, o *table.Outcome) {
 		} else {
 			s.parkBehind(c.paths[i][j], l, h.Column)
 		}
-	}
-	if slices.ContainsFunc(got.Heads, func(h table.Head) bool { return !h.Empty && l.unknownGroups(h.Column) }) {
-		s.clearUnknown(l) // it was taken from while a limit came
 	}
 	if progress && !l.index.Empty() { // there may be more for its polls
 		s.mark(l)

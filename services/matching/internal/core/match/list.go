@@ -44,9 +44,7 @@ type list struct {
 	// patient: a limit was full when that was set.
 	hungryAt, hungryWait time.Duration
 	patient              bool
-	// idleSince is when it was first found idle; idle tells whether it was.
-	idleSince time.Duration
-	idle      bool
+	idle                 idleness
 	tree
 }
 
@@ -178,16 +176,27 @@ func (s *Shard) complain(l *list) {
 	}
 }
 
-// unused tells whether nothing is known of a tasklist, and no one has asked for it for so long.
-func (l *list) unused(now, after time.Duration) bool {
-	busy := l.kept || l.alive > 0 || l.undecided > 0 || len(l.ahead) > 0 || l.waits > 0 || !l.index.Empty() || l.dirty || l.asking || l.putting > 0 || len(l.below) > 0 || l.news || l.passes || len(l.domain.held) > 0
+// inUse tells whether something is known of a tasklist, or a poll waits.
+func (l *list) inUse() bool {
+	return l.kept || l.alive > 0 || l.undecided > 0 || len(l.ahead) > 0 || l.waits > 0 || !l.index.Empty() ||
+		l.dirty || l.asking || l.putting > 0 || len(l.below) > 0 || l.news || l.passes
+}
+
+// idleness is since when something is without use.
+type idleness struct {
+	is    bool
+	since time.Duration
+}
+
+// lasts tells whether it has been without use for so long.
+func (i *idleness) lasts(inUse bool, now, after time.Duration) bool {
 	switch {
-	case busy:
-		l.idle = false
-	case !l.idle:
-		l.idle, l.idleSince = true, now
+	case inUse:
+		i.is = false
+	case !i.is:
+		i.is, i.since = true, now
 	}
-	return l.idle && now-l.idleSince >= after
+	return i.is && now-i.since >= after
 }
 
 // forget drops tasklists and domains that are not used; at once those of a domain that has many: a poll is
@@ -200,7 +209,7 @@ func (s *Shard) forget() {
 			after = 0
 		}
 		d.lists = slices.DeleteFunc(d.lists, func(l *list) bool {
-			unused := l.unused(now, after)
+			unused := l.idle.lasts(l.inUse(), now, after)
 			if unused {
 				delete(s.lists, l.Tasklist)
 				if l.spread {
@@ -209,7 +218,7 @@ func (s *Shard) forget() {
 			}
 			return unused
 		})
-		d.gone = d.unused(now)
+		d.gone = d.idle.lasts(d.inUse(), now, idleAfter)
 		if d.gone {
 			delete(s.domains, d.name)
 		}

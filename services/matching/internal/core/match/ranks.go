@@ -181,16 +181,11 @@ func (s *Shard) withoutIdle(t *Triggers, l *list, from *delivery) (packed []byte
 // sharedPuts are triggers on their way into columns that groups share.
 type sharedPuts struct {
 	columns []sharedPut
-	at      map[sharedColumn]int
-}
-
-type sharedColumn struct {
-	table.Tasklist
-	table.Column
+	at      map[table.Place]int
 }
 
 type sharedPut struct {
-	sharedColumn
+	table.Place
 	all []filed
 }
 
@@ -202,15 +197,15 @@ type filed struct {
 }
 
 func (s *sharedPuts) add(a *arrival) {
-	column := sharedColumn{a.Tasklist, a.Column}
+	column := table.Place{Tasklist: a.Tasklist, Column: a.Column}
 	i, ok := s.at[column]
 	if !ok {
 		if s.at == nil {
-			s.at = map[sharedColumn]int{}
+			s.at = map[table.Place]int{}
 		}
 		i = len(s.columns)
 		s.at[column] = i
-		s.columns = append(s.columns, sharedPut{sharedColumn: column})
+		s.columns = append(s.columns, sharedPut{Place: column})
 	}
 	c := &s.columns[i]
 	for i, rank := range a.ranks {
