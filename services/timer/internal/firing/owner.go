@@ -45,6 +45,8 @@ type Gauges struct {
 	Cancelled func(n int)
 	// Outdated counts tasks that are void because a replaced history owner wrote them.
 	Outdated func(n int)
+	// Malformed counts a message that was put into quarantine.
+	Malformed func()
 }
 
 // Owner serves one partition, once: Load, then Run. A new ownership is a new Owner.
@@ -248,20 +250,20 @@ func (o *Owner) wakeIn() (time.Duration, bool) {
 
 func (o *Owner) report() { o.Gauges.Waiting(o.table.Len()) }
 
-// catchUp waits until the loop knows all that was in the store when it was called.
+// catchUp waits until the loop knows all that was in the store when it was called, which is up to end.
 // Without it a task that history has just parked would seem to be nowhere.
-func (o *Owner) catchUp(ctx context.Context) error {
-	end, err := o.Store.Last(ctx)
+func (o *Owner) catchUp(ctx context.Context) (end uint64, err error) {
+	end, err = o.Store.Last(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	for wait := backoff.New(catchUpFirst, catchUpWait); ; {
+	for wait := backoff.New(catchUpFirst, catchUpLast); ; {
 		caughtUp := false
 		if err := o.ask(ctx, func() { caughtUp = o.readTo >= end }); err != nil || caughtUp {
-			return err
+			return end, err
 		}
 		if !wait.Sleep(ctx) {
-			return ctx.Err()
+			return 0, ctx.Err()
 		}
 	}
 }
