@@ -5,6 +5,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/parallel"
 )
 
@@ -107,7 +108,7 @@ func (s *Shard) ask(asks []match.Ask) {
 			s.Metrics.AsksFailed.Add(1)
 			s.Log.Debug("ask history", "partition", a.Partition, "error", err)
 			out = match.AskOutcome{Failed: true}
-			s.pause(askPause)
+			backoff.Sleep(s.ctx, askPause)
 		}
 		if s.ctx.Err() != nil {
 			return

@@ -9,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
 // carryOut does what a step asks for, in the order of match.Effects.
@@ -91,7 +92,7 @@ func (s *Shard) prove() {
 	defer cancel()
 	broke, err := s.RoundTrip(ctx)
 	if err != nil {
-		s.pause(proveRetry)
+		backoff.Sleep(s.ctx, proveRetry)
 	}
 	s.proving.Store(false)
 	s.Put(func(in *match.Inputs) {
@@ -117,17 +118,7 @@ func (s *Shard) open() {
 			return
 		}
 		s.Log.Debug("publish the epoch of the shard", "error", err)
-		s.pause(openRetry)
-	}
-}
-
-// pause waits for d or the end of the shard.
-func (s *Shard) pause(d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-s.ctx.Done():
-	case <-timer.C:
+		backoff.Sleep(s.ctx, openRetry)
 	}
 }
 
