@@ -11,7 +11,6 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/redistable"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/tables"
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/tabletest"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -135,8 +134,8 @@ func cluster(t testing.TB, nodes int) (store, []*testkit.Redis) {
 	return connect(t, config), servers
 }
 
-func exercise(t *testing.T, s store) {
-	tabletest.Exercise(t, func(t *testing.T) tabletest.Store {
+func (s store) exercise(t *testing.T) {
+	exercise(t, func(t *testing.T) memory {
 		s.Forget()
 		s := s
 		s.t = t
@@ -155,7 +154,7 @@ func exercise(t *testing.T, s store) {
 func TestTables(t *testing.T) {
 	t.Parallel()
 	s, _ := run(t)
-	exercise(t, s)
+	s.exercise(t)
 }
 
 // TestTablesOnACluster runs the suite on servers that refuse what a Redis Cluster
@@ -165,7 +164,7 @@ func TestTablesOnACluster(t *testing.T) {
 	for _, nodes := range []int{1, 3} {
 		t.Run(fmt.Sprint("nodes=", nodes), func(t *testing.T) {
 			s, _ := cluster(t, nodes)
-			exercise(t, s)
+			s.exercise(t)
 		})
 	}
 }

@@ -1,4 +1,4 @@
-package tabletest
+package redistable_test
 
 import (
 	"fmt"
