@@ -11,6 +11,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/redistable"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/tables"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/tabletest"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -134,8 +135,8 @@ func cluster(t testing.TB, nodes int) (store, []*testkit.Redis) {
 	return connect(t, config), servers
 }
 
-func (s store) exercise(t *testing.T) {
-	exercise(t, func(t *testing.T) memory {
+func exercise(t *testing.T, s store) {
+	tabletest.Exercise(t, func(t *testing.T) tabletest.Store {
 		s.Forget()
 		s := s
 		s.t = t
@@ -154,7 +155,7 @@ func (s store) exercise(t *testing.T) {
 func TestTables(t *testing.T) {
 	t.Parallel()
 	s, _ := run(t)
-	s.exercise(t)
+	exercise(t, s)
 }
 
 // TestTablesOnACluster runs the suite on servers that refuse what a Redis Cluster
@@ -164,7 +165,7 @@ func TestTablesOnACluster(t *testing.T) {
 	for _, nodes := range []int{1, 3} {
 		t.Run(fmt.Sprint("nodes=", nodes), func(t *testing.T) {
 			s, _ := cluster(t, nodes)
-			s.exercise(t)
+			exercise(t, s)
 		})
 	}
 }

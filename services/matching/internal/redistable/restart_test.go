@@ -15,6 +15,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/redistable"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/tables"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/tabletest"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -167,7 +168,7 @@ func TestI8_R32_AnySnapshotIsAsGoodAsNone(t *testing.T) {
 	testkit.Slow(t, "runs the suite of tables once more, or many times")
 	s, server := run(t, "--save", "")
 	old := &snapshots{store: s, server: server, random: testkit.Seed(t)}
-	likeTheCore(newRig(t, old, 3))
+	tabletest.ExerciseRandomly(t, old)
 	if old.newest == 0 || old.older == 0 {
 		t.Errorf("%d snapshots of just now were loaded, %d older ones", old.newest, old.older)
 	}

@@ -92,7 +92,7 @@ func TestTablesWithTLSAsAUserOfItsOwn(t *testing.T) {
 		TLS: redistable.TLSConfig{CA: c.CA, Cert: c.Cert, Key: c.Key},
 	})
 	store.nodes = []*redis.Client{s.admin}
-	store.exercise(t)
+	exercise(t, store)
 	s.looks(store.client)
 	s.used(false)
 }
@@ -103,7 +103,7 @@ func TestTablesOnAClusterAsAUserOfItsOwn(t *testing.T) {
 	s := secure(t, servers[0])
 	store := connect(t, redistable.Config{Addrs: []string{servers[0].Addr}, Cluster: true, Username: "matching", PasswordFile: s.password})
 	store.nodes = []*redis.Client{s.admin}
-	store.exercise(t)
+	exercise(t, store)
 	s.looks(store.client)
 	s.used(true)
 }

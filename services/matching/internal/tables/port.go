@@ -1,7 +1,7 @@
 // Package tables is the port of matching to its triggering tables and slots.
 //
 // Owns: what a shard asks of them. Never does: anything; internal/memtable and
-// internal/redistable do it, and the suite in the tests of the latter holds both to one behaviour.
+// internal/redistable do it, and internal/tabletest holds both to one behaviour.
 // On failure: an error leaves it open whether a call was carried out. It may be made
 // again with a later Seq: entries are absolute, chunks are distinguished by their bytes,
 // and triggers that a lost Outcome took are sent again by history.

@@ -1,4 +1,4 @@
-package redistable_test
+package tabletest
 
 import (
 	"fmt"
@@ -25,8 +25,8 @@ func said(count uint64, complete bool, all ...partner) table.Call {
 	return c
 }
 
-// takes has a call take up to n triggers of each group that it says something about, of which there are more. It
-// returns how many of each it got, and what held the others up.
+// takes has a call take up to n triggers of each group that it says something about, of which there are more. It returns how
+// many of each it got, and what held the others up.
 func (r *rig) takes(shard, n int, c table.Call) (got, blocked string) {
 	r.Helper()
 	l := table.Tasklist{Domain: domain, Name: fmt.Sprint("list", shard)}
@@ -78,8 +78,8 @@ func perGroup(r *rig) {
 	r.takesJust(1, 3, said(1, true, partner{group: "acme", most: 2}), "1 ", "type/pay/group/acme full")
 }
 
-// perGroupWhole: nothing is booked before all shards are complete, whatever they say about single groups, and again
-// when the memory is lost. Nothing is left of a limit that is no more.
+// perGroupWhole: nothing is booked before all shards are complete, whatever they say about single groups, and again when the
+// memory is lost. Nothing is left of a limit that is no more.
 func perGroupWhole(r *rig) {
 	waits := "type/pay/group restoring"
 	acme := partner{group: "acme", most: 9}
@@ -124,8 +124,8 @@ func perGroupCounts(r *rig) {
 	watch("of another owner", 0, 6)
 }
 
-// perGroupLine: a shard that waits for a slot of a group comes before one that comes later; and what is not shown for
-// long counts no more.
+// perGroupLine: a shard that waits for a slot of a group comes before one that comes later; and what is not shown for long counts
+// no more.
 func perGroupLine(r *rig) {
 	r.do(0, said(1, true))
 	r.do(1, said(1, true))

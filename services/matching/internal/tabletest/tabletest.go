@@ -1,4 +1,9 @@
-package redistable_test
+// Package tabletest is what every implementation of tables.Tables must do: one suite
+// for the memory and the Redis adapter, which keeps the first an honest stand-in for
+// the second. Rules of slots and lines that only random calls show (leases, turns, what is
+// read ahead) are those of core/table, whose model checks them: LikeTheCore compares.
+// It is imported by tests only.
+package tabletest
 
 import (
 	"fmt"
@@ -13,8 +18,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/tables"
 )
 
-// memory is one memory with the tables of several shards in it.
-type memory interface {
+// Store is one memory with the tables of several shards in it.
+type Store interface {
 	// Shard returns a new client of one shard.
 	Shard(i int) tables.Tables
 	// Forget loses everything.
@@ -23,11 +28,8 @@ type memory interface {
 	Pass(d time.Duration)
 }
 
-// exercise runs what all implementations of tables.Tables must do: one suite for Redis and for the memory of a process,
-// which keeps the second an honest stand-in for the first. Rules of slots and lines that only random calls show
-// (leases, turns, what is read ahead) are those of core/table, whose model checks them: LikeTheCore compares. Each call
-// of factory gives an empty memory.
-func exercise(t *testing.T, factory func(t *testing.T) memory) {
+// Exercise runs the suite. Each call of factory gives an empty store.
+func Exercise(t *testing.T, factory func(t *testing.T) Store) {
 	for _, c := range []struct {
 		name   string
 		shards int
@@ -63,6 +65,9 @@ func exercise(t *testing.T, factory func(t *testing.T) memory) {
 	}
 }
 
+// ExerciseRandomly makes random calls only, for a store that loses its memory in a way of its own.
+func ExerciseRandomly(t *testing.T, s Store) { likeTheCore(newRig(t, s, 3)) }
+
 const domain = "shop"
 
 var list = table.Tasklist{Domain: domain, Name: "mail"}
@@ -70,13 +75,13 @@ var list = table.Tasklist{Domain: domain, Name: "mail"}
 // rig is a store and the shards that use it, each with the domain open.
 type rig struct {
 	*testing.T
-	store  memory
+	store  Store
 	shards []tables.Tables
 	epochs []string
 	calls  uint64
 }
 
-func newRig(t *testing.T, s memory, shards int) *rig {
+func newRig(t *testing.T, s Store, shards int) *rig {
 	r := &rig{T: t, store: s, epochs: make([]string, shards)}
 	for i := range shards {
 		r.shards = append(r.shards, s.Shard(i))

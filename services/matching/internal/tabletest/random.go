@@ -1,4 +1,4 @@
-package redistable_test
+package tabletest
 
 import (
 	"context"
@@ -98,8 +98,8 @@ type twins struct {
 	// owner is the epoch of each shard's owner; an old one goes on for a while.
 	owner []uint64
 	late  []table.Call
-	// granted says whether anything was ever granted, held back or refused; deep, granted with the longest path; rated,
-	// held back by a rate.
+	// granted says whether anything was ever granted, held back or refused; deep, granted with the longest path; rated, held
+	// back by a rate.
 	granted, blocked, refused, deep, rated int
 	// dear counts those granted that use several starts of a rate, lined how often a shard stood in the line of a rate.
 	dear, lined int
@@ -111,8 +111,8 @@ type twins struct {
 	counts []uint64
 }
 
-// The limits of likeTheCore: type a has none, d two, and e as many as there may be: of its type, its tasklist, its
-// domain and eight that types share.
+// The limits of likeTheCore: type a has none, d two, and e as many as there may be: of its type, its tasklist, its domain and
+// eight that types share.
 var (
 	twinTypes  = []string{"a", "b", "c", "d", "e"}
 	twinLimits = []table.Ref{

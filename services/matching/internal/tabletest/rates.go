@@ -1,4 +1,4 @@
-package redistable_test
+package tabletest
 
 import (
 	"fmt"
@@ -13,8 +13,7 @@ func hours(tasks, per float64, burst int) table.Stance {
 	return table.Stance{Ref: table.RateRef(pay), Rate: table.Rate{EveryUS: per * 3600e6 / tasks, Burst: burst}}
 }
 
-// starts has a shard start up to n of type pay, of which it has more, under some limits. It returns how many, and how
-// these stand.
+// starts has a shard start up to n of type pay, of which it has more, under some limits. It returns how many, and how these stand.
 func (r *rig) starts(shard, n int, stances ...table.Stance) (int, table.Outcome) {
 	r.Helper()
 	r.calls++
@@ -100,8 +99,7 @@ func ratesAndSlots(r *rig) {
 	r.equal("slots", out.Limits[0].Used, 4)
 }
 
-// changedRates: what is used up stays so for as long as it would have, but not for longer than a burst of the new rate
-// takes.
+// changedRates: what is used up stays so for as long as it would have, but not for longer than a burst of the new rate takes.
 func changedRates(r *rig) {
 	r.start(0, hours(1, 1000, 2), 2, 1000)
 	r.start(0, hours(1, 1000, 5), 3, 1000) // a larger burst
@@ -118,8 +116,8 @@ func changedRates(r *rig) {
 	r.start(0, hours(7, 7000, 1), 1, 1000) // a memory that is lost costs a burst
 }
 
-// shadow: what one in shadow has no slot or start for is taken and counted, and uses up nothing of a rate. It neither
-// waits nor lets others wait, also while it lacks entries.
+// shadow: what one in shadow has no slot or start for is taken and counted, and uses up nothing of a rate. It neither waits nor lets others
+// wait, also while it lacks entries.
 func shadow(r *rig) {
 	dark := stance(4, 0, 0)
 	dark.Shadow = true
@@ -142,8 +140,8 @@ func shadow(r *rig) {
 	r.start(0, hours(1, 1000, 30), 0, 1000)
 }
 
-// costs: what needs several starts waits for them in its turn, and shards stand in line for them; what costs more than
-// the burst starts when that is whole, and is paid off afterwards, by a rate that has been changed, too.
+// costs: what needs several starts waits for them in its turn, and shards stand in line for them; what costs more than the burst starts when
+// that is whole, and is paid off afterwards, by a rate that has been changed, too.
 func costs(r *rig) {
 	put := func(typ string, readyAt, cost, n int) table.Chunk {
 		c := chunk(3, typ, int64(readyAt), readyAt*1000, n)
