@@ -212,7 +212,7 @@ func (r *run) stop(timeout time.Duration) error {
 		first = r.first
 	default:
 	}
-	others := slices.DeleteFunc(all, func(err error) bool { return err == first }) //nolint:errorlint // the very same value, not its kind
+	others := slices.DeleteFunc(all, func(err error) bool { return err == first }) // the very same value, not its kind
 	return errors.Join(append([]error{first}, others...)...)
 }
 

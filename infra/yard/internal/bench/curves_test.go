@@ -122,7 +122,8 @@ func TestWhatRedisTells(t *testing.T) {
 		t.Errorf("%+v", *got)
 	}
 	for _, info := range []map[string]map[string]string{
-		nil, {"CPU": {"used_cpu_user": "many", "used_cpu_sys": "1"}},
+		nil,
+		{"CPU": {"used_cpu_user": "many", "used_cpu_sys": "1"}},
 		{"CPU": {"used_cpu_user": "1", "used_cpu_sys": "1"}, "Commandstats": {"cmdstat_get": "calls=x,usec=1"}},
 	} {
 		if use, err := redisUseOf(info); err == nil {

@@ -240,7 +240,7 @@ func (a *appender) word(ctx context.Context, pt *part, fresh bool) (batchWord, e
 		return word, refused
 	}
 	if err != nil {
-		return word, fmt.Errorf("%w: %v", natslog.ErrNotStored, err) //nolint:errorlint // no fault: it is tried again
+		return word, fmt.Errorf("%w: %v", natslog.ErrNotStored, err) // no fault: it is tried again
 	}
 	return word, nil
 }

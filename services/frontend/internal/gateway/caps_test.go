@@ -60,7 +60,7 @@ func (r *rig) reportQueued(t *testing.T, n int64, groups ...*rpcv1.QueuedTasks) 
 // wantFull checks a refusal of a queue at its cap.
 func wantFull(t *testing.T, o outcome, path string) {
 	t.Helper()
-	if e := wantCode(t, o.err, fault.ResourceExhausted); e.Path != path || e.RetryAfter == 0 {
+	if e := faultOf(t, o.err, fault.ResourceExhausted); e.Path != path || e.RetryAfter == 0 {
 		t.Errorf("%v at %q, retry after %v; want %q", e, e.Path, e.RetryAfter, path)
 	}
 }
@@ -68,7 +68,7 @@ func wantFull(t *testing.T, o outcome, path string) {
 // wantTooMany checks the refusal of a request that no queue below its cap has room for: to repeat it is of no use.
 func wantTooMany(t *testing.T, o outcome, path string) {
 	t.Helper()
-	if e := wantCode(t, o.err, fault.InvalidArgument); e.Path != path || e.RetryAfter != 0 {
+	if e := faultOf(t, o.err, fault.InvalidArgument); e.Path != path || e.RetryAfter != 0 {
 		t.Errorf("%v at %q, retry after %v; want %q", e, e.Path, e.RetryAfter, path)
 	}
 }

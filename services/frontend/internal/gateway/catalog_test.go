@@ -116,7 +116,7 @@ func TestDomainsAreDeletedWhereTheyHoldNothing(t *testing.T) {
 		shop := &yardv1.DeleteDomainRequest{Name: "shop"}
 		r := newRig(t, holding([]yardv1.TaskState{yardv1.TaskState_TASK_STATE_READY, yardv1.TaskState_TASK_STATE_RUNNING, yardv1.TaskState_TASK_STATE_READY}, 7))
 		_, err := remove(r, shop)
-		e := wantCode(t, err, fault.FailedPrecondition)
+		e := faultOf(t, err, fault.FailedPrecondition)
 		if len(e.Detail) != 3 || e.Detail["ready"] != "2" || e.Detail["running"] != "1" || e.Detail["waiting"] != "7" {
 			t.Errorf("detail %v", e.Detail)
 		}
@@ -144,7 +144,7 @@ func TestDomainsAreDeletedWhereTheyHoldNothing(t *testing.T) {
 			t.Fatalf("got %v, %v", got, err)
 		}
 		o := <-r.submit(t, tasks(1))
-		if e := wantCode(t, o.err, fault.NotFound); !strings.Contains(e.Message, "domains.put") {
+		if e := faultOf(t, o.err, fault.NotFound); !strings.Contains(e.Message, "domains.put") {
 			t.Errorf("no next step: %v", e)
 		}
 		_, err = remove(r, shop)

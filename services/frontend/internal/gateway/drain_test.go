@@ -45,7 +45,7 @@ func TestWhatIsDrainedIsRefused(t *testing.T) {
 			"/tasklist": tasks(2), "/tasks/2/group": grouped, "/tasks/1/tasklist": own, "/tasks/2/type": other("x", "x", "pay"),
 		} {
 			for _, req := range []*yardv1.SubmitRequest{req, withID(req.CloneVT(), true), withID(req.CloneVT(), false)} {
-				e := wantCode(t, (<-r.submit(t, req)).err, fault.FailedPrecondition)
+				e := faultOf(t, (<-r.submit(t, req)).err, fault.FailedPrecondition)
 				who := "drained"
 				if strings.HasSuffix(path, "tasklist") {
 					who = "drained by ann: it moves"
@@ -103,7 +103,7 @@ func TestDrainsShow(t *testing.T) {
 			t.Errorf("%v %v", got, err)
 		}
 		_, err = asked(r, "shop", true, r.Resume(validate.Tasklist), &yardv1.ResumeRequest{Name: "main", Drain: true})
-		if e := wantCode(t, err, fault.NotFound); e.Path != "/name" || !strings.Contains(e.Message, "yard tasklist drain main") {
+		if e := faultOf(t, err, fault.NotFound); e.Path != "/name" || !strings.Contains(e.Message, "yard tasklist drain main") {
 			t.Errorf("%v", e)
 		}
 		accepted(t, <-r.submit(t, tasks(1)))
@@ -154,7 +154,7 @@ func TestStoppedGroupsShow(t *testing.T) {
 			t.Errorf("%v %v", got, err)
 		}
 		_, err = asked(r, "shop", true, r.Resume(validate.Group), &yardv1.ResumeRequest{Name: "b.c"})
-		if e := wantCode(t, err, fault.NotFound); e.Path != "/name" || !strings.Contains(e.Message, "yard group pause b.c") {
+		if e := faultOf(t, err, fault.NotFound); e.Path != "/name" || !strings.Contains(e.Message, "yard group pause b.c") {
 			t.Errorf("%v", e)
 		}
 		if got, err := asked(r, "shop", true, r.Resume(validate.Group), &yardv1.ResumeRequest{Name: "b.c", Drain: true}); err != nil || got.(*yardv1.PauseResponse).Pause.By != "bob" {
@@ -183,7 +183,7 @@ func TestPausesOfGroupsAreBounded(t *testing.T) {
 				return err
 			},
 		} {
-			if e := wantCode(t, ask(), fault.FailedPrecondition); e.Path != "/name" || !strings.Contains(e.Message, "1000 tasklists, types and groups") {
+			if e := faultOf(t, ask(), fault.FailedPrecondition); e.Path != "/name" || !strings.Contains(e.Message, "1000 tasklists, types and groups") {
 				t.Errorf("%v", e)
 			}
 		}

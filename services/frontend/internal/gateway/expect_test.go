@@ -19,7 +19,13 @@ func accepted(t *testing.T, o outcome) []string {
 	return o.resp.(*yardv1.SubmitResponse).TaskIDs()
 }
 
-func wantCode(t *testing.T, err error, code fault.Code) *fault.Error {
+func wantCode(t *testing.T, err error, code fault.Code) {
+	t.Helper()
+	_ = faultOf(t, err, code)
+}
+
+// faultOf expects an error with a code, and returns all of it.
+func faultOf(t *testing.T, err error, code fault.Code) *fault.Error {
 	t.Helper()
 	if fault.CodeOf(err) != code {
 		t.Fatalf("got %v, want %s", err, code)
@@ -30,13 +36,13 @@ func wantCode(t *testing.T, err error, code fault.Code) *fault.Error {
 // wantAt expects an error that names a field.
 func wantAt(t *testing.T, err error, code fault.Code, path string) {
 	t.Helper()
-	testkit.Equal(t, "the field of "+string(code), wantCode(t, err, code).Path, path)
+	testkit.Equal(t, "the field of "+string(code), faultOf(t, err, code).Path, path)
 }
 
 // wantLater expects an error that says when to try again.
 func wantLater(t *testing.T, err error, code fault.Code) {
 	t.Helper()
-	if wantCode(t, err, code).RetryAfter == 0 {
+	if faultOf(t, err, code).RetryAfter == 0 {
 		t.Errorf("no retry-after: %v", err)
 	}
 }

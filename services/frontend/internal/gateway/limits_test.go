@@ -71,7 +71,7 @@ func TestTypesNameLimitsThatExist(t *testing.T) {
 			add(t, r.catalog, catalog.Limits, "other", &yardv1.Limit{Name: "foreign", MaxConcurrency: 1})
 		})
 		err := r.putType(&yardv1.TaskType{Name: "pay", Limits: []string{"known", "foreign"}})
-		if e := wantCode(t, err, fault.FailedPrecondition); e.Path != "/type/limits/1" || !strings.HasPrefix(e.Message, `there is no limit "foreign": create it with limits.put`) {
+		if e := faultOf(t, err, fault.FailedPrecondition); e.Path != "/type/limits/1" || !strings.HasPrefix(e.Message, `there is no limit "foreign": create it with limits.put`) {
 			t.Errorf("got %v", e)
 		}
 		if catalog.Types.Of(r.catalog.Catalog, "shop", "pay") != nil {
@@ -103,7 +103,7 @@ func TestLimitsInUseAreNotDeleted(t *testing.T) {
 			if i >= 5 {
 				want = fmt.Sprintf("%s and %d more:", strings.Join(names[:5], ", "), i-4)
 			}
-			if e := wantCode(t, remove(), fault.FailedPrecondition); e.Path != "/name" || !strings.Contains(e.Message, "shared by "+want) {
+			if e := faultOf(t, remove(), fault.FailedPrecondition); e.Path != "/name" || !strings.Contains(e.Message, "shared by "+want) {
 				t.Errorf("got %v, want %s", e, want)
 			}
 		}

@@ -67,7 +67,7 @@ func TestPausesShow(t *testing.T) {
 		got, err = ask(asked(r, "shop", true, r.DescribeTasklist, &yardv1.DescribeTasklistRequest{Tasklist: "other"}))
 		is("over", got, err, &yardv1.DescribeTasklistResponse{Tasklist: "other"})
 		_, err = asked(r, "shop", true, r.Resume(validate.Type), &yardv1.ResumeRequest{Name: "email.send"})
-		if e := wantCode(t, err, fault.NotFound); e.Path != "/name" || !strings.Contains(e.Message, "not paused") {
+		if e := faultOf(t, err, fault.NotFound); e.Path != "/name" || !strings.Contains(e.Message, "not paused") {
 			t.Errorf("got %v", e)
 		}
 		if catalog.Pauses.Types.Of(r.catalog.Catalog, "shop", "email.send") != nil {

@@ -22,7 +22,7 @@ func TestTheTimeOfARequestIsChecked(t *testing.T) {
 		} {
 			req := tasks(1)
 			req.RequestId = ids.NewRequestID(time.Now().Add(off)).String()
-			e := wantCode(t, (<-r.submit(t, req)).err, code)
+			e := faultOf(t, (<-r.submit(t, req)).err, code)
 			if want := strconv.FormatInt(time.Now().UnixMilli(), 10); e.Path != "/request_id" || e.Detail[fault.DetailNowMs] != want {
 				t.Errorf("%v: path %q, detail %v, want %s", off, e.Path, e.Detail, want)
 			}
@@ -107,7 +107,7 @@ func TestAnOldRequestIsNotStored(t *testing.T) {
 				req.Tries = tries
 				began := time.Now()
 				time.Sleep(after)
-				e := wantCode(t, (<-r.submitBy(t, req, DeadlineMax, 0)).err, fault.FailedPrecondition)
+				e := faultOf(t, (<-r.submitBy(t, req, DeadlineMax, 0)).err, fault.FailedPrecondition)
 				want := strconv.FormatInt(time.Now().UnixMilli(), 10)
 				if e.Path != "/request_id" || e.Detail[fault.DetailNowMs] != want || time.Since(began) < lastAlive {
 					t.Errorf("try %d, after %v: %v, %v", tries, time.Since(began), e, e.Detail)
@@ -126,7 +126,7 @@ func TestAFirstTryOfAClockThatIsFarBehindLearnsTheTime(t *testing.T) {
 			req := tasks(1)
 			req.RequestId, req.Tries = ids.NewRequestID(time.Now().Add(-behind)).String(), 1
 			began := time.Now()
-			e := wantCode(t, (<-r.submit(t, req)).err, fault.FailedPrecondition)
+			e := faultOf(t, (<-r.submit(t, req)).err, fault.FailedPrecondition)
 			if want := strconv.FormatInt(began.UnixMilli(), 10); e.Path != "/request_id" || e.Detail[fault.DetailNowMs] != want || time.Now() != began {
 				t.Errorf("%v behind: path %q, detail %v, want %s, after %v", behind, e.Path, e.Detail, want, time.Since(began))
 			}

@@ -72,7 +72,7 @@ func TestNoPartitionIsUnavailableAtTheDeadlineAndRecoversQuickly(t *testing.T) {
 		r.log.fault = func(int, natslog.Msg) (bool, error) { return false, natslog.ErrNotStored }
 		began := time.Now()
 		got := <-r.submit(t, tasks(1))
-		e := wantCode(t, got.err, fault.Unavailable)
+		e := faultOf(t, got.err, fault.Unavailable)
 		if e.RetryAfter == 0 || got.at.Sub(began) != r.Config.RequestTimeout {
 			t.Errorf("after %v, retry after %v", got.at.Sub(began), e.RetryAfter)
 		}

@@ -36,7 +36,7 @@ var errReplicaBehind = errors.New("the replicas of the log lack what its leader 
 
 // search is one task that is looked for in the log from its creation on, which its id tells, until a message is too young to hold its submit.
 type search struct {
-	caller context.Context //nolint:containedctx // the search ends when the caller leaves
+	caller context.Context // the search ends when the caller leaves
 	id     ids.TaskID
 	read   replica.Levels
 	// begun: a message was read that may hold it; bytes were read of the log from there on.

@@ -24,7 +24,8 @@ func (o *Owner) flush() {
 		go o.writers.archive(fx.Archive, o.core.ArchiveSeq())
 	}
 	if len(fx.Letters) > 0 {
-		go o.writers.dropLetters(o.writers.work, slices.Clone(fx.Letters)) //nolint:errcheck // it fails only when this owner has ended
+		//lint:ignore errcheck it fails only when this owner has ended
+		go o.writers.dropLetters(o.writers.work, slices.Clone(fx.Letters))
 	}
 	if len(fx.Park) > 0 {
 		go o.writers.park(fx.Park, fx.ParkLetters)

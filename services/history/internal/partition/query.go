@@ -163,7 +163,7 @@ func (b *base) find(ctx context.Context, domain string, id ids.TaskID, levels re
 	_, fired, err := b.Timer.Locate(ctx, id)
 	leave()
 	if err != nil || fired == 0 {
-		return ended, nil //nolint:nilerr // the timer is asked by the caller us, too
+		return ended, nil // the timer is asked by the caller us, too
 	}
 	unread, err := b.findUnread(ctx, domain, id, fired, levels)
 	if unread == nil && err == nil {

@@ -105,7 +105,7 @@ func (o *Owner) tails(ctx context.Context, start *replica.Start) (err error) {
 	err = o.TimerStore.Tail(ctx, snap.TimerSeq, func(data []byte) error {
 		var b logv1.Batch
 		if err := b.UnmarshalVT(data); err != nil {
-			return nil //nolint:nilerr // the timer sets it apart; here it says nothing
+			return nil // the timer sets it apart; here it says nothing
 		}
 		if err := logversion.Check(b.LogVersion); err != nil {
 			return fmt.Errorf("%w: %w", ErrUnreadable, err)

@@ -57,7 +57,7 @@ func ReadContexts() (ContextBook, error) {
 	book := ContextBook{Contexts: map[string]ContextEntry{}}
 	file, err := contextFile()
 	if err != nil {
-		return book, nil //nolint:nilerr // a user without a folder has no contexts
+		return book, nil // a user without a folder has no contexts
 	}
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
