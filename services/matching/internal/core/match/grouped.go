@@ -92,6 +92,34 @@ func (s *Shard) clear(d *domain, c *call) {
 	d.clears = shift(d.clears, n)
 }
 
+// byGroup has triggers arrive by their groups, in columns of one group each.
+func (s *Shard) byGroup(a *arrival) {
+	at := map[string]int{}
+	for i := range a.Len() {
+		group := table.NoGroup
+		if a.groups != nil && a.groups[i] != "" {
+			group = a.groups[i]
+		}
+		k, ok := at[group]
+		if !ok || s.arrivals[k].Len() >= table.ChunkTriggersMax {
+			one := arrival{list: a.list, from: a.from}
+			one.Chunk = table.Chunk{Tasklist: a.Tasklist, Column: a.Column, ReadyAt: a.ReadyAt, Cost: a.Cost}
+			one.Group = group
+			if s.catalog.GroupWeight(a.Domain, groupOf(one.Column)) == 0 {
+				one.Priority, one.ReadyAt = table.PriorityLast, idleFrom+a.ReadyAt
+			}
+			k, at[group] = len(s.arrivals), len(s.arrivals)
+			s.arrivals = append(s.arrivals, one)
+			a.from.left++
+		}
+		one := &s.arrivals[k]
+		one.Triggers = append(one.Triggers, a.Trigger(i)...)
+		if one.ReadyAt >= idleFrom {
+			one.ranks = append(one.ranks, ranked{one.ReadyAt, one.ReadyAt})
+		}
+	}
+}
+
 // index notes that triggers are to be stored.
 func (s *Shard) index(a *arrival) {
 	if a.Group == "" {

@@ -125,73 +125,37 @@ func (t *Triggers) whole() bool {
 	return n > 0 && len(t.Packed)%ids.TriggerBytes == 0 && (t.Groups == nil || len(t.Groups) == n)
 }
 
-// arriveTogether cuts triggers of one column into chunks, without those of groups that are paused. History's times are of
-// milliseconds: the microseconds keep the chunks in order.
+// arriveTogether cuts triggers of one column into chunks. History's times are of milliseconds: the
+// microseconds keep the chunks in order.
 func (s *Shard) arriveTogether(t *Triggers, from *delivery) {
 	l := s.list(t.Tasklist)
-	all := arrival{list: l, from: from, groups: t.Groups, Chunk: table.Chunk{
-		Tasklist: l.Tasklist, ReadyAt: t.ReadyAt, Cost: table.Cost(t.Cost), Triggers: t.Packed,
-	}}
-	all.Column = table.Column{Priority: min(max(t.Priority, table.PriorityFirst), table.PriorityLast), Type: t.Type}
 	l.cameAt = s.now.Mono
-	l.came += all.Len()
-	s.fx.Counts.Triggers += int64(all.Len())
-	if withheld := l.domain.withheld; len(withheld) > 0 && t.Groups != nil {
-		all.keep(func(i int) bool { return !withheld[t.Groups[i]] })
-	}
-	idle := func(group string) bool { return s.catalog.GroupWeight(t.Domain, group) == 0 }
-	apart := l.unknownGroups(all.Column)
-	if apart || slices.ContainsFunc(all.groups, idle) {
-		s.arriveApart(&all, apart, idle)
+	l.came += len(t.Packed) / ids.TriggerBytes
+	s.fx.Counts.Triggers += int64(len(t.Packed) / ids.TriggerBytes)
+	if t = t.without(l.domain.withheld); len(t.Packed) == 0 {
 		return
 	}
-	for part := range slices.Chunk(all.Triggers, table.ChunkTriggersMax*ids.TriggerBytes) {
+	column := table.Column{Priority: min(max(t.Priority, table.PriorityFirst), table.PriorityLast), Type: t.Type}
+	cost := table.Cost(t.Cost)
+	if l.unknownGroups(column) {
+		s.byGroup(&arrival{
+			Chunk: table.Chunk{Tasklist: l.Tasklist, Column: column, ReadyAt: t.ReadyAt, Cost: cost, Triggers: t.Packed}, list: l, from: from, groups: t.Groups,
+		})
+		return
+	}
+	packed, groups := s.withoutIdle(t, l, from)
+	readyAt := t.ReadyAt
+	for part := range slices.Chunk(packed, table.ChunkTriggersMax*ids.TriggerBytes) {
 		from.left++
-		a := all
-		if a.Triggers = part; all.groups != nil {
-			a.groups, all.groups = all.groups[:a.Len()], all.groups[a.Len():]
+		a := arrival{
+			Chunk: table.Chunk{Tasklist: l.Tasklist, Column: column, ReadyAt: readyAt, Cost: cost, Triggers: part},
+			list:  l, from: from,
+		}
+		if groups != nil {
+			a.groups, groups = groups[:a.Len()], groups[a.Len():]
 		}
 		s.arrivals = append(s.arrivals, a)
-		all.ReadyAt++
-	}
-}
-
-// arriveApart has triggers of groups of weight 0 arrive behind all others, and those of a limit that counts per group in
-// columns of one group each.
-func (s *Shard) arriveApart(all *arrival, apart bool, idle func(group string) bool) {
-	type place struct {
-		table.Column
-		idle bool
-	}
-	at := map[place]int{}
-	for i := range all.Len() {
-		group := ""
-		if all.groups != nil {
-			group = all.groups[i]
-		}
-		to := place{all.Column, idle(group)}
-		if apart {
-			to.Group = cmp.Or(group, table.NoGroup)
-		}
-		k, ok := at[to]
-		if !ok || s.arrivals[k].Len() >= table.ChunkTriggersMax {
-			one := arrival{list: all.list, from: all.from, Chunk: all.Chunk}
-			one.Column, one.Triggers = to.Column, nil
-			if to.idle {
-				one.Priority, one.ReadyAt = table.PriorityLast, idleFrom+all.ReadyAt
-			}
-			k, at[to] = len(s.arrivals), len(s.arrivals)
-			s.arrivals = append(s.arrivals, one)
-			all.from.left++
-		}
-		one := &s.arrivals[k]
-		one.Triggers = append(one.Triggers, all.Trigger(i)...)
-		switch {
-		case to.idle:
-			one.ranks = append(one.ranks, ranked{one.ReadyAt, one.ReadyAt})
-		case !apart:
-			one.groups = append(one.groups, group)
-		}
+		readyAt++
 	}
 }
 

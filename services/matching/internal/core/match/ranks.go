@@ -156,6 +156,28 @@ func (l *list) endRanks(at table.Column) {
 	}
 }
 
+// withoutIdle has the triggers of groups of weight 0 arrive behind all others, and returns the rest.
+func (s *Shard) withoutIdle(t *Triggers, l *list, from *delivery) (packed []byte, groups []string) {
+	idle := make([]bool, len(t.Groups)) // each is asked for once: a weight may change meanwhile
+	for i, group := range t.Groups {
+		idle[i] = s.catalog.GroupWeight(t.Domain, group) == 0
+	}
+	if !slices.Contains(idle, true) {
+		return t.Packed, t.Groups
+	}
+	behind := arrival{list: l, from: from, groups: t.Groups, Chunk: table.Chunk{
+		Tasklist: l.Tasklist, Column: table.Column{Priority: table.PriorityLast, Type: t.Type}, ReadyAt: idleFrom + t.ReadyAt,
+		Cost: table.Cost(t.Cost), Triggers: t.Packed,
+	}}
+	rest := behind
+	behind.keep(func(i int) bool { return idle[i] })
+	rest.keep(func(i int) bool { return !idle[i] })
+	behind.groups, behind.ranks = nil, slices.Repeat([]ranked{{behind.ReadyAt, behind.ReadyAt}}, behind.Len())
+	from.left++
+	s.arrivals = append(s.arrivals, behind)
+	return rest.Triggers, rest.groups
+}
+
 // sharedPuts are triggers on their way into columns that groups share.
 type sharedPuts struct {
 	columns []sharedPut

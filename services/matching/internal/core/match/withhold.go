@@ -108,3 +108,15 @@ func (s *Shard) sendAgain(d *domain) {
 	}
 	s.work(d)
 }
+
+// without are triggers without those of some groups.
+func (t *Triggers) without(groups map[string]bool) *Triggers {
+	if len(groups) == 0 || t.Groups == nil {
+		return t
+	}
+	a := arrival{Chunk: table.Chunk{Triggers: t.Packed}, groups: t.Groups}
+	a.keep(func(i int) bool { return !groups[a.groups[i]] })
+	rest := *t
+	rest.Packed, rest.Groups = a.Triggers, a.groups
+	return &rest
+}

@@ -121,35 +121,13 @@ func TestTriggersOfPausedGroupsAreTakenOut(t *testing.T) {
 		packed = ids.AppendTrigger(packed, ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(epochMS), 0, n+1), Version: 1})
 	}
 	left := slices.Concat(packed[ids.TriggerBytes:2*ids.TriggerBytes], packed[3*ids.TriggerBytes:])
-	_, o := begun(t, 1)
-	s, d := o.s, o.s.domains["d"]
-	all := Triggers{
-		Tasklist: table.Tasklist{Domain: "d", Name: "l0"}, Column: table.Column{Type: "a"},
-		Packed: packed, Groups: []string{"g", "h", "g", ""},
+	all := &Triggers{Packed: packed, Groups: []string{"g", "h", "g", ""}}
+	if rest := all.without(map[string]bool{"g": true}); !slices.Equal(rest.Packed, left) || !slices.Equal(rest.Groups, []string{"h", ""}) || len(all.Packed) != len(packed) {
+		t.Errorf("%d bytes of %d are left", len(rest.Packed), len(all.Packed))
 	}
-	for _, c := range []struct {
-		groups   []string
-		withheld map[string]bool
-		left     []byte
-		of       []string
-	}{
-		{all.Groups, map[string]bool{"g": true}, left, []string{"h", ""}},
-		{all.Groups, nil, packed, all.Groups},
-		{nil, map[string]bool{"g": true}, packed, nil},
-		{all.Groups, map[string]bool{"g": true, "h": true, "": true}, nil, nil},
-	} {
-		d.withheld, s.arrivals, all.Groups = c.withheld, nil, c.groups
-		from := &delivery{left: 1}
-		s.arriveTogether(&all, from)
-		if len(c.left) == 0 {
-			testkit.Equal(t, "arrive", len(s.arrivals), 0)
-			continue
-		}
-		if len(s.arrivals) != 1 || !slices.Equal(s.arrivals[0].Triggers, c.left) || !slices.Equal(s.arrivals[0].groups, c.of) || from.left != 2 {
-			t.Errorf("without %v: %+v", c.withheld, s.arrivals)
-		}
+	if none := (&Triggers{Packed: packed}); none.without(map[string]bool{"g": true}) != none || all.without(nil) != all {
+		t.Error("nothing is paused, and they are others")
 	}
-	testkit.Equal(t, "bytes of the message", len(packed), 4*ids.TriggerBytes)
 }
 
 // TestWhatKeepsADomainInUse: among it the groups that are paused, of which history sends what was let go when they go on.
