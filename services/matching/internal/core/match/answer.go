@@ -50,7 +50,7 @@ func (s *Shard) hasRoom(name string) bool {
 	if d := s.domains[name]; d != nil {
 		mine += d.alive
 	}
-	all := s.polls.due.Len() + 1
+	all := s.polls.alive + 1
 	return all <= most-most/4 || all <= most && mine <= max(most/16, 1)
 }
 
@@ -158,7 +158,7 @@ func (s *Shard) reconsider(l *list) {
 func (s *Shard) end(p *poll) {
 	p.list.queue.remove(p)
 	p.list.leave(p)
-	s.polls.due.Remove(p)
+	s.polls.remove(p)
 	p.answered = true
 }
 

@@ -176,7 +176,7 @@ func (s *Shard) audit(d *domain, limits []*limit, adopt bool) {
 		rounds = append(rounds, l.round)
 		types = append(types, l.Types...)
 		wide = wide || len(l.Types) == 0
-		l.auditLeft = len(s.lanes)
+		l.auditing, l.auditLeft = true, len(s.lanes)
 		if l.blocked == table.Full && !adopt {
 			full = append(full, l.Ref)
 		}
@@ -294,6 +294,7 @@ func (s *Shard) audited(l *limit, adopt bool) {
 	if l.auditLeft > 0 {
 		return
 	}
+	l.auditing = false
 	if adopt {
 		s.tellGroups(l)
 		s.dueLimit(l) // the entry of the owner before may be too high, and what was found is not in it

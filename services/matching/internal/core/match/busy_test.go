@@ -28,7 +28,7 @@ func TestLimitsAreShownInABusyDomain(t *testing.T) {
 			l.domain.call = &call{}
 			l.blocked, l.wait, l.shownAt = c.blocked, 0, s.now.Mono-c.since
 			if l.of != nil && c.blocked != 0 {
-				l.inRing(ringLine, true)
+				l.domain.rings[ringLine].add(l, ringLine)
 			}
 			for range 2 {
 				s.sweepDomain(l.domain)

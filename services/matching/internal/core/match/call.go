@@ -28,8 +28,8 @@ type call struct {
 	spills []spill
 	// tried are waiters for whose triggers it asks.
 	tried []*waiter
-	// life is that of its domain when it was made.
-	life uint64
+	// stale: since it was made a group was paused, whose triggers it may take.
+	stale bool
 }
 
 // taken is triggers that came out of a table.
@@ -38,6 +38,8 @@ type taken struct {
 	chunk table.Chunk
 	// path is the limits of which slots were booked for them.
 	path *path
+	// stale: its call is.
+	stale bool
 }
 
 // callAll calls the tables of the domains that need it, as far as one turn may look at tasklists. The others come
@@ -63,10 +65,10 @@ func shift[T any](all []T, n int) []T {
 
 // call makes one call out of everything that there is to say.
 func (s *Shard) call(d *domain) {
-	c := &call{life: d.life}
+	c := &call{}
 	s.clear(d, c)
 	if len(d.clears) == 0 { // or what is stored now would be forgotten
-		c.put(s, d)
+		s.put(d, c)
 	}
 	due := d.due
 	d.due = nil
@@ -123,16 +125,20 @@ func (c *call) pathOf(i int, b *table.Batch) *path {
 	return unlimited
 }
 
-// put stores what found no poll. Small chunks of one column are joined: the
+// put has a call store what found no poll. Small chunks of one column are joined: the
 // tables' work is per chunk. The index counts them at once: the call takes after it stores.
-func (c *call) put(s *Shard, d *domain) {
+func (s *Shard) put(d *domain, c *call) {
+	type place struct {
+		table.Tasklist
+		table.Column
+	}
 	n := min(len(d.puts), putChunksMax)
 	if n == 0 {
 		return
 	}
 	c.puts = append(c.puts, d.puts[:n]...)
 	d.puts = shift(d.puts, n)
-	last := make(map[table.Place]int, n)
+	last := make(map[place]int, n)
 	var shared sharedPuts
 	for _, a := range c.puts {
 		a.list.putting--
@@ -146,7 +152,7 @@ func (c *call) put(s *Shard, d *domain) {
 			c.out.Put = append(c.out.Put, a.Chunk)
 			continue
 		}
-		at := table.Place{Tasklist: a.Tasklist, Column: a.Column}
+		at := place{a.Tasklist, a.Column}
 		if i, ok := last[at]; ok && c.out.Put[i].Cost == a.Cost && c.out.Put[i].Len()+a.Len() <= table.ChunkTriggersMax {
 			joined := &c.out.Put[i]
 			joined.Triggers = append(joined.Triggers[:len(joined.Triggers):len(joined.Triggers)], a.Triggers...)
@@ -257,27 +263,35 @@ func (s *Shard) called(o *CallOutcome) {
 	switch {
 	case o.Failed:
 		s.notCalled(c)
-		if c.life == d.life {
-			s.arrivals = append(s.arrivals, c.puts...)
-		} else {
-			s.finishAll(c.puts, true)
-		}
+		s.arrivals = append(s.arrivals, s.putAgain(c)...)
 		d.lost = true
 		s.fail(d)
 	case o.Outcome.Overtaken:
 		s.notCalled(c)
-		s.finishAll(c.puts, false) // for the newer owner
+		for i := range c.puts {
+			s.finishPart(c.puts[i].from, false) // for the newer owner
+		}
 		d.lost = true
 		s.fail(d)
 	case o.Outcome.Lost:
 		s.fx.Counts.Losses++
 		s.notCalled(c)
-		s.finishAll(c.puts, true) // the next life begins with asking for all
+		for i := range c.puts {
+			s.finishPart(c.puts[i].from, true) // the next life begins with asking for all
+		}
 		s.open(d)
 	default:
-		s.finishAll(c.puts, true)
+		for i := range c.puts {
+			s.finishPart(c.puts[i].from, true)
+		}
 		s.learnStances(d, c, &o.Outcome)
-		s.tookAll(d, c, &o.Outcome)
+		for i := range o.Outcome.Taken {
+			if i < len(c.lists) {
+				s.took(c, i, &o.Outcome)
+			} else {
+				s.spilled(c, i, &o.Outcome)
+			}
+		}
 		for _, w := range c.tried {
 			if w.tried {
 				w.limit.waiters.leave(w)
@@ -288,21 +302,6 @@ func (s *Shard) called(o *CallOutcome) {
 		s.reconsider(l)
 	}
 	s.work(d)
-}
-
-// tookAll takes in what a call took, unless the domain has started over since it was made.
-func (s *Shard) tookAll(d *domain, c *call, o *table.Outcome) {
-	if c.life != d.life {
-		s.dropTaken(d, c, o.Taken)
-		return
-	}
-	for i := range o.Taken {
-		if i < len(c.lists) {
-			s.took(c, i, o)
-		} else {
-			s.spilled(c, i, o)
-		}
-	}
 }
 
 // notCalled: what the call said about limits is said again, and who was tried keeps its place.
@@ -350,8 +349,7 @@ func (s *Shard) learnStances(d *domain, c *call, o *table.Outcome) {
 			continue
 		}
 		if l.PerGroup {
-			l.shownAt, l.unsaid = s.now.Mono, false
-			if l.standsBlocked(blocked[i]); o.Limits[i].Restoring && l.mayRestore(s.now) {
+			if l.learnPerGroup(&o.Limits[i], blocked[i], s.now) {
 				restore.Limits = append(restore.Limits, l.Ref)
 			}
 			continue
@@ -429,14 +427,14 @@ func (s *Shard) took(c *call, i int, o *table.Outcome) {
 	l, got := c.lists[i], &o.Taken[i]
 	progress := len(got.Blocked) > 0
 	for _, b := range got.Batches {
-		t := taken{list: l, chunk: b.Chunk(l.Tasklist), path: unlimited}
+		t := taken{list: l, chunk: b.Chunk(l.Tasklist), path: unlimited, stale: c.stale}
 		l.tookRanks(&t.chunk)
 		if b.Booked {
 			t.path = c.pathOf(i, &b)
 		}
 		s.taken = append(s.taken, t)
 		s.fx.Counts.Matches += int64(len(b.Triggers) / ids.TriggerBytes)
-		if len(b.Ahead) > 0 {
+		if len(b.Ahead) > 0 && !c.stale {
 			s.readAhead(l, c.full(t.path, o), b.Rest(l.Tasklist))
 		}
 		progress = true
@@ -456,6 +454,9 @@ func (s *Shard) took(c *call, i int, o *table.Outcome) {
 		} else {
 			s.parkBehind(c.paths[i][j], l, h.Column)
 		}
+	}
+	if slices.ContainsFunc(got.Heads, func(h table.Head) bool { return !h.Empty && l.unknownGroups(h.Column) }) {
+		s.clearUnknown(l) // it was taken from while a limit came
 	}
 	if progress && !l.index.Empty() { // there may be more for its polls
 		s.mark(l)

@@ -21,7 +21,7 @@ type Census struct {
 // Census counts what s holds.
 func (s *Shard) Census() Census {
 	c := Census{
-		Polls: s.polls.due.Len(), Questions: len(s.asks.open) + len(s.asks.waiting),
+		Polls: s.polls.alive, Questions: len(s.asks.open) + len(s.asks.waiting),
 		Domains: len(s.domains), Lists: len(s.lists), Chunks: len(s.arrivals),
 	}
 	for _, l := range s.lanes {
@@ -31,7 +31,7 @@ func (s *Shard) Census() Census {
 		c.Receipts += len(l.receipts)
 	}
 	for _, d := range s.domains {
-		c.Chunks += len(d.puts)
+		c.Chunks += len(d.held) + len(d.puts)
 		if d.call != nil {
 			c.Calls++
 		}

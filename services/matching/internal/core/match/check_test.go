@@ -38,6 +38,7 @@ func check(w *world, s *Shard) {
 				alive[l], undecided[l], putting[l], l.alive, l.undecided, l.putting)
 		}
 	}
+	testkit.MustEqual(t, "polls are alive, are counted", s.polls.alive, s.polls.due.Len())
 }
 
 // checkGrabs counts the grabs that polls wait for, and those of each tasklist. No trigger is under way
@@ -239,15 +240,15 @@ func checkAhead(t *testing.T, s *Shard) {
 	all, by := 0, map[*list]map[string]int{}
 	for _, d := range s.domains {
 		for typ, l := range d.limits {
-			if len(l.ahead) > 0 && l.blocked == 0 || !slices.IsSortedFunc(l.ahead, arrival.compare) {
+			if len(l.ahead) > 0 && l.blocked == 0 || !slices.IsSortedFunc(l.ahead, ahead.compare) {
 				t.Fatalf("%s is blocked: %d; read ahead: %+v", typ, l.blocked, l.ahead)
 			}
 			for _, a := range l.ahead {
-				all += a.Len()
+				all += a.chunk.Len()
 				if by[a.list] == nil {
 					by[a.list] = map[string]int{}
 				}
-				by[a.list][a.Type] += a.Len()
+				by[a.list][a.chunk.Type] += a.chunk.Len()
 			}
 		}
 	}
@@ -329,8 +330,8 @@ func checkEmpty(t *testing.T, s *Shard) {
 	n := map[string]int{
 		"domains": len(s.domains), "lists": len(s.lists), "polls": s.polls.due.Len(), "asks": len(s.asks.open) + len(s.asks.waiting),
 		"retriggers": len(s.asks.retriggers), "counts": len(s.asks.counts), "answers": len(s.answers.byID) + len(s.answers.queue), "found": len(s.start.found),
-		"taken": len(s.taken), "arrivals": len(s.arrivals), "touched": len(s.touched), "busy": len(s.busy), "timed": len(s.timed),
-		"slack": len(s.slack), "news": len(s.news), "passing": len(s.passing), "moved": len(s.moved), "spread": s.spread, "ahead": s.ahead,
+		"taken": len(s.taken), "arrivals": len(s.arrivals), "touched": len(s.touched), "busy": len(s.busy), "telling": len(s.telling),
+		"slack": len(s.slack), "news": len(s.news), "passing": len(s.passing), "moved": len(s.moved), "spread": s.spread, "ahead": s.ahead, "ripening": len(s.ripening),
 	}
 	for _, l := range s.lanes {
 		n["flight"] += len(l.flight)

@@ -1,7 +1,6 @@
 package match
 
 import (
-	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
@@ -38,12 +37,10 @@ type domain struct {
 	limits map[table.Ref]*limit
 	met    []*limit
 	paths  paths
-	// puts are chunks to be stored, when the domain is open.
-	puts []arrival
-	// clears are columns to be forgotten. life counts how often the domain started over: what was under way before is
-	// void.
+	// held are chunks that wait until the domain is open, puts those to be stored.
+	held, puts []arrival
+	// clears are columns to be forgotten.
 	clears []table.Place
-	life   uint64
 	// withheld are the groups that are paused: nothing of them is kept here.
 	withheld map[string]bool
 	// rings are the limits of single groups, some of which are looked at at a time.
@@ -60,9 +57,9 @@ type domain struct {
 	call *call
 	// busy: in turn.busy.
 	busy bool
-	idle idleness
-	// gone: it was without use for too long, and is forgotten.
-	gone bool
+	// idle: it was found without use, since idleSince; then gone.
+	idle, gone bool
+	idleSince  time.Duration
 }
 
 // domain finds or makes a domain. A new one is opened, and its limits are counted.
@@ -90,6 +87,17 @@ func (d *domain) inUse() bool {
 		}
 	}
 	return false
+}
+
+// unused tells whether d holds nothing, and no one has asked for it in a while.
+func (d *domain) unused(now time.Duration) bool {
+	switch {
+	case d.inUse():
+		d.idle = false
+	case !d.idle:
+		d.idle, d.idleSince = true, now
+	}
+	return d.idle && now-d.idleSince >= idleAfter
 }
 
 // work has a domain's tables called, if there is something to call them for.
@@ -134,9 +142,11 @@ func (s *Shard) opened(o *OpenOutcome) {
 		l := s.list(k.Tasklist)
 		s.found(l, &k)
 	}
-	// The owner before may not have known of a pause or of a limit, or not have come to it.
-	if len(d.withheld) > 0 || slices.ContainsFunc(d.lists, (*list).holdsUnknown) {
-		s.startOver(d)
+	for _, l := range d.lists {
+		s.clearUnknown(l)
+	}
+	if len(d.withheld) > 0 { // the owner before may not have known, or not have come to it
+		s.cleanse(d)
 	}
 	if d.lost {
 		d.lost = false
@@ -145,7 +155,8 @@ func (s *Shard) opened(o *OpenOutcome) {
 		}
 	}
 	s.unblockAll(d)
-	s.arrivals = append(s.arrivals, d.unqueue()...)
+	s.arrivals = append(s.arrivals, d.held...)
+	d.held = nil
 	s.restart(d)
 }
 
@@ -163,21 +174,16 @@ func (s *Shard) restart(d *domain) {
 // poll, or is let go of.
 func (s *Shard) fail(d *domain) {
 	d.state, d.down, d.retryAt = opening, true, s.now.Mono+retryEvery
-	s.arrivals = append(s.arrivals, d.unqueue()...)
+	s.arrivals = append(s.arrivals, d.held...)
+	for _, a := range d.puts {
+		a.list.putting--
+		s.arrivals = append(s.arrivals, a)
+	}
+	d.held, d.puts = nil, nil
 	for _, l := range d.met {
 		s.unread(l)
 	}
 	s.restart(d)
-}
-
-// unqueue is what waits to be stored, and waits no more.
-func (d *domain) unqueue() []arrival {
-	for i := range d.puts {
-		d.puts[i].list.putting--
-	}
-	all := d.puts
-	d.puts = nil
-	return all
 }
 
 // letGo forgets a chunk that nothing can be done for; history is asked for it later.
@@ -198,7 +204,7 @@ func (s *Shard) sweepDomain(d *domain) {
 		}
 		s.sweepLimit(l)
 		s.auditOverdue(l, l)
-		if l.auditAt != 0 && s.now.Mono >= l.auditAt && l.auditLeft == 0 {
+		if l.auditAt != 0 && s.now.Mono >= l.auditAt && !l.auditing {
 			audit = append(audit, l)
 		}
 	}

@@ -68,7 +68,7 @@ func (s *Shard) drained() {
 
 // underWay tells whether something may still come of waiting.
 func (s *Shard) underWay() bool {
-	if s.polls.due.Len() > 0 || s.answers.confirmed < len(s.answers.queue) {
+	if s.polls.alive > 0 || s.answers.confirmed < len(s.answers.queue) {
 		return true
 	}
 	for _, l := range s.lanes {
@@ -77,7 +77,7 @@ func (s *Shard) underWay() bool {
 		}
 	}
 	for _, d := range s.inOrder {
-		if d.call != nil || len(d.puts) > 0 {
+		if d.call != nil || d.state == open && len(d.puts) > 0 || len(d.held) > 0 {
 			return true
 		}
 	}
@@ -114,11 +114,21 @@ func (s *Shard) stop(in *Inputs) {
 
 // letGoAll has messages of the hint stream come again that are not taken care of.
 func (s *Shard) letGoAll() {
-	s.finishAll(s.arrivals, false)
+	again := func(all []arrival) {
+		for i := range all {
+			s.finishPart(all[i].from, false)
+		}
+	}
+	again(s.arrivals)
 	for _, d := range s.inOrder {
-		s.finishAll(d.unqueue(), false)
+		again(d.held)
+		again(d.puts)
+		for i := range d.puts {
+			d.puts[i].list.putting--
+		}
+		d.held, d.puts = nil, nil
 		if d.call != nil {
-			s.finishAll(d.call.puts, false)
+			again(d.call.puts)
 			d.call.puts = nil
 		}
 	}

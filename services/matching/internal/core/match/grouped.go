@@ -8,7 +8,7 @@ import (
 )
 
 // Tasks that a limit counts per group stand in columns of one group each. A column from before there was such a limit holds
-// tasks of groups that are not known: the domain starts over.
+// tasks of groups that are not known: it is forgotten, and history sends all triggers again.
 
 // grouped tells whether a column is of one group.
 func grouped(at table.Column) bool { return at.Group != "" && at.Group != table.NoGroup }
@@ -16,11 +16,6 @@ func grouped(at table.Column) bool { return at.Group != "" && at.Group != table.
 // unknownGroups tells whether a column has triggers of groups that are to be known, and are not.
 func (l *list) unknownGroups(at table.Column) bool {
 	return at.Group == "" && len(l.path(at.Type).perGroup) > 0
-}
-
-// holdsUnknown tells whether the table has such a column.
-func (l *list) holdsUnknown() bool {
-	return l.index.Any(func(at table.Column) bool { return !l.unknownGroups(at) })
 }
 
 // pathOf is what is booked for triggers of a column.
@@ -85,11 +80,84 @@ func (l *list) covering(at table.Column) iter.Seq[*limit] {
 	}
 }
 
+// regroup has what is under way in a domain go into columns of one group each, where a limit that is new counts it per group.
+func (s *Shard) regroup(d *domain) {
+	back := func(all []arrival, putting bool) []arrival {
+		return slices.DeleteFunc(all, func(a arrival) bool {
+			if !a.list.unknownGroups(a.Column) {
+				return false
+			}
+			if putting {
+				a.list.putting--
+			}
+			s.arrivals = append(s.arrivals, a)
+			return true
+		})
+	}
+	d.held, d.puts = back(d.held, false), back(d.puts, true)
+	for _, lane := range s.lanes {
+		lane.gather = slices.DeleteFunc(lane.gather, func(g grab) bool {
+			unknown := g.from.list.domain == d && g.from.list.unknownGroups(g.from.Column)
+			if unknown {
+				s.ungrab(&g)
+				s.arrivals = append(s.arrivals, arrival{Chunk: g.chunk(), list: g.from.list})
+			}
+			return unknown
+		})
+	}
+	for _, l := range d.lists {
+		s.clearUnknown(l)
+	}
+}
+
+// clearUnknown has the tables forget the columns of a tasklist whose groups are not known, and history send their triggers again.
+func (s *Shard) clearUnknown(l *list) {
+	all := l.index.Candidates(l.index.Columns(), func(at table.Column) bool { return !l.unknownGroups(at) })
+	if len(all) == 0 {
+		return
+	}
+	for _, at := range all {
+		l.index.Remove(at.Column)
+		delete(l.ranks, at.Column)
+		l.domain.clears = append(l.domain.clears, table.Place{Tasklist: l.Tasklist, Column: at.Column})
+	}
+	s.sendAgain(l.domain)
+}
+
+// sendAgain has history send all triggers of a domain again.
+func (s *Shard) sendAgain(d *domain) {
+	for p := range s.lanes {
+		s.asks.retrigger(p, d.name)
+	}
+	s.work(d)
+}
+
 // clear has a call forget columns.
 func (s *Shard) clear(d *domain, c *call) {
 	n := min(len(d.clears), callCandidatesMax)
 	c.out.Clear = slices.Clone(d.clears[:n])
 	d.clears = shift(d.clears, n)
+}
+
+// splitArrivals sorts by groups what is to stand in columns of one group each, and lets go of what is of groups that are not known.
+func (s *Shard) splitArrivals() {
+	if !slices.ContainsFunc(s.arrivals, func(a arrival) bool { return a.list.unknownGroups(a.Column) }) {
+		return
+	}
+	all := s.arrivals
+	s.arrivals = make([]arrival, 0, len(all))
+	for i := range all {
+		switch a := &all[i]; {
+		case !a.list.unknownGroups(a.Column):
+			s.arrivals = append(s.arrivals, *a)
+		case a.known:
+			s.byGroup(a)
+			s.finishPart(a.from, true)
+		default:
+			s.finishPart(a.from, true)
+			s.sendAgain(a.list.domain)
+		}
+	}
 }
 
 // byGroup has triggers arrive by their groups, in columns of one group each.
@@ -102,15 +170,16 @@ func (s *Shard) byGroup(a *arrival) {
 		}
 		k, ok := at[group]
 		if !ok || s.arrivals[k].Len() >= table.ChunkTriggersMax {
-			one := arrival{list: a.list, from: a.from}
-			one.Chunk = table.Chunk{Tasklist: a.Tasklist, Column: a.Column, ReadyAt: a.ReadyAt, Cost: a.Cost}
+			one := arrival{list: a.list, from: a.from, known: true, Chunk: table.Chunk{Tasklist: a.Tasklist, Column: a.Column, ReadyAt: a.ReadyAt, Cost: a.Cost}}
 			one.Group = group
 			if s.catalog.GroupWeight(a.Domain, groupOf(one.Column)) == 0 {
 				one.Priority, one.ReadyAt = table.PriorityLast, idleFrom+a.ReadyAt
 			}
 			k, at[group] = len(s.arrivals), len(s.arrivals)
 			s.arrivals = append(s.arrivals, one)
-			a.from.left++
+			if a.from != nil {
+				a.from.left++
+			}
 		}
 		one := &s.arrivals[k]
 		one.Triggers = append(one.Triggers, a.Trigger(i)...)

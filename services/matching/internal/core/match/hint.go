@@ -18,6 +18,8 @@ type arrival struct {
 	// is to be stored in a column that groups share.
 	groups []string
 	ranks  []ranked
+	// known: it is known which groups they are of.
+	known bool
 }
 
 // drop takes the first n triggers out, which found a poll.
@@ -58,11 +60,6 @@ func (a *arrival) keep(keeps func(i int) bool) (out int) {
 	}
 	*a = left
 	return out
-}
-
-// compare is the order in which arrivals are looked at.
-func (a arrival) compare(b arrival) int {
-	return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.ReadyAt, b.ReadyAt))
 }
 
 // place is where its first trigger stands in its column.
@@ -149,7 +146,7 @@ func (s *Shard) arriveTogether(t *Triggers, from *delivery) {
 		from.left++
 		a := arrival{
 			Chunk: table.Chunk{Tasklist: l.Tasklist, Column: column, ReadyAt: readyAt, Cost: cost, Triggers: part},
-			list:  l, from: from,
+			list:  l, from: from, known: true,
 		}
 		if groups != nil {
 			a.groups, groups = groups[:a.Len()], groups[a.Len():]
@@ -174,7 +171,11 @@ func (s *Shard) match() {
 	}
 	clear(s.suspects)
 	s.suspects = s.suspects[:0]
-	slices.SortStableFunc(s.arrivals, arrival.compare)
+	s.letGoPaused()
+	s.splitArrivals()
+	slices.SortStableFunc(s.arrivals, func(a, b arrival) int {
+		return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.ReadyAt, b.ReadyAt))
+	})
 	for i := range s.arrivals {
 		s.matchArrival(&s.arrivals[i])
 	}
@@ -186,8 +187,12 @@ func (s *Shard) match() {
 // no slot of a limit that is new, goes back.
 func (s *Shard) matchTaken(t *taken) {
 	rates := t.path.rates
+	if t.withhold(s) {
+		s.unstart(rates, t.chunk.Len()*t.chunk.Starts(), s.now.Mono)
+		return
+	}
 	left := t.chunk.Triggers
-	if p := s.pathOf(t.list, t.chunk.Column); !s.drain.on && p.pause == nil && p.within(t.path) {
+	if p := s.pathOf(t.list, t.chunk.Column); !s.drain.on && p.pause == nil && p.within(t.path) && !t.list.unknownGroups(t.chunk.Column) {
 		left, _ = s.give(t.list, t.chunk, p, rates)
 	}
 	if len(left) > 0 {
@@ -244,11 +249,12 @@ func (s *Shard) store(a *arrival) {
 	case d.down:
 		s.letGo(a)
 		return
-	case d.state == opening && len(d.puts) >= heldChunksMax:
-		s.letGo(a)
-		return
-	case d.state == opening: // it arrives again when that is done
-		s.put(a)
+	case d.state == opening:
+		if len(d.held) >= heldChunksMax {
+			s.letGo(a)
+			return
+		}
+		d.held = append(d.held, *a)
 		return
 	}
 	s.fx.Counts.Doubles += int64(s.doubles.remove(a))
@@ -257,20 +263,15 @@ func (s *Shard) store(a *arrival) {
 		return
 	}
 	s.giveRanks(a)
-	s.put(a)
+	d.puts = append(d.puts, *a)
+	a.list.putting++
 	if a.list.ahead[a.Type] > 0 {
 		for lim := range a.list.covering(a.Column) {
 			s.unreadBehind(lim, a)
 		}
 	}
-}
-
-// put has the next call store a chunk.
-func (s *Shard) put(a *arrival) {
-	a.list.domain.puts = append(a.list.domain.puts, *a)
-	a.list.putting++
 	if a.list.queue.n > 0 {
 		s.mark(a.list)
 	}
-	s.work(a.list.domain)
+	s.work(d)
 }

@@ -102,9 +102,9 @@ func (s *Shard) waitHere(l *limit) (n int, types []string) {
 		types = append(types, here...)
 	}
 	for i := range l.ahead { // what was read ahead is in no column
-		if a := &l.ahead[i]; s.acts(l, a.list, a.Type, a.ReadyAt) {
-			n += a.Len()
-			types = append(types, a.Type)
+		if a := &l.ahead[i]; s.acts(l, a.list, a.chunk.Type, a.chunk.ReadyAt) {
+			n += a.chunk.Len()
+			types = append(types, a.chunk.Type)
 		}
 	}
 	slices.Sort(types)

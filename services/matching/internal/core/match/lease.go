@@ -1,6 +1,7 @@
 package match
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -15,6 +16,25 @@ const (
 	// aheadMax is how many triggers a shard reads ahead. Should its owner die, history sends them again.
 	aheadMax = 16_384
 )
+
+// ahead is triggers of one chunk that came out of the tables without slots. None of their type that the
+// tables hold for their tasklist comes before them.
+type ahead struct {
+	list  *list
+	chunk table.Chunk
+}
+
+func (a ahead) compare(b ahead) int {
+	return cmp.Or(cmp.Compare(a.chunk.Priority, b.chunk.Priority), cmp.Compare(a.chunk.ReadyAt, b.chunk.ReadyAt))
+}
+
+// behind tells whether it comes after a trigger that is to be stored in a table of its tasklist.
+func (a ahead) behind(first *arrival) bool {
+	if a.chunk.Column == first.Column {
+		return a.chunk.Place() > first.place()
+	}
+	return a.compare(ahead{chunk: first.Chunk}) > 0
+}
 
 // inCall tells whether a call is under way that names l.
 func (l *limit) inCall() bool { return l.domain.call != nil && l.in == l.domain.call }
@@ -64,16 +84,16 @@ func (s *Shard) readAhead(l *list, lim *limit, c table.Chunk) {
 		s.arrivals = append(s.arrivals, arrival{Chunk: c, list: l})
 		return
 	}
-	a := arrival{Chunk: c, list: l}
-	at, _ := slices.BinarySearchFunc(lim.ahead, a, arrival.compare)
+	a := ahead{l, c}
+	at, _ := slices.BinarySearchFunc(lim.ahead, a, ahead.compare)
 	lim.ahead = slices.Insert(lim.ahead, at, a)
-	s.countAhead(&a, a.Len())
+	s.countAhead(a, c.Len())
 }
 
-func (s *Shard) countAhead(a *arrival, n int) {
+func (s *Shard) countAhead(a ahead, n int) {
 	s.ahead += n
-	if a.list.ahead[a.Type] += n; a.list.ahead[a.Type] == 0 {
-		delete(a.list.ahead, a.Type)
+	if a.list.ahead[a.chunk.Type] += n; a.list.ahead[a.chunk.Type] == 0 {
+		delete(a.list.ahead, a.chunk.Type)
 	}
 }
 
@@ -100,28 +120,28 @@ func (l *list) hasAhead(p *poll) bool {
 func (s *Shard) reuse(l *limit) {
 	for i := 0; i < len(l.ahead); {
 		a := &l.ahead[i]
-		p := s.pathOf(a.list, a.Column)
-		n := s.spareOf(p, a.Len())
+		p := s.pathOf(a.list, a.chunk.Column)
+		n := s.spareOf(p, a.chunk.Len())
 		if n == 0 { // if it lacks a slot of another limit, it goes back when this one is reported
 			return
 		}
-		if w := l.waiters.first(); w != nil && w.list != a.list && w.priority <= a.Priority {
+		if w := l.waiters.first(); w != nil && w.list != a.list && w.priority <= a.chunk.Priority {
 			s.unread(l) // it is another tasklist's turn
 			return
 		}
-		if a.list.asking || a.list.dirty && a.list.moreUrgent(a.Priority) { // its polls get those first
+		if a.list.asking || a.list.dirty && a.list.moreUrgent(a.chunk.Priority) { // its polls get those first
 			i++
 			continue
 		}
-		part := a.Chunk
+		part := a.chunk
 		part.Triggers = part.Triggers[:n*ids.TriggerBytes]
 		left, given := s.give(a.list, part, p, nil)
 		s.useAll(p, given)
 		gone := (len(part.Triggers) - len(left)) / ids.TriggerBytes
-		a.Drop(gone)
-		s.countAhead(a, -gone)
+		a.chunk.Drop(gone)
+		s.countAhead(*a, -gone)
 		switch {
-		case len(a.Triggers) == 0:
+		case len(a.chunk.Triggers) == 0:
 			l.ahead = slices.Delete(l.ahead, i, i+1)
 		case len(left) > 0: // there is no poll for it
 			i++
@@ -145,7 +165,7 @@ func (s *Shard) unread(l *limit) {
 
 // unreadBehind puts back what was read ahead and comes behind a trigger that is stored.
 func (s *Shard) unreadBehind(l *limit, a *arrival) {
-	l.ahead = slices.DeleteFunc(l.ahead, func(b arrival) bool {
+	l.ahead = slices.DeleteFunc(l.ahead, func(b ahead) bool {
 		behind := b.list == a.list && b.behind(a)
 		if behind {
 			s.putBack(&b)
@@ -154,20 +174,18 @@ func (s *Shard) unreadBehind(l *limit, a *arrival) {
 	})
 }
 
-// behind tells whether what was read ahead comes after a trigger that is to be stored in a table of its tasklist.
-func (a *arrival) behind(first *arrival) bool {
-	if a.Column == first.Column {
-		return a.Place() > first.place()
-	}
-	return a.compare(*first) > 0
-}
-
 // putBack has a chunk stored that was read ahead, before the next call takes anything.
-func (s *Shard) putBack(a *arrival) {
-	s.countAhead(a, -a.Len())
-	if a.list.domain.state == open {
-		s.put(a)
-	} else {
-		s.arrivals = append(s.arrivals, *a)
+func (s *Shard) putBack(a *ahead) {
+	s.countAhead(*a, -a.chunk.Len())
+	back, d := arrival{Chunk: a.chunk, list: a.list}, a.list.domain
+	if d.state != open {
+		s.arrivals = append(s.arrivals, back)
+		return
 	}
+	d.puts = append(d.puts, back)
+	a.list.putting++
+	if a.list.queue.n > 0 {
+		s.mark(a.list)
+	}
+	s.work(d)
 }

@@ -37,22 +37,21 @@ type limit struct {
 	others, full bool
 	// used is how many slots all shards held then.
 	used int
-	// due: in domain.due. timed: in turn.timed, until timedAt: then the next attempt of a rate may start, or the tables
-	// hear of slots that are free.
-	due, timed bool
-	timedAt    time.Duration
+	// due: in domain.due. telling: in turn.telling, until tellAt.
+	due, telling bool
+	tellAt       time.Duration
 	// shownAt is when it was last reported to the tables, restoreAt to other shards.
 	shownAt, restoreAt time.Duration
 	// deadline is the last one known of its attempts, Unix ms.
 	deadline int64
-	// auditAt is when to compare with history, 0 = no need. auditLeft counts the partitions that have not answered,
-	// while that is under way; round counts the audits.
+	// auditAt is when to compare with history, 0 = no need; auditing: it is under way.
+	// auditLeft counts the partitions that have not answered, round the audits.
 	auditAt   time.Duration
+	auditing  bool
 	auditLeft int
 	round     int
-	// ahead are triggers of the type that came out of the tables without slots, in order: some, only while the limit is
-	// blocked. None of their type that the tables hold for their tasklist comes before them.
-	ahead []arrival
+	// ahead are triggers of the type that came without slots, in order: some, only while the limit is blocked.
+	ahead []ahead
 	// perGroup is what it knows of single groups, if it counts per group. Or it is the limit of one group, of one that does.
 	perGroup *perGroup
 	of       *limit
@@ -64,8 +63,10 @@ type limit struct {
 	booked int
 	// unused counts the starts of a rate that are to be given back.
 	unused int
-	// slack: in turn.slack. lined: the shard stands in the line of a rate.
-	slack, lined bool
+	// slack: in turn.slack. ripens: in turn.ripening; of a rate, the next attempt may start at freeAt.
+	// lined: the shard stands in the line of a rate.
+	slack, ripens, lined bool
+	freeAt               time.Duration
 	// over is what its policy knows.
 	over overflow
 	// usage is how full it was, for people.
@@ -85,8 +86,7 @@ type holding struct {
 }
 
 func (l *limit) inUse() bool {
-	return len(l.held) > 0 || l.perGroup != nil && len(l.perGroup.limits) > 0 || l.unknown > 0 ||
-		l.wait > 0 || l.blocked != 0 || l.auditLeft > 0 || len(l.ahead) > 0
+	return len(l.held) > 0 || l.perGroup != nil && len(l.perGroup.limits) > 0 || l.unknown > 0 || l.wait > 0 || l.blocked != 0 || l.auditing || len(l.ahead) > 0
 }
 
 // hold counts an attempt that is not counted yet.
@@ -160,6 +160,7 @@ func (s *Shard) stance(l *limit) table.Stance {
 // meetLimits counts the attempts that the limits of a domain cover which are new here.
 func (s *Shard) meetLimits(d *domain, all []Limit) []*limit {
 	var met []*limit
+	groups := false
 	for i := range all {
 		if d.limits[all[i].Ref] != nil {
 			continue
@@ -167,6 +168,7 @@ func (s *Shard) meetLimits(d *domain, all []Limit) []*limit {
 		l := &limit{Limit: all[i], domain: d, held: map[member]holding{}, usage: usage{metAt: s.now.Mono}}
 		if l.PerGroup {
 			l.perGroup = &perGroup{limits: map[string]*limit{}}
+			groups = true
 		}
 		d.limits[l.Ref] = l
 		d.met = append(d.met, l)
@@ -181,6 +183,9 @@ func (s *Shard) meetLimits(d *domain, all []Limit) []*limit {
 	d.paths = newPaths(d.met)
 	for _, l := range d.lists {
 		l.repath()
+	}
+	if groups {
+		s.regroup(d)
 	}
 	if len(met) == 0 {
 		return nil
@@ -252,7 +257,7 @@ func (s *Shard) limitsChanged(name string) {
 		}
 		s.unread(l)
 		s.unparkAll(l)
-		l.inRing(ringOver, false)
+		d.rings[ringOver].remove(l, ringOver)
 		delete(d.limits, l.Ref)
 		if !found && l.counted() { // else its slots are those of the one that is met now
 			s.fx.Drops = append(s.fx.Drops, LimitHint{name, []table.Ref{l.Ref}})
@@ -260,13 +265,8 @@ func (s *Shard) limitsChanged(name string) {
 		s.markWaiters(l)
 		return true
 	})
-	groups := false
 	for _, l := range s.meetLimits(d, all) {
-		groups = groups || l.PerGroup
 		s.dueLimit(l)
-	}
-	if groups {
-		s.startOver(d)
 	}
 	s.withhold(d)
 }
@@ -388,34 +388,20 @@ func (s *Shard) reportFree(l *limit) {
 	case l.entry <= len(l.held):
 	case l.others:
 		s.dueLimit(l)
-	case !l.timed:
-		s.time(l, s.now.Mono+tellAfter)
+	case !l.telling:
+		l.telling, l.tellAt = true, s.now.Mono+tellAfter
+		s.telling = append(s.telling, l)
 	}
 }
 
-// time has a limit looked at at a time.
-func (s *Shard) time(l *limit, at time.Duration) {
-	l.timedAt = at
-	if !l.timed {
-		l.timed = true
-		s.timed = append(s.timed, l)
-	}
-}
-
-// tell reports to the tables what they have not received for a while, and has rates tried again of which attempts may
-// start now.
+// tell reports to the tables what they have not received for a while.
 func (s *Shard) tell() {
-	s.timed = slices.DeleteFunc(s.timed, func(l *limit) bool {
-		over := !l.known() || !l.rated() && l.entry <= len(l.held)
-		if !over && s.now.Mono < l.timedAt {
+	s.telling = slices.DeleteFunc(s.telling, func(l *limit) bool {
+		gone := !l.known() || l.entry <= len(l.held)
+		if !gone && s.now.Mono < l.tellAt {
 			return false
 		}
-		l.timed = false
-		switch {
-		case over:
-		case l.rated():
-			s.unblock(l)
-		default:
+		if l.telling = false; !gone {
 			s.dueLimit(l)
 		}
 		return true

@@ -44,7 +44,9 @@ type list struct {
 	// patient: a limit was full when that was set.
 	hungryAt, hungryWait time.Duration
 	patient              bool
-	idle                 idleness
+	// idleSince is when it was first found idle; idle tells whether it was.
+	idleSince time.Duration
+	idle      bool
 	tree
 }
 
@@ -176,27 +178,16 @@ func (s *Shard) complain(l *list) {
 	}
 }
 
-// inUse tells whether something is known of a tasklist, or a poll waits.
-func (l *list) inUse() bool {
-	return l.kept || l.alive > 0 || l.undecided > 0 || len(l.ahead) > 0 || l.waits > 0 || !l.index.Empty() ||
-		l.dirty || l.asking || l.putting > 0 || len(l.below) > 0 || l.news || l.passes
-}
-
-// idleness is since when something is without use.
-type idleness struct {
-	is    bool
-	since time.Duration
-}
-
-// lasts tells whether it has been without use for so long.
-func (i *idleness) lasts(inUse bool, now, after time.Duration) bool {
+// unused tells whether nothing is known of a tasklist, and no one has asked for it for so long.
+func (l *list) unused(now, after time.Duration) bool {
+	busy := l.kept || l.alive > 0 || l.undecided > 0 || len(l.ahead) > 0 || l.waits > 0 || !l.index.Empty() || l.dirty || l.asking || l.putting > 0 || len(l.below) > 0 || l.news || l.passes || len(l.domain.held) > 0
 	switch {
-	case inUse:
-		i.is = false
-	case !i.is:
-		i.is, i.since = true, now
+	case busy:
+		l.idle = false
+	case !l.idle:
+		l.idle, l.idleSince = true, now
 	}
-	return i.is && now-i.since >= after
+	return l.idle && now-l.idleSince >= after
 }
 
 // forget drops tasklists and domains that are not used; at once those of a domain that has many: a poll is
@@ -209,7 +200,7 @@ func (s *Shard) forget() {
 			after = 0
 		}
 		d.lists = slices.DeleteFunc(d.lists, func(l *list) bool {
-			unused := l.idle.lasts(l.inUse(), now, after)
+			unused := l.unused(now, after)
 			if unused {
 				delete(s.lists, l.Tasklist)
 				if l.spread {
@@ -218,7 +209,7 @@ func (s *Shard) forget() {
 			}
 			return unused
 		})
-		d.gone = d.idle.lasts(d.inUse(), now, idleAfter)
+		d.gone = d.unused(now)
 		if d.gone {
 			delete(s.domains, d.name)
 		}

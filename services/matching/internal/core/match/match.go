@@ -155,11 +155,10 @@ type turn struct {
 	touched []*poll
 	// busy are domains that may have something to call the tables for.
 	busy []*domain
-	// timed are limits of which the tables count too many slots, and rates for which something waits. suspects are
-	// limits of which the tables may count too many.
-	timed, suspects []*limit
-	// slack are limits of which slots have become free.
-	slack []*limit
+	// telling are limits of which the tables count too many slots, suspects those of which they may.
+	telling, suspects []*limit
+	// slack are limits of which slots have become free, ripening rates for which something waits.
+	slack, ripening []*limit
 	// passing are tasklists with polls that partitions below may want.
 	passing []*list
 	// overtaken: a newer owner was seen.
@@ -255,6 +254,7 @@ func (s *Shard) act() {
 		s.sweep()
 	}
 	s.tell()
+	s.ripen()
 	s.passAll()
 	s.callAll()
 	s.send()

@@ -85,7 +85,7 @@ func (s *Shard) branch(l *list) Branch {
 
 // lacks tells whether what is of a column lacks a slot just now, or is not to be had.
 func (s *Shard) lacks(l *list, at table.Column) bool {
-	if l.blocked(at) {
+	if l.unknownGroups(at) || l.blocked(at) {
 		return true
 	}
 	lim := l.path(at.Type).groupOf(at, (*limit).closed)

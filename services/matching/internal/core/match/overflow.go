@@ -75,7 +75,7 @@ func (l *limit) patience() time.Duration {
 func (s *Shard) sawFull(l *limit, st *table.LimitState, waited bool, booked int) {
 	if l.policy() == Wait {
 		l.over = overflow{}
-		l.inRing(ringOver, false)
+		l.domain.rings[ringOver].remove(l, ringOver)
 		return
 	}
 	switch full := st.Used >= l.Max && !st.Restoring && !l.counting(); {
@@ -84,8 +84,10 @@ func (s *Shard) sawFull(l *limit, st *table.LimitState, waited bool, booked int)
 	case l.over.fullAt == 0 || booked > 0 && !waited:
 		l.over.fullAt = s.now.Mono
 	}
-	if l.over.fullAt == 0 || l.blocked == table.Full {
-		l.inRing(ringOver, l.over.fullAt > 0)
+	if ring := &l.domain.rings[ringOver]; l.over.fullAt > 0 && l.blocked == table.Full {
+		ring.add(l, ringOver)
+	} else if l.over.fullAt == 0 {
+		ring.remove(l, ringOver)
 	}
 }
 
@@ -209,6 +211,9 @@ func (s *Shard) spilled(c *call, i int, o *table.Outcome) {
 	rejected := 0
 	for _, b := range got.Batches {
 		chunk := b.Chunk(list.Tasklist)
+		if t := (&taken{list: list, chunk: chunk, stale: c.stale}); t.withhold(s) {
+			continue
+		}
 		if acts && s.longAgo(l, chunk.ReadyAt) {
 			all := len(chunk.Triggers)
 			chunk.Triggers = s.reject(l, chunk)
@@ -245,8 +250,7 @@ func (s *Shard) reject(l *limit, c table.Chunk) (left []byte) {
 		lane := s.lanes[at]
 		back := c
 		back.Triggers = packed
-		st := stop{limit: l, back: back, life: l.domain.life}
-		st.Stop = Stop{Trigger: t, Domain: l.domain.name, Limit: l.Ref, ReadyBy: s.readyBy(l)}
+		st := stop{Stop: Stop{Trigger: t, Domain: l.domain.name, Limit: l.Ref, ReadyBy: s.readyBy(l)}, limit: l, back: back}
 		if !lane.open || lane.silent || !lane.addStop(st) {
 			left = append(left, packed...)
 		}

@@ -92,7 +92,7 @@ func TestSinceWhenALimitIsFull(t *testing.T) {
 		l.over = overflow{fullAt: c.before, at: 77}
 		ring := &l.domain.rings[ringOver]
 		if c.before > 0 {
-			l.inRing(ringOver, true)
+			ring.add(l, ringOver)
 		}
 		if c.change != nil {
 			c.change(l, st)
@@ -121,8 +121,8 @@ func TestASweepLooksAtFullLimits(t *testing.T) {
 		for _, policy := range []OnFull{RejectNewest, CancelOldest} {
 			_, s, l := overflowing(t, "d/a", policy)
 			list := s.list(table.Tasklist{Domain: "d", Name: "l0"})
-			rest := arrival{list: list, Chunk: table.Chunk{Column: table.Column{Priority: 3, Type: "a"}}}
-			l.ahead = []arrival{rest}
+			rest := ahead{list: list, chunk: table.Chunk{Column: table.Column{Priority: 3, Type: "a"}}}
+			l.ahead = []ahead{rest}
 			asked := len(s.asks.waiting)
 			c.change(s, l)
 			for range 2 {
@@ -232,9 +232,12 @@ func TestWhatCameOutOfTheTablesIsLookedAtAgain(t *testing.T) {
 		"the tables know":      {func(_ *Shard, _ *limit, _ *call, o *table.Outcome) { o.Limits[0].Used-- }, 0, 1, 0},
 		"others are not known": {func(_ *Shard, _ *limit, _ *call, o *table.Outcome) { o.Limits[0].Restoring = true }, 0, 1, 0},
 		"younger":              {func(s *Shard, _ *limit, _ *call, o *table.Outcome) { o.Taken[0].Batches[0].ReadyAt = s.now.MS * 1000 }, 0, 1, 0},
-		"a pause meanwhile":    {func(_ *Shard, l *limit, _ *call, _ *table.Outcome) { l.domain.life++ }, 0, 0, 1},
-		"silent":               {func(s *Shard, _ *limit, _ *call, _ *table.Outcome) { s.lanes[0].silent = true }, 0, 1, 0},
-		"not fenced yet":       {func(s *Shard, _ *limit, _ *call, _ *table.Outcome) { s.lanes[0].open = false }, 0, 1, 0},
+		"a pause meanwhile":    {func(_ *Shard, _ *limit, c *call, _ *table.Outcome) { c.stale = true }, 0, 0, 1},
+		"and its own column": {func(_ *Shard, _ *limit, c *call, o *table.Outcome) {
+			c.stale, o.Taken[0].Batches[0].Group = true, "g"
+		}, 1, 0, 0},
+		"silent":         {func(s *Shard, _ *limit, _ *call, _ *table.Outcome) { s.lanes[0].silent = true }, 0, 1, 0},
+		"not fenced yet": {func(s *Shard, _ *limit, _ *call, _ *table.Outcome) { s.lanes[0].open = false }, 0, 1, 0},
 		"no partition": {func(_ *Shard, _ *limit, _ *call, o *table.Outcome) {
 			o.Taken[0].Batches[0].Triggers = ids.AppendTrigger(nil, ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(epochMS), 7, 1), Version: 1})
 		}, 0, 0, 0},
@@ -249,7 +252,7 @@ func TestWhatCameOutOfTheTablesIsLookedAtAgain(t *testing.T) {
 		}}}}}
 		c.change(s, l, out, o)
 		asks := len(s.asks.waiting)
-		s.tookAll(l.domain, out, o)
+		s.spilled(out, 0, o)
 		if stops, back, again := len(s.lanes[0].stops), len(s.arrivals), len(s.asks.waiting)-asks; stops != c.stops || back != c.back || again != c.again {
 			t.Errorf("%s: %d are to be rejected, %d go back, %d questions", name, stops, back, again)
 		}
@@ -291,6 +294,7 @@ func TestWhatIsRejectedMayGoBack(t *testing.T) {
 
 // TestWhatBecomesOfAStop: by what history has decided, which counts once.
 func TestWhatBecomesOfAStop(t *testing.T) {
+	own := table.Column{Priority: 3, Type: "a", Group: "g"}
 	shared := table.Column{Priority: 3, Type: "a"}
 	for name, c := range map[string]struct {
 		st                    stop
@@ -306,7 +310,8 @@ func TestWhatBecomesOfAStop(t *testing.T) {
 		"too young":             {st: stop{back: table.Chunk{Column: shared}}, refused: fault.FailedPrecondition, back: 1, until: overflowEvery},
 		"too young, by a lot":   {st: stop{back: table.Chunk{Column: shared}}, refused: fault.FailedPrecondition, back: 1, patience: time.Minute, until: time.Minute},
 		"not decided":           {st: stop{back: table.Chunk{Column: shared}}, refused: fault.Unavailable, back: 1},
-		"a pause meanwhile":     {st: stop{back: table.Chunk{Column: shared}, life: 1}, refused: fault.Unavailable, again: 1},
+		"of a paused group":     {st: stop{back: table.Chunk{Column: shared}, stale: true}, refused: fault.Unavailable, again: 1},
+		"of another":            {st: stop{back: table.Chunk{Column: own}, stale: true}, refused: fault.Unavailable, back: 1},
 		"an attempt, too young": {st: stop{Stop: Stop{Displace: true}}, refused: fault.FailedPrecondition},
 	} {
 		for _, perGroup := range []bool{false, true} {
@@ -336,27 +341,33 @@ func TestWhatBecomesOfAStop(t *testing.T) {
 	}
 }
 
-// TestAPauseLetsGoOfWhatIsToBeRejected: of its domain, if it is not sent yet. What was sent and is not rejected is
-// asked for again.
+// TestAPauseLetsGoOfWhatIsToBeRejected: of its domain, in its own column or one that groups share, if it is not sent yet. What is sent is marked.
 func TestAPauseLetsGoOfWhatIsToBeRejected(t *testing.T) {
-	_, s, mine := overflowing(t, "d/a", RejectNewest)
-	others := &limit{domain: s.domain("e")}
-	lane := s.lanes[0]
-	back := table.Chunk{Tasklist: table.Tasklist{Domain: "d", Name: "l0"}, Column: table.Column{Priority: 3, Type: "a"}}
-	for _, st := range []stop{{limit: mine, back: back}, {limit: mine, Stop: Stop{Displace: true}}, {limit: others, back: back}} {
-		lane.addStop(st)
+	d := &domain{withheld: map[string]bool{"g": true}}
+	mine, others := &limit{domain: d}, &limit{domain: &domain{}}
+	all := func() []stop {
+		return []stop{
+			{limit: mine},
+			{limit: mine, back: table.Chunk{Column: table.Column{Group: "g"}}},
+			{limit: mine, back: table.Chunk{Column: table.Column{Group: "h"}}},
+			{limit: mine, Stop: Stop{Displace: true}},
+			{limit: others},
+		}
 	}
-	s.startOver(mine.domain)
-	s.sendStops(lane)
-	sent := s.fx.Batches[len(s.fx.Batches)-1]
-	if len(sent.Stops) != 2 || !sent.Stops[0].Displace || len(lane.stops) != 0 || len(lane.stopsOf) != 0 {
-		t.Errorf("%d are sent, %d are left", len(sent.Stops), len(lane.stops))
+	l := &lane{flight: []*batch{{stops: all()}}}
+	for _, st := range all() {
+		l.addStop(st)
 	}
-	s.asks.waiting, s.asks.retriggers = nil, map[about]*question{}
-	s.returnStop(&stop{limit: mine, back: back})
-	testkit.Equal(t, "partitions are asked", len(s.asks.waiting), len(s.lanes))
-	s.returnStop(&stop{limit: others, back: back})
-	testkit.Equal(t, "go back", len(s.arrivals), 1)
+	l.stopsStale(d)
+	l.stopsStale(&domain{}) // another one
+	if len(l.stops) != 3 || l.stops[0].back.Group != "h" || !l.stops[1].Displace || l.stops[2].limit != others {
+		t.Errorf("%d are left", len(l.stops))
+	}
+	for i, st := range l.flight[0].stops {
+		if st.stale != (i < 4) {
+			t.Errorf("number %d is stale: %v", i, st.stale)
+		}
+	}
 }
 
 // TestAShardThatIsLeftStopsNobody: what was to be rejected goes back to the tables, and what was sent is waited for.

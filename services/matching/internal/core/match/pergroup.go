@@ -47,21 +47,24 @@ const (
 	rings
 )
 
-// inRing has a limit be in a ring of its domain, or not.
-func (l *limit) inRing(which int, in bool) {
-	r, i := &l.domain.rings[which], l.rings[which]-1
-	switch {
-	case in && i < 0:
+func (r *ring) add(l *limit, which int) {
+	if l.rings[which] == 0 {
 		r.all = append(r.all, l)
 		l.rings[which] = len(r.all)
-	case !in && i >= 0:
-		last := len(r.all) - 1
-		r.all[i] = r.all[last]
-		r.all[i].rings[which] = i + 1
-		r.all[last] = nil
-		r.all = r.all[:last]
-		l.rings[which] = 0
 	}
+}
+
+func (r *ring) remove(l *limit, which int) {
+	i := l.rings[which] - 1
+	if i < 0 {
+		return
+	}
+	last := len(r.all) - 1
+	r.all[i] = r.all[last]
+	r.all[i].rings[which] = i + 1
+	r.all[last] = nil
+	r.all = r.all[:last]
+	l.rings[which] = 0
 }
 
 // next are the next n to be looked at.
@@ -132,7 +135,7 @@ func (s *Shard) groupLimit(of *limit, group string) *limit {
 			Limit: Limit{Ref: of.Ref.Of(group), Max: s.groupMax(of, group)}, domain: of.domain, of: of, group: group, usage: usage{metAt: s.now.Mono},
 		}
 		of.perGroup.limits[group] = l
-		l.inRing(ringAll, true)
+		of.domain.rings[ringAll].add(l, ringAll)
 	}
 	return l
 }
@@ -154,7 +157,7 @@ func (s *Shard) resizeGroups(of *limit) {
 
 // forgetGroup forgets the limit of a group of which nothing is left.
 func (s *Shard) forgetGroup(l *limit) {
-	if l.of == nil || !l.known() || len(l.held)+l.entry+len(l.parked) > 0 || l.blocked != 0 || l.unsaid || l.due || l.timed || l.slack || l.inCall() {
+	if l.of == nil || !l.known() || len(l.held)+l.entry+len(l.parked) > 0 || l.blocked != 0 || l.unsaid || l.due || l.telling || l.slack || l.inCall() {
 		return
 	}
 	s.removeGroup(l)
@@ -163,7 +166,7 @@ func (s *Shard) forgetGroup(l *limit) {
 func (s *Shard) removeGroup(l *limit) {
 	delete(l.of.perGroup.limits, l.group)
 	for which := range l.domain.rings {
-		l.inRing(which, false)
+		l.domain.rings[which].remove(l, which)
 	}
 }
 
@@ -212,13 +215,30 @@ func (l *limit) heldUp() (refs []table.Ref) {
 	return refs
 }
 
+// learnPerGroup learns how a limit that counts per group stands after a call. It returns whether other shards are to be asked to say what
+// they hold.
+func (l *limit) learnPerGroup(st *table.LimitState, blocked table.BlockedWhy, now Now) bool {
+	l.shownAt, l.unsaid = now.Mono, false
+	l.standsBlocked(blocked)
+	return st.Restoring && l.mayRestore(now)
+}
+
 // watch sees to it that the limit of a group is shown to the tables again, and that lost releases are found.
 func (s *Shard) watch(l *limit) {
 	if l.of == nil {
 		return
 	}
-	l.inRing(ringFull, l.blocked != 0)
-	l.inRing(ringLine, l.blocked == table.InLine || l.blocked != 0 && l.used > l.entry)
+	if full := &l.domain.rings[ringFull]; l.blocked != 0 {
+		full.add(l, ringFull)
+	} else {
+		full.remove(l, ringFull)
+	}
+	line := &l.domain.rings[ringLine]
+	if l.blocked == table.InLine || l.blocked != 0 && l.used > l.entry {
+		line.add(l, ringLine)
+	} else {
+		line.remove(l, ringLine)
+	}
 	if l.blocked == table.Full && l.of.auditAt == 0 {
 		l.of.auditAt = s.now.Mono + auditEvery
 	}

@@ -102,8 +102,9 @@ func (p *poll) answerBytes(most int) int {
 
 // polls are all polls that are not answered, by when they have to be looked at.
 type polls struct {
-	due  heap.Heap[*poll]
-	last uint64
+	due   heap.Heap[*poll]
+	alive int
+	last  uint64
 }
 
 func newPolls() polls {
@@ -111,9 +112,15 @@ func newPolls() polls {
 }
 
 func (s *polls) add(p *poll) {
+	s.alive++
 	s.last++
 	p.order, p.at = s.last, p.until
 	s.due.Push(p)
+}
+
+func (s *polls) remove(p *poll) {
+	s.alive--
+	s.due.Remove(p)
 }
 
 // look has p looked at.

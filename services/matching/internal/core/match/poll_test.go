@@ -252,8 +252,8 @@ func TestHeldChunksAreBounded(t *testing.T) {
 		w.ready("e", fmt.Sprint("list ", i%20*2), "b", 1, 1)
 	}
 	w.run(70 * ms)
-	if d := o.s.domains["e"]; len(d.puts) != heldChunksMax || !d.lost {
-		t.Fatalf("%d are held", len(d.puts))
+	if d := o.s.domains["e"]; len(d.held) != heldChunksMax || !d.lost {
+		t.Fatalf("%d are held", len(d.held))
 	}
 	w.delay = func() time.Duration { return ms }
 	w.run(time.Second)

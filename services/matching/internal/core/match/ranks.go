@@ -181,11 +181,16 @@ func (s *Shard) withoutIdle(t *Triggers, l *list, from *delivery) (packed []byte
 // sharedPuts are triggers on their way into columns that groups share.
 type sharedPuts struct {
 	columns []sharedPut
-	at      map[table.Place]int
+	at      map[sharedColumn]int
+}
+
+type sharedColumn struct {
+	table.Tasklist
+	table.Column
 }
 
 type sharedPut struct {
-	table.Place
+	sharedColumn
 	all []filed
 }
 
@@ -197,15 +202,15 @@ type filed struct {
 }
 
 func (s *sharedPuts) add(a *arrival) {
-	column := table.Place{Tasklist: a.Tasklist, Column: a.Column}
+	column := sharedColumn{a.Tasklist, a.Column}
 	i, ok := s.at[column]
 	if !ok {
 		if s.at == nil {
-			s.at = map[table.Place]int{}
+			s.at = map[sharedColumn]int{}
 		}
 		i = len(s.columns)
 		s.at[column] = i
-		s.columns = append(s.columns, sharedPut{Place: column})
+		s.columns = append(s.columns, sharedPut{sharedColumn: column})
 	}
 	c := &s.columns[i]
 	for i, rank := range a.ranks {

@@ -1,6 +1,7 @@
 package match
 
 import (
+	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
@@ -42,10 +43,28 @@ func (s *Shard) learnRate(l *limit, st *table.LimitState, blocked table.BlockedW
 	} else {
 		l.blocked = blocked
 		rest := min(rateRest, time.Duration(l.Rate.EveryUS*float64(l.Rate.Burst)/2)*time.Microsecond)
-		s.time(l, s.now.Mono+max(st.After, rest))
+		l.freeAt = s.now.Mono + max(st.After, rest)
+		if !l.ripens {
+			l.ripens = true
+			s.ripening = append(s.ripening, l)
+		}
 	}
 	if l.again {
 		l.again = false
 		s.unblock(l)
 	}
+}
+
+// ripen has rates tried again of which attempts may start now.
+func (s *Shard) ripen() {
+	s.ripening = slices.DeleteFunc(s.ripening, func(l *limit) bool {
+		known := l.known()
+		if known && s.now.Mono < l.freeAt {
+			return false
+		}
+		if l.ripens = false; known {
+			s.unblock(l)
+		}
+		return true
+	})
 }

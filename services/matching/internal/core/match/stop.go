@@ -1,6 +1,8 @@
 package match
 
 import (
+	"slices"
+
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
@@ -15,12 +17,9 @@ type stop struct {
 	// back is where the trigger stood of one to be rejected.
 	back table.Chunk
 	done bool
-	// life is that of the domain when it was taken from the tables.
-	life uint64
+	// stale: since it was taken from the tables a group was paused, of which it may be.
+	stale bool
 }
-
-// stale tells whether the domain has started over since the trigger was taken from the tables.
-func (st *stop) stale() bool { return st.life != st.limit.domain.life }
 
 // addStop has one sent soon, if there is room.
 func (l *lane) addStop(st stop) bool {
@@ -49,12 +48,7 @@ func (s *Shard) sendStops(l *lane) {
 	b := &batch{}
 	for i := range l.stops[:n] {
 		st := &l.stops[i]
-		l.unstop(st)
-		switch {
-		case st.Displace:
-		case st.stale(): // history has been asked for it again
-			continue
-		case s.list(st.back.Tasklist).path(st.back.Type).pause != nil:
+		if l.unstop(st); !st.Displace && s.list(st.back.Tasklist).path(st.back.Type).pause != nil {
 			s.returnStop(st)
 			continue
 		}
@@ -96,11 +90,11 @@ func (s *Shard) stopped(b *batch, i int, v *Verdict) {
 	}
 }
 
-// returnStop puts back a trigger that was to be rejected, or has history send it again.
+// returnStop puts back a trigger that was to be rejected, unless it may be of a group that is paused.
 func (s *Shard) returnStop(st *stop) {
 	switch {
 	case st.Displace:
-	case st.stale():
+	case st.stale && st.back.Group == "":
 		s.sendAgain(st.limit.domain)
 	default:
 		s.arrivals = append(s.arrivals, arrival{Chunk: st.back, list: s.list(st.back.Tasklist)})
@@ -113,4 +107,20 @@ func (s *Shard) returnStops(l *lane) {
 		s.returnStop(&l.stops[i])
 	}
 	l.stops, l.stopsOf = nil, nil
+}
+
+// stopsStale notes that what is to be rejected of a domain may be of groups that are paused. Stops that are not sent yet are dropped.
+func (l *lane) stopsStale(d *domain) {
+	l.stops = slices.DeleteFunc(l.stops, func(st stop) bool {
+		out := st.limit.domain == d && !st.Displace && d.holdsPaused(st.back.Column)
+		if out {
+			l.unstop(&st)
+		}
+		return out
+	})
+	for _, b := range l.flight {
+		for i := range b.stops {
+			b.stops[i].stale = b.stops[i].stale || b.stops[i].limit.domain == d
+		}
+	}
 }

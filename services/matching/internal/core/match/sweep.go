@@ -19,7 +19,7 @@ func (s *Shard) sweep() {
 
 // watchful tells whether something may become due before long.
 func (s *Shard) watchful() bool {
-	if s.polls.due.Len() > 0 || s.spread > 0 || len(s.moved) > 0 || len(s.asks.open)+len(s.asks.waiting) > 0 || len(s.answers.byID) > 0 {
+	if s.polls.alive > 0 || s.spread > 0 || len(s.moved) > 0 || len(s.asks.open)+len(s.asks.waiting) > 0 || len(s.answers.byID) > 0 {
 		return true
 	}
 	for _, l := range s.lanes {
@@ -42,7 +42,7 @@ func (s *Shard) watchful() bool {
 
 // conclude tells when to step next.
 func (s *Shard) conclude(in *Inputs) {
-	s.fx.Counts.WaitingPolls = int64(s.polls.due.Len())
+	s.fx.Counts.WaitingPolls = int64(s.polls.alive)
 	// Polls that were answered at once leave tasklists to be forgotten, calls leave entries to be shown again.
 	if len(in.Polls) > 0 || len(in.Outcomes) > 0 || s.watchful() {
 		s.sweepAt = min(s.sweepAt, s.now.Mono+sweepEvery)
@@ -58,8 +58,11 @@ func (s *Shard) conclude(in *Inputs) {
 	for _, l := range s.lanes {
 		w = l.wake(w)
 	}
-	for _, l := range s.timed {
-		w = min(w, l.timedAt)
+	for _, l := range s.telling {
+		w = min(w, l.tellAt)
+	}
+	for _, l := range s.ripening {
+		w = min(w, l.freeAt)
 	}
 	if st := &s.start; st.fenced && !st.open {
 		w = min(w, st.fencedAt+startWait)

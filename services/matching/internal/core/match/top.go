@@ -65,11 +65,8 @@ func (s *Shard) LimitsInUse(domain string, each int, now Now) (all []LimitInUse,
 	if d == nil {
 		return nil, 0
 	}
-	type used struct {
-		LimitInUse
-		of *limit
-	}
-	var found []*used
+	looks := topLooksMax
+	var used []*limit
 	met, left := d.mostUsed()
 	for _, l := range met {
 		u := LimitInUse{
@@ -83,26 +80,32 @@ func (s *Shard) LimitsInUse(domain string, each int, now Now) (all []LimitInUse,
 			u.Max = 0
 		}
 		if !l.Paused && u.Held+u.Entry+u.Lists+int(u.Full)+int(u.WouldWait+u.Rejected+u.Displaced) > 0 {
-			found = append(found, &used{u, l})
+			all, used = append(all, u), append(used, l)
 		}
 	}
-	slices.SortFunc(found, func(a, b *used) int { return a.compare(&b.LimitInUse) })
-	shown := min(len(found), topMax)
-	looks := topLooksMax
-	for _, u := range found[:shown] {
-		u.of.holders(&u.LimitInUse, each, now.Mono, &looks)
-		u.of.waiting(&u.LimitInUse, each, now.Mono, &looks)
-		all = append(all, u.LimitInUse)
+	order := make([]int, len(all))
+	for i := range order {
+		order[i] = i
 	}
-	return all, left + len(found) - shown
+	slices.SortFunc(order, func(i, j int) int { return all[i].compare(&all[j]) })
+	leftOut = left + max(0, len(order)-topMax)
+	sorted := make([]LimitInUse, 0, min(len(order), topMax))
+	for _, i := range order[:min(len(order), topMax)] {
+		used[i].holders(&all[i], each, now.Mono, &looks)
+		used[i].waiting(&all[i], each, now.Mono, &looks)
+		sorted = append(sorted, all[i])
+	}
+	return sorted, leftOut
 }
 
 // mostUsed are the limits of a domain, and those of single groups, the full ones first, as far as they are looked at. left counts the others.
 func (d *domain) mostUsed() (all []*limit, left int) {
 	all = slices.Clone(d.met)
-	full := d.rings[ringFull].all
-	n := min(len(full), topGroupsMax)
-	all = append(all, full[:n]...)
+	n := 0
+	for _, l := range d.rings[ringFull].all[:min(len(d.rings[ringFull].all), topGroupsMax)] {
+		all = append(all, l)
+		n++
+	}
 	for _, l := range d.rings[ringAll].all {
 		if l.rings[ringFull] == 0 && n < 2*topGroupsMax {
 			all = append(all, l)

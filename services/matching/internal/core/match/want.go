@@ -82,6 +82,9 @@ func (s *Shard) wantFor(l *list, p *poll, c *call) bool {
 
 // pass tells whether a call takes nothing of a column that holds something. If a slot of some limit is wanting, it is waited for.
 func (s *Shard) pass(l *list, at table.Column, c *call) bool {
+	if l.unknownGroups(at) {
+		return true
+	}
 	path, busy := l.path(at.Type), func(lim *limit) bool { return lim.closed() || lim.waiters.before(l) }
 	lim := path.pause
 	if lim == nil {

@@ -6,107 +6,143 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
-// A group that is paused has no triggers here: those that come are let go, so however many wait cost nothing. History
-// has them, and sends them again when the group goes on. A limit that counts per group has triggers in columns of one
-// group each only. If a group is paused, or there is such a limit for the first time, the triggers that are here may be of
-// any group: all of the domain starts over.
+// A group that is paused has no triggers here: those that come are let go, so however many wait cost nothing. History has
+// them, and sends them again when the group goes on. Columns that groups share may hold some from before: they are forgotten, as
+// what was taken out of them is, and history sends all triggers of the domain again.
 
 // withhold takes over which groups of a domain are paused.
 func (s *Shard) withhold(d *domain) {
 	before := d.withheld
 	d.withheld = s.catalog.PausedGroups(d.name)
-	goesOn, isNew := false, false
 	for group := range before {
-		goesOn = goesOn || !d.withheld[group]
+		if !d.withheld[group] {
+			s.sendAgain(d)
+			break
+		}
 	}
 	for group := range d.withheld {
-		isNew = isNew || !before[group]
-	}
-	switch {
-	case isNew:
-		s.startOver(d)
-	case goesOn:
-		s.sendAgain(d)
+		if !before[group] {
+			s.cleanse(d)
+			break
+		}
 	}
 }
 
-// startOver lets go of all triggers of a domain, wherever they are, and has history send them again. The triggers that
-// a call takes which is under way are let go of when they come. Only grabs that were sent to history go on.
-func (s *Shard) startOver(d *domain) {
-	d.life++
+// holdsPaused tells whether a column may hold triggers of groups that are paused.
+func (d *domain) holdsPaused(at table.Column) bool { return at.Group == "" || d.withheld[at.Group] }
+
+// cleanse lets go of all triggers that may be of groups that are paused.
+func (s *Shard) cleanse(d *domain) {
 	for _, l := range d.met {
-		s.dropAhead(l)
-		for one := range l.groups() {
-			one.parked = nil
-		}
+		s.unread(l)
 	}
-	s.finishAll(d.unqueue(), true)
-	s.arrivals = slices.DeleteFunc(s.arrivals, func(a arrival) bool {
-		out := a.list.domain == d
-		if out {
-			s.finishPart(a.from, true)
-		}
-		return out
-	})
+	s.letGoUnknown(d)
 	for _, lane := range s.lanes {
 		lane.gather = slices.DeleteFunc(lane.gather, func(g grab) bool {
-			out := g.from.list.domain == d
+			out := g.from.list.domain == d && d.holdsPaused(g.from.Column)
 			if out {
 				s.ungrab(&g)
 			}
 			return out
 		})
 		lane.aside = slices.DeleteFunc(lane.aside, func(c table.Chunk) bool {
-			out := c.Domain == d.name
+			out := c.Domain == d.name && d.holdsPaused(c.Column)
 			if out {
 				lane.asideN -= c.Len()
 			}
 			return out
 		})
+		lane.stopsStale(d)
+	}
+	for i := range s.taken {
+		t := &s.taken[i]
+		t.stale = t.stale || t.list.domain == d
+	}
+	if d.call != nil {
+		d.call.stale = true
 	}
 	for _, l := range d.lists {
-		for _, at := range l.index.All() {
+		all := l.index.OfGroups(d.withheld)
+		for _, c := range l.index.Candidates(l.index.Columns(), func(at table.Column) bool { return at.Group != "" }) {
+			if c.Group == "" {
+				all = append(all, c.Column)
+			}
+		}
+		for _, at := range all {
+			l.index.Remove(at)
+			l.unparkGone(at)
 			d.clears = append(d.clears, table.Place{Tasklist: l.Tasklist, Column: at})
-		}
-		l.index = table.Index{}
-		clear(l.ranks)
-	}
-	s.restart(d)
-	s.sendAgain(d)
-}
-
-// dropAhead forgets what was read ahead.
-func (s *Shard) dropAhead(l *limit) {
-	for i := range l.ahead {
-		s.countAhead(&l.ahead[i], -l.ahead[i].Len())
-	}
-	l.ahead = nil
-}
-
-// finishAll notes that parts of messages are done with.
-func (s *Shard) finishAll(all []arrival, ok bool) {
-	for i := range all {
-		s.finishPart(all[i].from, ok)
-	}
-}
-
-// dropTaken lets go of what a call took that began before its domain started over.
-func (s *Shard) dropTaken(d *domain, c *call, all []table.Taken) {
-	for i := range all {
-		for _, b := range all[i].Batches {
-			chunk := b.Chunk(table.Tasklist{})
-			s.unstart(c.pathOf(i, &b).rates, chunk.Len()*chunk.Starts(), s.now.Mono)
+			if at.Group == "" {
+				delete(l.ranks, at)
+			}
 		}
 	}
 	s.sendAgain(d)
 }
 
-// sendAgain has history send all triggers of a domain again.
-func (s *Shard) sendAgain(d *domain) {
-	for p := range s.lanes {
-		s.asks.retrigger(p, d.name)
+// letGoUnknown lets go of what is on its way into columns that groups share, and is of groups that are not known. The rest arrives again,
+// and is sorted out then.
+func (s *Shard) letGoUnknown(d *domain) {
+	s.arrivals = slices.DeleteFunc(s.arrivals, func(a arrival) bool {
+		out := a.list.domain == d && a.Group == "" && !a.known
+		if out {
+			s.finishPart(a.from, true)
+		}
+		return out
+	})
+	sort := func(all []arrival, putting bool) []arrival {
+		return slices.DeleteFunc(all, func(a arrival) bool {
+			if !d.holdsPaused(a.Column) {
+				return false
+			}
+			if putting {
+				a.list.putting--
+			}
+			if a.known {
+				s.arrivals = append(s.arrivals, a)
+			} else {
+				s.finishPart(a.from, true)
+			}
+			return true
+		})
 	}
-	s.work(d)
+	d.held, d.puts = sort(d.held, false), sort(d.puts, true)
+}
+
+// withhold tells whether what was taken from a table is let go: it may be of a group that is paused.
+func (t *taken) withhold(s *Shard) bool {
+	d := t.list.domain
+	if t.stale && t.chunk.Group == "" { // the one that it was taken from was forgotten meanwhile
+		s.sendAgain(d)
+		return true
+	}
+	return d.withheld[t.chunk.Group]
+}
+
+// letGoPaused lets go of arrivals of groups that are paused.
+func (s *Shard) letGoPaused() {
+	for i := range s.arrivals {
+		if a := &s.arrivals[i]; len(a.list.domain.withheld) > 0 {
+			a.withhold(a.list.domain.withheld)
+		}
+	}
+	s.arrivals = slices.DeleteFunc(s.arrivals, func(a arrival) bool {
+		if len(a.Triggers) > 0 {
+			return false
+		}
+		s.finishPart(a.from, true)
+		return true
+	})
+}
+
+// withhold takes the triggers of some groups out.
+func (a *arrival) withhold(groups map[string]bool) {
+	if groups[a.Group] {
+		a.Triggers = nil
+	}
+	if a.groups != nil {
+		a.keep(func(i int) bool { return !groups[a.groups[i]] })
+	}
 }
 
 // without are triggers without those of some groups.
@@ -115,8 +151,22 @@ func (t *Triggers) without(groups map[string]bool) *Triggers {
 		return t
 	}
 	a := arrival{Chunk: table.Chunk{Triggers: t.Packed}, groups: t.Groups}
-	a.keep(func(i int) bool { return !groups[a.groups[i]] })
+	a.withhold(groups)
 	rest := *t
 	rest.Packed, rest.Groups = a.Triggers, a.groups
 	return &rest
+}
+
+// putAgain are the parts of a call that was not made that arrive again: not those of groups that are not known, if the call is stale.
+func (s *Shard) putAgain(c *call) []arrival {
+	if !c.stale {
+		return c.puts
+	}
+	return slices.DeleteFunc(c.puts, func(a arrival) bool {
+		out := a.Group == "" && !a.known
+		if out {
+			s.finishPart(a.from, true)
+		}
+		return out
+	})
 }

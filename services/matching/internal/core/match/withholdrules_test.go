@@ -1,6 +1,7 @@
 package match
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -11,11 +12,11 @@ import (
 )
 
 // onItsWay is an arrival of a message of its own, in a column that groups share or in that of one.
-func onItsWay(s *Shard, domain, group string) arrival {
+func onItsWay(s *Shard, domain, group string, known bool) arrival {
 	l := s.list(table.Tasklist{Domain: domain, Name: "l0"})
 	packed := ids.AppendTrigger(nil, ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(epochMS), 0, 1), Version: 1})
 	return arrival{
-		list: l, from: &delivery{left: 1},
+		list: l, known: known, from: &delivery{left: 1},
 		Chunk: table.Chunk{Tasklist: l.Tasklist, Column: table.Column{Priority: 3, Type: "a", Group: group}, Triggers: packed},
 	}
 }
@@ -23,106 +24,137 @@ func onItsWay(s *Shard, domain, group string) arrival {
 // finished tells whether a message is done with, and well.
 func (a *arrival) finished() bool { return a.from.left == 0 && !a.from.again }
 
-// TestADomainStartsOverWithWhatIsUnderWay, wherever it is: it is let go, and its message done with. Other domains are
-// left alone.
-func TestADomainStartsOverWithWhatIsUnderWay(t *testing.T) {
-	for _, domain := range []string{"d", "e"} {
-		for _, where := range []string{"arrives", "put", "ahead", "aside", "gathered"} {
+// TestAPauseFindsWhatIsUnderWay, wherever it is: what may be of the group is let go, and its message done with. What is known arrives again, to be
+// sorted out then. Other domains and columns are left alone.
+func TestAPauseFindsWhatIsUnderWay(t *testing.T) {
+	for name, c := range map[string]struct {
+		domain, group          string
+		known                  bool
+		gone, arrives, waiting bool // when it waits to be stored; waiting: still
+		goneArriving           bool // when it arrives
+	}{
+		"shared":            {"d", "", false, true, false, false, true},
+		"shared, but known": {"d", "", true, false, true, false, false},
+		"its own":           {"d", "g", false, true, false, false, false},
+		"its own, known":    {"d", "g", true, false, true, false, false},
+		"another's":         {"d", "h", false, false, false, true, false},
+		"another domain":    {"e", "", false, false, false, true, false},
+	} {
+		for _, where := range []string{"arrives", "held", "put"} {
 			_, o := begun(t, 2)
 			s, d := o.s, o.s.domains["d"]
-			a := onItsWay(s, domain, "")
-			of, lane := a.list.domain, s.lanes[0]
-			left := func() int {
-				return len(s.arrivals) + len(of.puts) + s.ahead + lane.asideN + len(lane.aside) + len(lane.gather)
-			}
+			d.withheld = map[string]bool{"g": true}
+			a := onItsWay(s, c.domain, c.group, c.known)
+			of := a.list.domain
+			gone, arrives, waiting := c.gone, c.arrives, c.waiting
 			switch where {
 			case "arrives":
 				s.arrivals = []arrival{a}
+				gone, arrives, waiting = c.goneArriving, !c.goneArriving, false
+			case "held":
+				of.held = []arrival{a}
 			case "put":
 				of.puts = []arrival{a}
 				a.list.putting++
-			case "ahead":
-				l := &limit{domain: of, ahead: []arrival{a}}
-				of.met = append(of.met, l)
-				s.countAhead(&l.ahead[0], 1)
-			case "aside":
-				lane.aside, lane.asideN = []table.Chunk{a.Chunk}, 1
-			case "gathered":
-				lane.gather = []grab{{trigger: ids.TriggerAt(a.Triggers, 0), poll: &poll{list: a.list, pending: 1}, from: &origin{list: a.list, Chunk: a.Chunk}}}
-				a.list.undecided++
 			}
-			before, asks := left(), len(s.asks.waiting)
-			s.startOver(d)
-			message := where == "arrives" || where == "put"
-			switch {
-			case domain == "d" && (left() != 0 || message && !a.finished() || a.list.putting+a.list.undecided != 0):
-				t.Errorf("%s: %d are left, its message is done with: %v", where, left(), a.finished())
-			case domain == "e" && (left() != before || a.finished()):
-				t.Errorf("%s, of another domain: %d are left of %d", where, left(), before)
+			asks := len(s.asks.waiting)
+			s.cleanse(d)
+			if a.finished() != gone || (len(s.arrivals) == 1) != arrives || (len(of.held)+len(of.puts) == 1) != waiting || a.list.putting != len(of.puts) {
+				t.Errorf("%s, %s: let go %v, arrives %d, waits %d, %d to be stored", name, where, a.finished(), len(s.arrivals), len(of.held)+len(of.puts), a.list.putting)
 			}
-			testkit.Equal(t, where+": partitions are asked", len(s.asks.waiting)-asks, 2)
+			testkit.Equal(t, fmt.Sprintf("%s: partitions are asked", name), len(s.asks.waiting)-asks, 2)
 		}
 	}
 }
 
-// TestADomainStartsOverWithItsTables: all that stands there is forgotten, also what was set aside, and what a call
-// takes that is under way.
-func TestADomainStartsOverWithItsTables(t *testing.T) {
+// TestAPauseFindsWhatWasTaken: what is set aside for a partition, or comes out of the tables, or stands there.
+func TestAPauseFindsWhatWasTaken(t *testing.T) {
 	_, o := begun(t, 1)
-	s, d := o.s, o.s.domains["d"]
+	s, d, lane := o.s, o.s.domains["d"], o.s.lanes[0]
+	d.withheld = map[string]bool{"g": true}
 	l, other := s.list(table.Tasklist{Domain: "d", Name: "l0"}), s.list(table.Tasklist{Domain: "e", Name: "l0"})
+	for _, at := range [][2]string{{"d", ""}, {"d", "g"}, {"d", "h"}, {"e", ""}} {
+		lane.aside, lane.asideN = append(lane.aside, onItsWay(s, at[0], at[1], true).Chunk), lane.asideN+1
+	}
 	shared := table.Column{Priority: 3, Type: "a"}
 	l.index.Put(shared, 1, 1)
-	other.index.Put(shared, 1, 1)
 	for _, group := range []string{"g", "h"} {
 		l.index.PutGroup(table.Column{Priority: 3, Type: "a", Group: group}, 1, 1, 1, 1)
 	}
-	l.index.Aside(table.Column{Priority: 3, Type: "a", Group: "g"})
-	l.ranks[shared] = &ranks{}
-	c := &call{life: d.life, out: table.Call{Domain: "d"}, lists: []*list{l}, paths: [][]*path{{unlimited}}}
-	d.call, d.state = c, open
-	s.startOver(d)
-	if !l.index.Empty() || other.index.Empty() || len(d.clears) != 3 || len(l.ranks) != 0 {
+	l.ranks[shared], l.ranks[shared.Any()] = &ranks{}, &ranks{}
+	s.taken = []taken{{list: l}, {list: other}}
+	d.call, other.domain.call = &call{}, &call{}
+	s.cleanse(d)
+	if lane.asideN != 2 || len(lane.aside) != 2 || lane.aside[0].Group != "h" || lane.aside[1].Domain != "e" {
+		t.Errorf("%d are aside, counted %d", len(lane.aside), lane.asideN)
+	}
+	if l.index.Triggers() != 1 || l.index.InColumn(table.Column{Priority: 3, Type: "a", Group: "h"}) != 1 || len(d.clears) != 2 || l.ranks[shared] != nil || l.ranks[shared.Any()] == nil {
 		t.Errorf("%d triggers are left, to be forgotten: %v", l.index.Triggers(), d.clears)
 	}
-	s.asks.waiting, s.asks.retriggers = nil, map[about]*question{}
-	taken := table.Taken{
-		Batches: []table.Batch{{Column: shared, Triggers: onItsWay(s, "d", "").Triggers}},
-		Heads:   []table.Head{{Column: shared, ReadyAt: 1}},
+	if !d.call.stale || other.domain.call.stale || !s.taken[0].stale || s.taken[1].stale {
+		t.Errorf("stale: %v %v", s.taken[0].stale, s.taken[1].stale)
 	}
-	s.called(&CallOutcome{Domain: "d", Outcome: table.Outcome{Taken: []table.Taken{taken}}})
-	if len(s.taken)+len(s.arrivals) > 0 || !l.index.Empty() {
-		t.Errorf("%d are to meet polls, %d to be stored", len(s.taken), len(s.arrivals))
+	s.cleanse(other.domain)
+	if !s.taken[0].stale || !s.taken[1].stale {
+		t.Error("a second pause has the first one forgotten")
 	}
-	testkit.Equal(t, "partitions are asked", len(s.asks.waiting), 1)
 }
 
-// TestWhatACallDidNotStoreArrivesAgain, but for that of a domain that has started over.
-func TestWhatACallDidNotStoreArrivesAgain(t *testing.T) {
-	for _, over := range []bool{false, true} {
+// TestWhatATableGaveMayBePaused: if it is of the group, or of one that groups share and that was forgotten meanwhile.
+func TestWhatATableGaveMayBePaused(t *testing.T) {
+	for _, c := range []struct {
+		stale bool
+		group string
+		out   bool
+		asked int
+	}{{false, "", false, 0}, {true, "", true, 1}, {true, "h", false, 0}, {true, "g", true, 0}, {false, "g", true, 0}} {
 		_, o := begun(t, 1)
-		s, d := o.s, o.s.domains["d"]
-		a := onItsWay(s, "d", "")
-		d.call = &call{life: d.life, puts: []arrival{a}}
-		if over {
-			s.startOver(d)
+		o.s.domains["d"].withheld = map[string]bool{"g": true}
+		got := taken{list: o.s.list(table.Tasklist{Domain: "d", Name: "l0"}), stale: c.stale}
+		got.chunk.Group = c.group
+		asks := len(o.s.asks.waiting)
+		if out := got.withhold(o.s); out != c.out || len(o.s.asks.waiting)-asks != c.asked {
+			t.Errorf("%+v: %v, %d are asked", c, out, len(o.s.asks.waiting)-asks)
 		}
-		s.called(&CallOutcome{Domain: "d", Failed: true})
-		if len(s.arrivals) != map[bool]int{false: 1}[over] || a.finished() != over {
-			t.Errorf("started over %v: %d arrive again", over, len(s.arrivals))
+	}
+	for _, stale := range []bool{false, true} { // what a call that was not made was to store
+		_, o := begun(t, 1)
+		unknown := onItsWay(o.s, "d", "", false)
+		c := &call{stale: stale, puts: []arrival{onItsWay(o.s, "d", "", true), unknown, onItsWay(o.s, "d", "h", false)}}
+		if n := len(o.s.putAgain(c)); n != map[bool]int{false: 3, true: 2}[stale] || unknown.finished() != stale {
+			t.Errorf("stale %v: %d arrive again", stale, n)
 		}
 	}
 }
 
-// TestTriggersOfPausedGroupsAreTakenOut, and those of others stay as they are, in their order.
+// TestTriggersOfPausedGroupsAreTakenOut, and those of others stay as they are, in their order and with their ranks.
 func TestTriggersOfPausedGroupsAreTakenOut(t *testing.T) {
 	var packed []byte
 	for n := range uint64(4) {
 		packed = ids.AppendTrigger(packed, ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(epochMS), 0, n+1), Version: 1})
 	}
 	left := slices.Concat(packed[ids.TriggerBytes:2*ids.TriggerBytes], packed[3*ids.TriggerBytes:])
-	all := &Triggers{Packed: packed, Groups: []string{"g", "h", "g", ""}}
-	if rest := all.without(map[string]bool{"g": true}); !slices.Equal(rest.Packed, left) || !slices.Equal(rest.Groups, []string{"h", ""}) || len(all.Packed) != len(packed) {
+	_, o := begun(t, 1)
+	s := o.s
+	s.domains["d"].withheld = map[string]bool{"g": true}
+	mixed, own, others, elsewhere := onItsWay(s, "d", "", true), onItsWay(s, "d", "g", true), onItsWay(s, "d", "h", true), onItsWay(s, "e", "g", true)
+	mixed.Triggers, mixed.groups, mixed.ranks = packed, []string{"g", "h", "g", ""}, []ranked{{at: 1}, {at: 2}, {at: 3}, {at: 4}}
+	plain := mixed
+	plain.ranks = nil
+	s.arrivals = []arrival{mixed, own, others, elsewhere, plain}
+	s.letGoPaused()
+	got := s.arrivals
+	if len(got) != 4 || !own.finished() || mixed.finished() || got[1].Group != "h" || got[2].Domain != "e" {
+		t.Fatalf("%d are left", len(got))
+	}
+	if a := got[0]; !slices.Equal(a.Triggers, left) || fmt.Sprint(a.groups) != "[h ]" || len(a.ranks) != 2 || a.ranks[0].at != 2 || a.ranks[1].at != 4 {
+		t.Errorf("%+v", a)
+	}
+	if a := got[3]; !slices.Equal(a.Triggers, left) || a.ranks != nil {
+		t.Errorf("without ranks: %+v", a)
+	}
+	all := &Triggers{Packed: packed, Groups: mixed.groups}
+	if rest := all.without(map[string]bool{"g": true}); !slices.Equal(rest.Packed, left) || len(all.Packed) != len(packed) {
 		t.Errorf("%d bytes of %d are left", len(rest.Packed), len(all.Packed))
 	}
 	if none := (&Triggers{Packed: packed}); none.without(map[string]bool{"g": true}) != none || all.without(nil) != all {
@@ -145,8 +177,8 @@ func TestWhatKeepsADomainInUse(t *testing.T) {
 		"not counted":            func(_ *domain, l *limit) { l.unknown = 1 },
 		"a trigger that waits":   func(_ *domain, l *limit) { l.wait = 1 },
 		"no slot":                func(_ *domain, l *limit) { l.blocked = table.Full },
-		"an audit":               func(_ *domain, l *limit) { l.auditLeft = 1 },
-		"what was read ahead":    func(_ *domain, l *limit) { l.ahead = make([]arrival, 1) },
+		"an audit":               func(_ *domain, l *limit) { l.auditing = true },
+		"what was read ahead":    func(_ *domain, l *limit) { l.ahead = make([]ahead, 1) },
 	} {
 		l := &limit{perGroup: &perGroup{}}
 		d := &domain{met: []*limit{l}}

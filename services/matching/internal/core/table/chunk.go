@@ -1,10 +1,8 @@
 package table
 
 import (
-	"cmp"
 	"encoding/binary"
 	"slices"
-	"strings"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
@@ -45,12 +43,6 @@ const (
 
 // Any stands for all columns of its priority and type that have a group.
 func (c Column) Any() Column { return Column{Priority: c.Priority, Type: c.Type, Group: AnyGroup} }
-
-func (c Column) compare(o Column) int {
-	return cmp.Or(
-		cmp.Compare(c.Priority, o.Priority), strings.Compare(c.Type, o.Type), strings.Compare(c.Group, o.Group),
-	)
-}
 
 // Chunk is up to ChunkTriggersMax triggers of one column, packed (contracts/ids),
 // that are stored and mostly taken together.

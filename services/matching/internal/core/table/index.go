@@ -151,23 +151,6 @@ func (x *Index) candidates(limit int, skip func(at Column) bool, columns iter.Se
 	}
 }
 
-// All are the columns that are known, also those set aside, sorted.
-func (x *Index) All() []Column {
-	all := make([]Column, 0, x.Columns())
-	for at := range x.heads {
-		if at.Group != AnyGroup {
-			all = append(all, at)
-		}
-	}
-	for of, g := range x.groups {
-		for of.Group = range g.byName {
-			all = append(all, of)
-		}
-	}
-	slices.SortFunc(all, Column.compare)
-	return all
-}
-
 // Any tells whether a column is left for which skip is false.
 func (x *Index) Any(skip func(at Column) bool) bool {
 	for _, block := range x.blocks {
@@ -195,9 +178,12 @@ func (x *Index) find(at Column) *indexed {
 	if !ok {
 		return nil
 	}
-	b, i := placeIn(x.blocks, indexed{Column: at, head: head}, compareIndexed)
+	b, i := x.place(indexed{Column: at, head: head})
 	return &x.blocks[b][i]
 }
+
+// place is where c is, or where it would come: a block, and a place there.
+func (x *Index) place(c indexed) (block, i int) { return placeIn(x.blocks, c, compareIndexed) }
 
 func (x *Index) insert(c indexed) {
 	if x.heads == nil {
