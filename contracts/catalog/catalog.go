@@ -50,6 +50,9 @@ type state struct {
 	// tables are those of the kinds, revisions their last ones.
 	tables    []table
 	revisions []uint64
+	// weights and groupLimits say what is special of groups, by domain and name: weights that are not 1, and own numbers in limits per group.
+	weights     map[string]map[string]float64
+	groupLimits map[string]map[string]int
 	// version is the log version that the cluster writes.
 	version uint32
 }
@@ -89,21 +92,18 @@ func (c *Catalog) WriteVersion() uint32 { return min(c.Version(), logversion.New
 // Domain returns the domain of this name, or nil. The result is read-only.
 func (c *Catalog) Domain(name string) *yardv1.Domain { return Domains.Of(c, "", name) }
 
-// GroupWeight returns the weight of a group of a domain.
-func (c *Catalog) GroupWeight(domain, group string) float64 {
-	if g := Groups.Of(c, domain, group); g != nil && g.Weight != nil {
-		return *g.Weight
-	}
-	return 1
-}
+// Weights returns the weights of a domain's groups that are not 1, by name. They are read-only.
+func (c *Catalog) Weights(domain string) map[string]float64 { return c.now.Load().weights[domain] }
 
-// GroupMax returns how many attempts of a group may run at once in limits per group; 0 = as the limit says.
-func (c *Catalog) GroupMax(domain, group string) int {
-	return int(Groups.Of(c, domain, group).GetMaxConcurrency())
-}
+// GroupLimits returns how many attempts of a domain's groups may run at once that have a number of their own, by name. They are
+// read-only.
+func (c *Catalog) GroupLimits(domain string) map[string]int { return c.now.Load().groupLimits[domain] }
 
 func newState() *state {
-	s := &state{tables: make([]table, len(kinds)), revisions: make([]uint64, len(kinds))}
+	s := &state{
+		tables: make([]table, len(kinds)), revisions: make([]uint64, len(kinds)),
+		weights: map[string]map[string]float64{}, groupLimits: map[string]map[string]int{},
+	}
 	for i := range s.tables {
 		s.tables[i] = table{}
 	}
@@ -129,6 +129,9 @@ func (c *Catalog) load(ctx context.Context) (jetstream.KeyWatcher, *state, error
 				return nil, nil, errWatchEnded
 			}
 			if e == nil {
+				for domain := range s.tables[Groups.index] {
+					s.takeGroups(domain)
+				}
 				return w, s, nil
 			}
 			c.seen = max(c.seen, e.Revision())
@@ -253,6 +256,11 @@ func (c *Catalog) Take(entries ...jetstream.KeyValueEntry) (copied int) {
 	if !any {
 		return copied
 	}
+	for p := range own {
+		if p.kind == Groups.kind {
+			s.takeGroups(p.domain)
+		}
+	}
 	c.now.Store(s)
 	c.report(changed)
 	return copied
@@ -266,7 +274,10 @@ func (c *Catalog) report(changed map[string]bool) {
 
 // clone is a copy in which the records of a kind and domain may be changed once they are own.
 func (s *state) clone() *state {
-	return &state{tables: slices.Clone(s.tables), revisions: slices.Clone(s.revisions), version: s.version}
+	return &state{
+		tables: slices.Clone(s.tables), revisions: slices.Clone(s.revisions),
+		weights: maps.Clone(s.weights), groupLimits: maps.Clone(s.groupLimits), version: s.version,
+	}
 }
 
 // own copies the records of a kind and a domain, and returns how many there are.
@@ -332,6 +343,28 @@ func (s *state) take(e jetstream.KeyValueEntry) bool {
 	}
 	s.revisions[k.index] = max(s.revisions[k.index], e.Revision())
 	return true
+}
+
+// takeGroups derives what is special of the groups of a domain.
+func (s *state) takeGroups(domain string) {
+	delete(s.weights, domain)
+	delete(s.groupLimits, domain)
+	weights, limits := map[string]float64{}, map[string]int{}
+	for name, m := range s.tables[Groups.index][domain] {
+		g := m.(*yardv1.Group)
+		if g.Weight != nil && g.GetWeight() != 1 {
+			weights[name] = g.GetWeight()
+		}
+		if g.MaxConcurrency > 0 {
+			limits[name] = int(g.MaxConcurrency)
+		}
+	}
+	if len(weights) > 0 {
+		s.weights[domain] = weights
+	}
+	if len(limits) > 0 {
+		s.groupLimits[domain] = limits
+	}
 }
 
 // revision is the bucket's last one.

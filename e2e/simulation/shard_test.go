@@ -123,16 +123,11 @@ func (p *matchProc) Scales(_, tasklist string) bool {
 	return len(tasklist)%2 == 0
 }
 
-// GroupWeight is part of matchingsim.Catalog.
-func (p *matchProc) GroupWeight(_, group string) float64 {
-	if weight, ok := weights[group]; ok {
-		return weight
-	}
-	return 1
-}
+// Weights is part of matchingsim.Catalog.
+func (p *matchProc) Weights(string) map[string]float64 { return weights }
 
-// GroupMax is part of matchingsim.Catalog.
-func (p *matchProc) GroupMax(_, group string) int { return groupMax[group] }
+// GroupLimits is part of matchingsim.Catalog.
+func (p *matchProc) GroupLimits(string) map[string]int { return groupMax }
 
 // PausedGroups is part of matchingsim.Catalog.
 func (p *matchProc) PausedGroups(string) map[string]bool { return nil }

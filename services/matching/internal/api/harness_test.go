@@ -33,8 +33,8 @@ type limits struct {
 	of map[string]int
 }
 
-// GroupWeight implements match.Catalog.
-func (*limits) GroupWeight(string, string) float64 { return 1 }
+// Weights implements match.Catalog.
+func (*limits) Weights(string) map[string]float64 { return nil }
 
 // Partitions implements match.Catalog.
 func (*limits) Partitions(string, string) int { return 1 }
@@ -42,7 +42,7 @@ func (*limits) Partitions(string, string) int { return 1 }
 // Scales implements match.Catalog.
 func (*limits) Scales(string, string) bool { return false }
 
-func (*limits) GroupMax(string, string) int { return 0 }
+func (*limits) GroupLimits(string) map[string]int { return nil }
 
 // PausedGroups is part of match.Catalog.
 func (*limits) PausedGroups(string) map[string]bool { return nil }

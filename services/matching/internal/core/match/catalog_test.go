@@ -13,16 +13,11 @@ func (w *world) Partitions(_, tasklist string) int { return w.partsOf(tasklist) 
 // Scales implements Catalog.
 func (w *world) Scales(_, tasklist string) bool { return w.scales[tasklist] }
 
-// GroupWeight implements Catalog.
-func (w *world) GroupWeight(_, group string) float64 {
-	if weight, ok := w.weights[group]; ok {
-		return weight
-	}
-	return 1
-}
+// Weights implements Catalog.
+func (w *world) Weights(string) map[string]float64 { return w.weights }
 
-// GroupMax implements Catalog.
-func (w *world) GroupMax(_, group string) int { return w.groupLimits[group] }
+// GroupLimits implements Catalog.
+func (w *world) GroupLimits(string) map[string]int { return w.groupLimits }
 
 // PausedGroups implements Catalog.
 func (w *world) PausedGroups(domain string) map[string]bool {

@@ -162,6 +162,7 @@ func (s *Shard) splitArrivals() {
 
 // byGroup has triggers arrive by their groups, in columns of one group each.
 func (s *Shard) byGroup(a *arrival) {
+	weights := s.catalog.Weights(a.Domain)
 	at := map[string]int{}
 	for i := range a.Len() {
 		group := table.NoGroup
@@ -172,7 +173,7 @@ func (s *Shard) byGroup(a *arrival) {
 		if !ok || s.arrivals[k].Len() >= table.ChunkTriggersMax {
 			one := arrival{list: a.list, from: a.from, known: true, Chunk: table.Chunk{Tasklist: a.Tasklist, Column: a.Column, ReadyAt: a.ReadyAt, Cost: a.Cost}}
 			one.Group = group
-			if s.catalog.GroupWeight(a.Domain, groupOf(one.Column)) == 0 {
+			if weightOf(weights, groupOf(one.Column)) == 0 {
 				one.Priority, one.ReadyAt = table.PriorityLast, idleFrom+a.ReadyAt
 			}
 			k, at[group] = len(s.arrivals), len(s.arrivals)
@@ -204,7 +205,7 @@ func (s *Shard) index(a *arrival) {
 
 // stepOf is by how much the ranks in a column differ.
 func (s *Shard) stepOf(domain string, at table.Column) int64 {
-	return stepOf(s.catalog.GroupWeight(domain, groupOf(at)))
+	return stepOf(weightOf(s.catalog.Weights(domain), groupOf(at)))
 }
 
 // found notes a column that the tables hold.

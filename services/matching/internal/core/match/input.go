@@ -200,14 +200,15 @@ type Poll struct {
 type Catalog interface {
 	// Limits are those of a domain, sorted by reference, each once. The result never changes.
 	Limits(domain string) []Limit
-	// GroupWeight is that of a group of a domain, at least 0; 1 if nothing is set.
-	GroupWeight(domain, group string) float64
+	// Weights are those of a domain's groups, of at least 0; the others have 1. The result never changes.
+	Weights(domain string) map[string]float64
 	// Partitions is how many a tasklist has, at least 1.
 	Partitions(domain, tasklist string) int
 	// Scales tells whether the engine sets that number, by what comes into the partitions.
 	Scales(domain, tasklist string) bool
-	// GroupMax is how many attempts of a group may run at once in each limit that counts them; 0 = as the limit says.
-	GroupMax(domain, group string) int
+	// GroupLimits are how many attempts of single groups may run at once, at least 1, in each limit that counts them; the others have
+	// what the limit says. The result never changes.
+	GroupLimits(domain string) map[string]int
 	// PausedGroups are the groups of a domain of which nothing may start. The result never changes.
 	PausedGroups(domain string) map[string]bool
 }

@@ -1,7 +1,6 @@
 package match
 
 import (
-	"cmp"
 	"iter"
 	"maps"
 	"slices"
@@ -142,7 +141,10 @@ func (s *Shard) groupLimit(of *limit, group string) *limit {
 
 // groupMax is how many attempts of a group may run at once.
 func (s *Shard) groupMax(of *limit, group string) int {
-	return cmp.Or(s.catalog.GroupMax(of.domain.name, group), of.Max)
+	if most, ok := s.catalog.GroupLimits(of.domain.name)[group]; ok {
+		return most
+	}
+	return of.Max
 }
 
 // resizeGroups takes over how many attempts of each group may run now.

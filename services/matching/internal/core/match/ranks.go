@@ -88,6 +88,7 @@ func (s *Shard) giveRanks(a *arrival) {
 	if t.now == 0 {
 		t.begin(head)
 	}
+	weights := s.catalog.Weights(a.Domain)
 	a.ranks = make([]ranked, a.Len())
 	own := a.ReadyAt
 	for i := range a.ranks {
@@ -96,7 +97,7 @@ func (s *Shard) giveRanks(a *arrival) {
 			group = a.groups[i]
 		}
 		last, age := t.last, own
-		at := t.give(group, s.catalog.GroupWeight(a.Domain, group), a.Starts())
+		at := t.give(group, weightOf(weights, group), a.Starts())
 		if at < last {
 			age = min(own, head)
 		}
@@ -123,6 +124,13 @@ func groupOf(at table.Column) string {
 
 // stepOf is by how much the ranks of a group differ.
 func stepOf(weight float64) int64 { return max(1, int64(math.Round(rankStep/max(weight, weightMin)))) }
+
+func weightOf(weights map[string]float64, group string) float64 {
+	if w, ok := weights[group]; ok {
+		return w
+	}
+	return 1
+}
 
 // tookRanks notes that a chunk was taken out of the table.
 func (l *list) tookRanks(c *table.Chunk) {
@@ -158,11 +166,9 @@ func (l *list) endRanks(at table.Column) {
 
 // withoutIdle has the triggers of groups of weight 0 arrive behind all others, and returns the rest.
 func (s *Shard) withoutIdle(t *Triggers, l *list, from *delivery) (packed []byte, groups []string) {
-	idle := make([]bool, len(t.Groups)) // each is asked for once: a weight may change meanwhile
-	for i, group := range t.Groups {
-		idle[i] = s.catalog.GroupWeight(t.Domain, group) == 0
-	}
-	if !slices.Contains(idle, true) {
+	weights := s.catalog.Weights(t.Domain)
+	idle := func(group string) bool { return weightOf(weights, group) == 0 }
+	if len(weights) == 0 || !slices.ContainsFunc(t.Groups, idle) {
 		return t.Packed, t.Groups
 	}
 	behind := arrival{list: l, from: from, groups: t.Groups, Chunk: table.Chunk{
@@ -170,8 +176,8 @@ func (s *Shard) withoutIdle(t *Triggers, l *list, from *delivery) (packed []byte
 		Cost: table.Cost(t.Cost), Triggers: t.Packed,
 	}}
 	rest := behind
-	behind.keep(func(i int) bool { return idle[i] })
-	rest.keep(func(i int) bool { return !idle[i] })
+	behind.keep(func(i int) bool { return idle(t.Groups[i]) })
+	rest.keep(func(i int) bool { return !idle(t.Groups[i]) })
 	behind.groups, behind.ranks = nil, slices.Repeat([]ranked{{behind.ReadyAt, behind.ReadyAt}}, behind.Len())
 	from.left++
 	s.arrivals = append(s.arrivals, behind)
