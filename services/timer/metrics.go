@@ -1,6 +1,7 @@
 package timer
 
 import (
+	"context"
 	"strconv"
 	"time"
 
@@ -8,6 +9,18 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
+
+// counted counts the messages that setApart puts into quarantine.
+func counted(m *telemetry.Metrics, p int, setApart func(context.Context, firing.Stored, string) error) func(context.Context, firing.Stored, string) error {
+	n := m.Counter(signals.TimerMessagesMalformed, strconv.Itoa(p))
+	return func(ctx context.Context, stored firing.Stored, reason string) error {
+		err := setApart(ctx, stored, reason)
+		if err == nil {
+			n.Add(1)
+		}
+		return err
+	}
+}
 
 // gauges are a partition's numbers. Done clears those that tell a state, since
 // the partition is then another node's to tell of.
@@ -27,7 +40,5 @@ func gauges(m *telemetry.Metrics, p int) (g firing.Gauges, done func()) {
 	g.Appended = func(took time.Duration) { appended.Record(took, 1) }
 	g.Cancelled = func(n int) { cancelled.Add(int64(n)) }
 	g.Outdated = func(n int) { void.Add(int64(n)) }
-	malformed := m.Counter(signals.TimerMessagesMalformed, partition)
-	g.Malformed = func() { malformed.Add(1) }
 	return g, func() { waiting.Set(0) }
 }

@@ -5,7 +5,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/batch"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
-	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
 )
 
 // Wanted is a task that somebody wants cancelled, and the caller's domain.
@@ -93,18 +92,27 @@ func (o *Owner) Look(one Wanted) (record []byte, fired bool) {
 	return record, fired
 }
 
-// Located tells where a task is.
-type Located = firing.Located
+// Located tells where a task is. All zero: it is not known here.
+type Located struct {
+	// Record is encoded, of a waiting task.
+	Record []byte
+	// Fired: its record is in the history log, at LogSeq; 0 = the place is not known.
+	Fired  bool
+	LogSeq uint64
+}
 
 // Locate tells where a task is, to a caller of a domain, empty = a service of ours.
 // The caller sees to it that all that is in the store has arrived.
 func (o *Owner) Locate(id ids.TaskID, domain string) Located {
 	o.must(idle)
 	stay, status := o.table.Find(id, domain)
-	if status == due.Waiting {
+	switch status {
+	case due.Waiting:
 		return Located{Record: o.kept[stay.Seq].body.Record(stay.Index)}
+	case due.Fired:
+		return Located{Fired: true, LogSeq: stay.LogSeq}
 	}
-	return Located{Fired: status == due.Fired, LogSeq: stay.LogSeq, Taken: status == due.Cancelled}
+	return Located{}
 }
 
 // Purge says what is to be removed from the timer store: the messages of a

@@ -264,10 +264,15 @@ func Join(records [][]byte, version uint32) []byte {
 	}
 	data := make([]byte, 0, size)
 	for _, r := range records {
-		data = protowire.AppendTag(data, batchTasks, protowire.BytesType)
-		data = protowire.AppendBytes(data, r)
+		data = appendRecord(data, r)
 	}
 	return appendVersion(data, version)
+}
+
+// appendRecord adds an encoded record to an encoded batch.
+func appendRecord(b, record []byte) []byte {
+	b = protowire.AppendTag(b, batchTasks, protowire.BytesType)
+	return protowire.AppendBytes(b, record)
 }
 
 // versionOverhead is what a version adds to a batch at most.

@@ -60,7 +60,6 @@ func (o *Owner) setApart(ctx context.Context, m Stored, reason error) error {
 	for wait := backoff.New(retryFirst, retryLast); ; {
 		err := o.Quarantine(ctx, m, reason.Error())
 		if err == nil {
-			o.Gauges.Malformed()
 			o.Logger.Error("a message of the timer store is malformed and was put into quarantine", "sequence", m.Seq, "error", reason)
 			return nil
 		}

@@ -42,7 +42,7 @@ type cancelCall struct {
 // does not know, and those of other domains, are in neither list. Repeated, it
 // finds the same records again, until they are purged.
 func (o *Owner) Cancel(ctx context.Context, all []due.Wanted) (Cancelled, error) {
-	if _, err := o.catchUp(ctx); err != nil {
+	if err := o.catchUp(ctx); err != nil {
 		return Cancelled{}, err
 	}
 	// The records are fetched first: once cancelled they may be purged.
@@ -84,7 +84,7 @@ func (o *Owner) Cancel(ctx context.Context, all []due.Wanted) (Cancelled, error)
 
 // Look tells what Cancel would take out, and takes nothing out.
 func (o *Owner) Look(ctx context.Context, all []due.Wanted) (Cancelled, error) {
-	if _, err := o.catchUp(ctx); err != nil {
+	if err := o.catchUp(ctx); err != nil {
 		return Cancelled{}, err
 	}
 	records, err := o.recordsOf(ctx, all)

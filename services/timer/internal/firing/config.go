@@ -71,10 +71,6 @@ const (
 	// retryFirst and retryLast bound the pause before something is tried again.
 	retryFirst = 20 * time.Millisecond
 	retryLast  = 2 * time.Second
-	// catchUpFirst and catchUpLast bound the pause before it is asked again whether the loop has read what was in the
-	// store.
-	catchUpFirst = time.Millisecond
-	catchUpLast  = 50 * time.Millisecond
 	// fullPause is how soon it is looked again whether the log has room.
 	fullPause = time.Second
 	// locateTries is how often a task is looked for that fires meanwhile.

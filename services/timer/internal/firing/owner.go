@@ -45,8 +45,6 @@ type Gauges struct {
 	Cancelled func(n int)
 	// Outdated counts tasks that are void because a replaced history owner wrote them.
 	Outdated func(n int)
-	// Malformed counts a message that was put into quarantine.
-	Malformed func()
 }
 
 // Owner serves one partition, once: Load, then Run. A new ownership is a new Owner.
@@ -250,20 +248,20 @@ func (o *Owner) wakeIn() (time.Duration, bool) {
 
 func (o *Owner) report() { o.Gauges.Waiting(o.table.Len()) }
 
-// catchUp waits until the loop knows all that was in the store when it was called, which is up to end.
+// catchUp waits until the loop knows all that was in the store when it was called.
 // Without it a task that history has just parked would seem to be nowhere.
-func (o *Owner) catchUp(ctx context.Context) (end uint64, err error) {
-	end, err = o.Store.Last(ctx)
+func (o *Owner) catchUp(ctx context.Context) error {
+	end, err := o.Store.Last(ctx)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	for wait := backoff.New(catchUpFirst, catchUpLast); ; {
+	for wait := backoff.New(catchUpFirst, catchUpWait); ; {
 		caughtUp := false
 		if err := o.ask(ctx, func() { caughtUp = o.readTo >= end }); err != nil || caughtUp {
-			return end, err
+			return err
 		}
 		if !wait.Sleep(ctx) {
-			return 0, ctx.Err()
+			return ctx.Err()
 		}
 	}
 }

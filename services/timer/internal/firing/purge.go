@@ -5,6 +5,16 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
+
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
+)
+
+// How soon, at the latest how often, and how many times in a purge, it is asked
+// whether the loop has read what was in the store.
+const (
+	catchUpFirst = time.Millisecond
+	catchUpWait  = 50 * time.Millisecond
+	catchUpTries = 40
 )
 
 // purge removes what no one needs, every now and then, beside the loop. What
@@ -37,14 +47,31 @@ func (o *Owner) purgeStore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	end, err := o.catchUp(ctx) // after Parked, see due.Table.Purgeable
+	end, err := o.Store.Last(ctx) // after Parked, see due.Table.Purgeable
 	if err != nil {
 		return err
 	}
-	var all []due.Purge
-	if err := o.ask(ctx, func() { all = o.table.Purgeable(parked, end, savedMS) }); err != nil {
-		return err
+	for range catchUpTries {
+		var all []due.Purge
+		caughtUp := false
+		err := o.ask(ctx, func() {
+			caughtUp = o.readTo >= end
+			all = o.table.Purgeable(parked, end, savedMS)
+		})
+		if err != nil {
+			return err
+		}
+		if caughtUp {
+			return o.purgeAll(ctx, all)
+		}
+		if !backoff.Sleep(ctx, catchUpWait) {
+			return ctx.Err()
+		}
 	}
+	return nil
+}
+
+func (o *Owner) purgeAll(ctx context.Context, all []due.Purge) error {
 	for _, p := range all {
 		if err := o.Pruner.Purge(ctx, p); err != nil {
 			return err

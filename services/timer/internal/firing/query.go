@@ -43,7 +43,7 @@ type Located struct {
 // store to its end, so it names no earlier stay than the last. This is enough for history: the verdicts on
 // earlier stays do not depend on whether that one has been fired.
 func (o *Owner) Locate(ctx context.Context, id ids.TaskID, domain string) (Located, error) {
-	if _, err := o.catchUp(ctx); err != nil {
+	if err := o.catchUp(ctx); err != nil {
 		return Located{}, err
 	}
 	for range locateTries {
@@ -75,31 +75,34 @@ func (o *Owner) fetchHere(ctx context.Context, refs []*ref, bodies *cache) error
 }
 
 // Waiting counts the waiting tasks of a tasklist, or of a domain.
-func (o *Owner) Waiting(ctx context.Context, domain, tasklist string) (int, error) {
-	n := 0
-	count := func() error { return o.ask(ctx, func() { n = o.table.Waiting(domain, tasklist) }) }
-	var err error
+func (o *Owner) Waiting(ctx context.Context, domain, tasklist string) (n int, err error) {
+	count := func() error {
+		counted := 0
+		if err := o.ask(ctx, func() { counted = o.table.Waiting(domain, tasklist) }); err != nil {
+			return err
+		}
+		n = counted
+		return nil
+	}
 	if tasklist != "" {
 		err = count()
 	} else {
 		err = o.searches.Run(ctx, domain, count)
 	}
-	if err != nil {
-		return 0, err
-	}
-	return n, nil
+	return n, err
 }
 
 // Tasklists counts the waiting tasks of up to limit tasklists of a domain behind one name, sorted by name.
-func (o *Owner) Tasklists(ctx context.Context, domain, after string, limit int) ([]due.Count, error) {
-	var all []due.Count
-	err := o.searches.Run(ctx, domain, func() error {
-		return o.ask(ctx, func() { all = o.table.Tasklists(domain, after, limit) })
+func (o *Owner) Tasklists(ctx context.Context, domain, after string, limit int) (all []due.Count, err error) {
+	err = o.searches.Run(ctx, domain, func() error {
+		var counted []due.Count
+		if err := o.ask(ctx, func() { counted = o.table.Tasklists(domain, after, limit) }); err != nil {
+			return err
+		}
+		all = counted
+		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
+	return all, err
 }
 
 // List hands the encoded records of waiting tasks to visit, the newest first, until that has enough, or searchTime is over; at the

@@ -275,7 +275,6 @@ func (w *world) deps() firing.Deps {
 		Quarantine: store.SetApart, LogVersion: func() uint32 { return 1 },
 		Gauges: firing.Gauges{
 			Waiting: func(int) {}, Fired: func(int, time.Duration) {}, Appended: func(time.Duration) {}, Cancelled: func(int) {}, Outdated: func(int) {},
-			Malformed: func() {},
 		},
 	}
 }
