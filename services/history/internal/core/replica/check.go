@@ -122,6 +122,9 @@ func (r *Replica) checkLists() error {
 	if len(r.order) != len(r.lists) || len(r.idle) > idleMax {
 		return fmt.Errorf("%d tasklists are in order, %d are listed; %d columns are idle", len(r.order), len(r.lists), len(r.idle))
 	}
+	if next := r.sweep.next; next != nil && !next.waits {
+		return fmt.Errorf("the sweep is at task %s, which does not wait for a grant", next.ID)
+	}
 	for key, l := range r.lists {
 		if r.order[l.at] != l {
 			return fmt.Errorf("tasklist %v is not at its place %d", key, l.at)

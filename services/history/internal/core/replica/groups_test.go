@@ -94,13 +94,13 @@ func TestI5_AGroupIsNotOvertakenByAnother(t *testing.T) {
 	b.submit(grouped("flood"), 1)
 	b.now.MS += overtakenMS + 1
 	b.submit(grouped("small", "flood"), 2, 3)
-	b.now.MS += hungryAgeMS + overtakenMS + surveyEveryMS
+	b.now.MS += hungryAgeMS + overtakenMS + healEveryMS
 	b.step(Tick{})
 	b.start(2)
-	b.now.MS += surveyEveryMS
+	b.now.MS += healEveryMS
 	b.equal("another group is granted", triggered(b.step(Tick{})), nil)
 	b.start(3)
-	b.now.MS += surveyEveryMS
+	b.now.MS += healEveryMS
 	b.equal("a later one of its own", triggered(b.step(Tick{})), []int{1})
 }
 

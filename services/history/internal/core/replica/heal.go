@@ -3,16 +3,13 @@ package replica
 import (
 	"cmp"
 	"slices"
-	"time"
 )
 
 const (
-	// surveyEveryMS is how often the tasks that wait for a grant are looked through, surveyPerTaskUS how much later for each that was
-	// looked at: it costs some nanoseconds of each, and a backlog has as many as the windows hold.
-	surveyEveryMS   = 1000
-	surveyPerTaskUS = 50
-	// healMax is how many lost triggers are sent again at one tick. If there are more, the next tick goes on.
-	healMax = 5000
+	// healEveryMS is how often the tasks in memory are looked through for lost triggers,
+	// healMax how many of them, and of their tasklists, at one tick.
+	healEveryMS = 5000
+	healMax     = 5000
 	// hungryMax bounds what one hint triggers again, hungryLooksMax what it looks at. More is asked for again.
 	hungryMax, hungryLooksMax = 5000, 20_000
 	// hungryAgeMS spares triggers that are still on their way.
@@ -30,6 +27,15 @@ func (e *Entry) sentEarlier(age int64, now Now) bool {
 	return e.triggeredAt < now.MS-age || e.triggeredAt > now.MS
 }
 
+// sweep is a walk through all tasks that wait for a grant, some at each tick.
+type sweep struct {
+	beginsAt int64
+	running  bool
+	// list is where it is in Replica.order, next is the task that it has come to there.
+	list int
+	next *Entry
+}
+
 // sentNow notes that the trigger of e is sent now.
 func (r *Replica) sentNow(e *Entry, now Now) {
 	r.endWait(e)
@@ -43,60 +49,41 @@ func (r *Replica) endWait(e *Entry) {
 	if !e.waits {
 		return
 	}
+	if r.sweep.next == e {
+		r.sweep.next = e.after
+	}
 	e.waits = false
 	e.column.list.sent.remove(e)
 }
 
-// survey is what the last look at all tasks that wait for a grant has found.
-type survey struct {
-	// oldest is since when the one is ready that has waited longest, Unix ms; 0 = none waits.
-	oldest int64
-	// at is when it was, pause until the next one, Unix ms and ms.
-	at, pause int64
-	// list is where in Replica.order the next one begins: behind the tasklist in which this one had found enough.
-	list int
-}
-
-// lookThrough looks at all tasks in memory that wait for a grant. It re-sends the triggers of those that others of their column have
-// overtaken, and of what has been ready for long whatever the reason (I5). While polls are fed with other tasks no one is hungry, so no one
-// else would notice. Without a lease, when nothing goes out, it would gather.
-func (r *Replica) lookThrough(now Now, fx *Effects) {
-	s, heals := &r.survey, r.lease.holds(now.Mono)
-	if now.MS-s.at < s.pause && now.MS >= s.at { // or the clock has been put back
-		return
+// heal re-sends the triggers of tasks that others of their column have overtaken, and
+// of what has been ready for long whatever the reason (I5). While polls are fed with other
+// tasks no one is hungry, so no one else would notice.
+func (r *Replica) heal(now Now, fx *Effects) {
+	s := &r.sweep
+	if !s.running {
+		if now.MS < s.beginsAt {
+			return
+		}
+		*s = sweep{beginsAt: now.MS + healEveryMS, running: true, list: -1}
 	}
 	var lost []*Entry
-	oldest, looks, list := int64(0), int64(0), s.list
-	for i := range r.order {
-		at := (s.list + i) % len(r.order)
-		if len(lost) < healMax {
-			list = at + 1
-		}
-		for e := r.order[at].sent.first; e != nil; e = e.after {
-			since := e.inLineSince()
-			if looks++; oldest == 0 || since < oldest {
-				oldest = since
+	for range healMax {
+		e := s.next
+		if e == nil || !e.sentEarlier(hungryAgeMS+overtakenMS, now) {
+			if s.list++; s.list >= len(r.order) {
+				s.running = false
+				break
 			}
-			overtaken := since < e.column.grantedReadyAt-overtakenMS && e.sentEarlier(hungryAgeMS+overtakenMS, now)
-			if heals && len(lost) < healMax && (overtaken || e.sentEarlier(oldAgeMS, now)) {
-				lost = append(lost, e)
-			}
+			s.next = r.order[s.list].sent.first
+			continue
 		}
-	}
-	*s = survey{oldest: oldest, at: now.MS, pause: max(surveyEveryMS, looks*surveyPerTaskUS/1000), list: list}
-	if len(lost) == healMax {
-		s.pause = 0
+		s.next = e.after
+		if e.inLineSince() < e.column.grantedReadyAt-overtakenMS || e.sentEarlier(oldAgeMS, now) {
+			lost = append(lost, e)
+		}
 	}
 	r.retrigger(lost, now, fx)
-}
-
-// OldestReady is for how long the oldest ready task had to wait for a grant so far, as of a moment ago; 0 = none waits. A task that is not
-// read is left out: it is younger than what is read of its domain and lane.
-func (r *Replica) OldestReady(now Now) time.Duration {
-	if r.survey.oldest == 0 {
-		return 0
-	}
-	return time.Duration(max(0, now.MS-r.survey.oldest)) * time.Millisecond
 }
 
 // Hungry re-sends the triggers of a tasklist that were not sent recently: its pollers

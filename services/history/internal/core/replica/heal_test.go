@@ -7,6 +7,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // numbers are those from first to last.
@@ -35,7 +36,7 @@ func TestI5_AHintIsServedInParts(t *testing.T) {
 	b.equal("but for the one that runs", triggered(b.hungry("shop", "mail")), append([]int{1, 2}, numbers(4, hungryMax+1)...))
 }
 
-// TestI5_HealingIsServedInParts: a tick triggers so many, the next one
+// TestI5_HealingIsServedInParts: a tick looks at so many tasks and tasklists, the next one
 // goes on, and nothing is left out, whatever leaves meanwhile.
 func TestI5_HealingIsServedInParts(t *testing.T) {
 	b := newBench(t, Config{})
@@ -82,4 +83,16 @@ func TestAnAttemptThatIsDueByTheLogOnly(t *testing.T) {
 	b.equal("too early", triggered(b.step(Tick{})), nil)
 	b.now.MS++
 	b.equal("due by the log", triggered(b.step(Tick{})), []int{1})
+}
+
+// TestASweepPassesOver the task that it has come to, if that is granted meanwhile.
+func TestASweepPassesOver(t *testing.T) {
+	b := newBench(t, Config{})
+	b.submit(nil, 1, 2, 3)
+	b.r.sweep = sweep{running: true, next: b.r.tasks[id(2)]}
+	b.start(2)
+	testkit.Equal(t, "the sweep is at", b.r.sweep.next, b.r.tasks[id(3)])
+	if b.step(Tick{}); b.r.sweep.running {
+		t.Error("the sweep does not end")
+	}
 }

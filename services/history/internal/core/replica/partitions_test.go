@@ -198,7 +198,7 @@ func TestI5_OvertakingIsPerPartition(t *testing.T) {
 	count := 2
 	b := newBench(t, spreadConfig(&count))
 	healed := func() []int {
-		b.now.MS += surveyEveryMS
+		b.now.MS += healEveryMS
 		return triggered(b.step(Tick{}))
 	}
 	b.submit(nil, 1)

@@ -109,7 +109,8 @@ type Replica struct {
 	purger   purger
 	saving   *Checkpoint
 	savedAt  int64
-	survey   survey
+	sweep    sweep
+	longest  longestWait
 	draining bool
 	// turn counts the flushes, from 1.
 	turn uint64
@@ -295,8 +296,9 @@ func (r *Replica) tick(now Now, fx *Effects) {
 		fx.Purge = r.purger.take(now.Mono)
 	}
 	r.snapshots.due = r.snapshots.due || r.wantsSnapshot(now)
-	r.lookThrough(now, fx)
+	r.findOldest(now)
 	if r.lease.holds(now.Mono) { // else it would gather
+		r.heal(now, fx)
 		fx.Looks = append(fx.Looks, r.Congested(now.MS)...)
 	}
 }

@@ -99,19 +99,19 @@ func TestI5_OvertakenTasksAreTriggeredAgain(t *testing.T) {
 	b.submit(nil, 2)
 	b.now.MS++
 	b.submit(nil, 3)
-	b.now.MS += hungryAgeMS + overtakenMS + surveyEveryMS
+	b.now.MS += hungryAgeMS + overtakenMS + healEveryMS
 	b.equal("nothing was granted", triggered(b.step(Tick{})), nil)
 	b.start(2)
-	b.now.MS += surveyEveryMS
+	b.now.MS += healEveryMS
 	b.equal("granted 2, just in time", triggered(b.step(Tick{})), nil)
 	b.start(3)
-	b.now.MS += surveyEveryMS - 1
+	b.now.MS += healEveryMS - 1
 	b.equal("too early to look again", triggered(b.step(Tick{})), nil)
 	b.now.MS++
 	b.equal("granted 3", triggered(b.step(Tick{})), []int{1})
-	b.now.MS += surveyEveryMS
+	b.now.MS += healEveryMS
 	b.equal("its trigger is on the way", triggered(b.step(Tick{})), nil)
-	b.now.MS += oldAgeMS - surveyEveryMS
+	b.now.MS += oldAgeMS - healEveryMS
 	b.equal("not old so far, but overtaken", triggered(b.step(Tick{})), []int{1})
 }
 
@@ -120,7 +120,7 @@ func TestI5_OldTasksAreTriggeredAgain(t *testing.T) {
 	b.submit(nil, 1)
 	b.now.MS += oldAgeMS
 	b.equal("not old enough", triggered(b.step(Tick{})), nil)
-	b.now.MS += surveyEveryMS
+	b.now.MS += healEveryMS
 	b.equal("old", triggered(b.step(Tick{})), []int{1})
 }
 
