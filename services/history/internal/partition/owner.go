@@ -293,7 +293,7 @@ func (o *Owner) take(in input) {
 			return
 		}
 		if !s.Queue {
-			o.readers.pending[s.Lane].Store(int64(in.pending))
+			o.readers.note(in)
 		}
 	}
 	if in.err != nil {
@@ -332,7 +332,11 @@ func (o *Owner) beat() {
 	}
 	o.readQueues()
 	o.countCapped()
-	o.countUnread()
+	for lane := range ids.Lane(ids.Lanes) {
+		if !o.core.Room(lane) {
+			o.readers.count(lane, o.core.ReadLevels()[lane])
+		}
+	}
 }
 
 // drain finishes what was begun when the owner leaves. It keeps the lease, without which

@@ -30,7 +30,9 @@ type queueReaders struct {
 	// order is those that run, the one whose turn comes next first.
 	order []*queueReader
 	// unread is how many messages of a domain are not read, as last counted.
-	unread map[replica.Queue]int64
+	unread   map[replica.Queue]int64
+	counting bool
+	counted  int
 	// lagging are all domains that lag: their messages are not decoded by the lane's reader.
 	lagging atomic.Pointer[map[replica.Queue]bool]
 	// woken is ready when a reader has handed over something.
@@ -96,6 +98,7 @@ func (o *Owner) readQueues() {
 		}
 	}
 	maps.DeleteFunc(q.unread, func(at replica.Queue, _ int64) bool { return !lagging[at] })
+	o.countQueue(readings)
 }
 
 func (o *Owner) startQueue(rd replica.Reading) {
@@ -111,6 +114,29 @@ func (q *queueReaders) end(r *queueReader) {
 	r.stop()
 	delete(q.running, r.Queue)
 	q.order = slices.DeleteFunc(q.order, func(other *queueReader) bool { return other == r })
+}
+
+// countQueue counts what is behind one of the domains whose reader does not run, one after the other.
+func (o *Owner) countQueue(readings []replica.Reading) {
+	q := &o.readers.queues
+	if q.counting || len(readings) == 0 {
+		return
+	}
+	q.counted++
+	rd := readings[q.counted%len(readings)]
+	if q.running[rd.Queue] != nil {
+		return
+	}
+	q.counting = true
+	go func() {
+		n, err := o.Log.Backlog(o.work, rd.Queue, rd.From-1)
+		o.post(o.work, func() {
+			q.counting = false
+			if err == nil && q.running[rd.Queue] == nil && slices.Contains(o.core.Readings(), rd) { // or it may be read by now
+				q.unread[rd.Queue] = int64(n)
+			}
+		})
+	}()
 }
 
 // takeQueue steps through one message of a domain that lags, if one has come that has room. Domains take turns.

@@ -33,11 +33,12 @@ type readers struct {
 	stop   [ids.Lanes]context.CancelFunc
 	failed chan error
 	// pending are messages not read yet, as last reported.
-	pending [ids.Lanes]atomic.Int64
-	queues  queueReaders
-	// counting: a count of unread messages is under way. counts is how many there have been.
-	counting bool
-	counts   int
+	pending  [ids.Lanes]atomic.Int64
+	counting [ids.Lanes]atomic.Bool
+	// noted counts the messages of each lane that the loop has noted.
+	noted [ids.Lanes]uint64
+
+	queues queueReaders
 }
 
 func newReaders(w writers) *readers {
@@ -51,41 +52,37 @@ func newReaders(w writers) *readers {
 // readAhead is how many messages a reader is ahead of the loop.
 const readAhead = 8
 
-// countUnread counts what is behind a lane without room, or a domain whose reader does not run, one after the other: no reader hears of
-// new messages there.
-func (o *Owner) countUnread() {
-	r := o.readers
-	var all []replica.QueueLevel
-	for lane, read := range o.core.ReadLevels() {
-		if !o.core.Room(ids.Lane(lane)) {
-			all = append(all, replica.QueueLevel{Queue: replica.Queue{Lane: ids.Lane(lane)}, Seq: read})
-		}
-	}
-	for _, rd := range o.core.Readings() {
-		if r.queues.running[rd.Queue] == nil {
-			all = append(all, replica.QueueLevel{Queue: rd.Queue, Seq: rd.From - 1})
-		}
-	}
-	if r.counting || len(all) == 0 {
+// note remembers how much is behind a message of a lane.
+func (r *readers) note(in input) {
+	r.pending[in.source].Store(int64(in.pending))
+	r.noted[in.source]++
+}
+
+// count asks how much is behind a lane that is paused: its reader does not hear of new
+// messages.
+func (r *readers) count(lane ids.Lane, read uint64) {
+	if !r.counting[lane].CompareAndSwap(false, true) {
 		return
 	}
-	r.counting = true
-	r.counts++
-	at := all[r.counts%len(all)]
+	noted := r.noted[lane]
 	go func() {
-		n, err := o.Log.Backlog(o.work, at.Queue, at.Seq)
-		o.post(o.work, func() {
-			r.counting = false
-			switch {
-			case err != nil || o.core.ReadLevel(at.Queue) != at.Seq: // it may be read by now, and nothing would correct the count
-			case at.Domain == "":
-				r.pending[at.Lane].Store(int64(n))
-			default:
-				r.queues.unread[at.Queue] = int64(n)
-			}
-		})
+		defer r.counting[lane].Store(false)
+		if n, err := r.Log.Backlog(r.work, replica.Queue{Lane: lane}, read); err == nil {
+			r.post(r.work, func() {
+				if r.noted[lane] == noted { // else it may be read by now, and nothing would correct the count
+					r.pending[lane].Store(int64(n))
+				}
+			})
+		}
+		select { // not more often than this
+		case <-time.After(countEvery):
+		case <-r.work.Done():
+		}
 	}()
 }
+
+// countEvery is how often a paused lane is counted.
+const countEvery = time.Second
 
 // look counts what waits behind a lane without room.
 func (r *readers) look(l replica.Look) {
