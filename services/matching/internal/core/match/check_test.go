@@ -203,7 +203,7 @@ func checkGroups(t *testing.T, s *Shard, d *domain) {
 				t.Fatalf("%v waits for a slot of %s, which may be free", l.parked, l.Ref)
 			}
 			for _, p := range l.parked {
-				if of.known() && d.state == open && s.lists[p.list.Tasklist] == p.list && p.list.index.TriggersIn(p.at) > 0 && p.list.index.Aside(p.at) {
+				if of.known() && d.state == open && s.lists[p.list.Tasklist] == p.list && p.list.index.InColumn(p.at) > 0 && p.list.index.Aside(p.at) {
 					t.Fatalf("%v of %s is not aside", p.at, l.Ref)
 				}
 			}

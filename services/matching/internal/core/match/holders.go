@@ -91,7 +91,7 @@ func (s *Shard) waitHere(l *limit) (n int, types []string) {
 		var here []string
 		for _, c := range w.want.Candidates {
 			if l.of != nil {
-				n += w.list.index.TriggersIn(c.Column)
+				n += w.list.index.InColumn(c.Column)
 			}
 			here = append(here, c.Type)
 		}

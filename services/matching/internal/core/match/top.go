@@ -162,7 +162,7 @@ func (l *limit) waiting(u *LimitInUse, each int, now time.Duration, looks *int) 
 		tasks := 0
 		for _, q := range l.parked {
 			if q.list == of {
-				tasks += of.index.TriggersIn(q.at)
+				tasks += of.index.InColumn(q.at)
 			}
 		}
 		add(Waiter{Tasklist: of.Name, Priority: p.at.Priority, For: now - p.since, Tasks: tasks})

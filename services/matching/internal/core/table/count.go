@@ -13,11 +13,7 @@ func (x *Index) Columns() int {
 
 // TriggersIn is how many triggers a column holds, as far as is known.
 func (x *Index) TriggersIn(at Column) int {
-	if at.Group != "" {
-		if _, c := x.grouped(at); c != nil {
-			return c.triggers
-		}
-	} else if c := x.find(at); c != nil {
+	if c := x.find(at); c != nil {
 		return c.triggers
 	}
 	return 0
