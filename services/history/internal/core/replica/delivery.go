@@ -133,7 +133,7 @@ func (d *deliveries) link(before, after *Entry) {
 func (e *Entry) received() {
 	if g := e.grant; g != nil {
 		g.of.link(g.before, g.after)
-		e.grant = nil
+		e.grant, *g = nil, grant{} // its neighbours in memory must not keep tasks that have left
 	}
 }
 

@@ -127,6 +127,22 @@ func TestUndeliveredIsToldInPages(t *testing.T) {
 }
 
 // TestI7WhatIsNotDeliveredIsBounded: by the attempts that run, whatever the shards say, or do not.
+// TestI7AGrantThatStaysKeepsNoOther: grants are made several at a time, so the memory of all lives as long as one of them.
+func TestI7AGrantThatStaysKeepsNoOther(t *testing.T) {
+	b := newBench(t, Config{Shards: 1})
+	all := upFrom(1, grantsMax)
+	b.submit(nil, all...)
+	b.grabs(1, 1, 0, all...)
+	var over []*grant
+	for _, n := range all[1:] {
+		over = append(over, b.r.tasks[id(n)].grant)
+		b.finish(taskstate.Released, n)
+	}
+	for _, g := range over {
+		testkit.Equal(t, "a grant that is over", *g, grant{})
+	}
+}
+
 func TestI7WhatIsNotDeliveredIsBounded(t *testing.T) {
 	b := newBench(t, Config{Shards: 1, WindowTasks: 1 << 20, WindowBytes: 1 << 40, CheckpointEveryMS: 1 << 50, PurgeEveryMS: 1 << 50, SnapshotBytes: 1 << 50, SnapshotEveryMS: 1 << 50})
 	b.submit(nil, upFrom(1, 40)...)

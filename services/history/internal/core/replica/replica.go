@@ -237,7 +237,9 @@ func (r *Replica) Flush(now Now, fx *Effects) {
 	if !r.appending && (len(r.own) > 0 || r.still.asks || r.wantTurn(now)) {
 		n := min(len(r.own), proposalsMax)
 		fx.Append = append([]Proposal{}, r.own[:n]...)
-		r.own = append([]Proposal(nil), r.own[n:]...)
+		if r.own = r.own[n:]; len(r.own) == 0 {
+			r.own = nil
+		}
 		r.appending, r.still.asks = true, false
 	}
 	r.handOut(fx)
