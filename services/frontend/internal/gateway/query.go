@@ -117,10 +117,13 @@ const (
 func (g *Gateway) look(ctx context.Context, domain string, id ids.TaskID, until time.Time) (task *yardv1.Task, away absence, err error) {
 	p := id.Partition()
 	var dead *yardv1.Task
-	var taken [3]bool
+	var taken [4]bool
 	for i, ask := range []func(context.Context, int, *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error){
-		g.Owners.HistoryGet, g.Owners.TimerGet, g.Owners.HistoryGet,
+		g.Owners.HistoryGet, g.Owners.TimerGet, g.Owners.HistoryGet, g.Owners.TimerGet,
 	} {
+		if i == 3 && (dead == nil || !taken[1] || taken[2]) {
+			break
+		}
 		resp, err := retryCall(ctx, until, func(ctx context.Context) (*rpcv1.GetTaskResponse, error) {
 			req := &rpcv1.GetTaskRequest{TaskId: id[:], Domain: domain}
 			if !until.IsZero() {

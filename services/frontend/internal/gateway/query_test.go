@@ -115,6 +115,36 @@ func TestGetLooksAgainForWhatTheTimerGaveUp(t *testing.T) {
 	}
 }
 
+// An update takes a redriven task from the timer store, and history parks it again, all between two questions: the archive has its earlier end.
+func TestGetFindsARedrivenTaskThatIsParkedAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		parked bool
+		want   yardv1.TaskState
+	}{
+		"parked again": {true, yardv1.TaskState_TASK_STATE_WAITING},
+		"dead":         {false, yardv1.TaskState_TASK_STATE_DEAD},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			asked := 0
+			r := newRig(t, func(d *Deps) {
+				d.Owners.TimerGet = func(context.Context, int, *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
+					if asked++; asked > 1 && c.parked {
+						return &rpcv1.GetTaskResponse{Task: &yardv1.Task{State: yardv1.TaskState_TASK_STATE_WAITING}}, nil
+					}
+					return &rpcv1.GetTaskResponse{Taken: true}, nil
+				}
+				d.Owners.HistoryGet = func(context.Context, int, *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
+					return &rpcv1.GetTaskResponse{Task: &yardv1.Task{State: yardv1.TaskState_TASK_STATE_DEAD}}, nil
+				}
+			}).running(t)
+			got := <-r.get(t, ids.NewTaskID(time.Now(), 1, 1), 0)
+			if got.err != nil || got.resp.(*yardv1.GetResponse).Task.State != c.want {
+				t.Errorf("got %v %v", got.resp, got.err)
+			}
+		})
+	}
+}
+
 func TestGetEndsItsWaitWithTheStateSoFar(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(d *Deps) {
