@@ -44,15 +44,22 @@ func Build(flags ...string) (Binaries, error) {
 		return Binaries{}, err
 	}
 	b := Binaries{dir}
-	what := append(flags, repository+"infra/yard")
-	for _, s := range Services() {
-		what = append(what, repository+"services/"+string(s)+"/cmd/"+string(s))
+	if err = b.add(append(flags, repository+"infra/yard")...); err == nil {
+		err = b.BuildServices(flags...)
 	}
-	if err := b.add(what...); err != nil {
+	if err != nil {
 		_ = b.Remove() // the build's error tells more
 		return Binaries{}, err
 	}
 	return b, nil
+}
+
+// BuildServices builds the services of the folder with these flags of go build, and leaves the command as it is.
+func (b Binaries) BuildServices(flags ...string) error {
+	for _, s := range Services() {
+		flags = append(flags, repository+"services/"+string(s)+"/cmd/"+string(s))
+	}
+	return b.add(flags...)
 }
 
 // add builds further programs into the folder; those that are there stay. It takes flags of go build, and packages.
