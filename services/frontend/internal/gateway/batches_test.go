@@ -129,9 +129,9 @@ func TestWaitsForABatchShareItsReads(t *testing.T) {
 			t.Errorf("they heard of it after %v", late)
 		}
 		time.Sleep(2 * time.Second)
-		r.batchLooks.mu.Lock()
-		defer r.batchLooks.mu.Unlock()
-		testkit.Equal(t, "batches are still looked at", len(r.batchLooks.of), 0)
+		r.batchWaits.mu.Lock()
+		defer r.batchWaits.mu.Unlock()
+		testkit.Equal(t, "batches are still looked at", len(r.batchWaits.of), 0)
 	})
 }
 

@@ -9,62 +9,110 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
-// However many requests wait for a batch, a process reads it about once a second for all of them: each takes what another
-// one has found since it last looked itself.
+// However many requests wait for a batch, a process looks at it once for all of them: soon at first, and then once a second. Each request has a first look of its own.
 
-// batchLookFirst and batchLookLast are how soon a request that waits for a batch looks at it again.
+// How soon a batch that is waited for is looked at again.
 const batchLookFirst, batchLookLast = 20 * time.Millisecond, time.Second
 
-// batchLooks are the last looks at batches that requests wait for.
-type batchLooks struct {
+// batchWaits are the batches that are waited for.
+type batchWaits struct {
 	mu sync.Mutex
-	of map[batchRef]*batchLook
-}
-
-// batchLook is one that was begun at an instant.
-type batchLook struct {
-	at   time.Time
-	home func() (*logv1.BatchHome, error)
+	of map[batchRef]*batchWait
 }
 
 // batchRef is a batch of a domain.
 type batchRef struct{ domain, id string }
 
-// lookAt returns what a batch is, or was behind an instant.
-func (g *Gateway) lookAt(of batchRef, since time.Time) (*logv1.BatchHome, error) {
-	looks := &g.batchLooks
-	looks.mu.Lock()
-	look := looks.of[of]
-	if look == nil || !look.at.After(since) {
-		look = &batchLook{time.Now(), sync.OnceValues(func() (*logv1.BatchHome, error) {
-			ctx, cancel := context.WithTimeout(g.base, g.Config.AppendTimeout)
-			defer cancel()
-			home, _, err := g.batchHome(ctx, of.domain, of.id)
-			return home, err
-		})}
-		looks.of[of] = look
-		time.AfterFunc(batchLookLast, func() {
-			looks.mu.Lock()
-			defer looks.mu.Unlock()
-			if looks.of[of] == look {
-				delete(looks.of, of)
-			}
-		})
+// batchWait is one that is looked at for all that wait for it.
+type batchWait struct {
+	waiters int
+	// looked is closed by the next look, which leaves what it found.
+	looked chan struct{}
+	home   *logv1.BatchHome
+	err    error
+}
+
+// join has a batch be looked at until leave is called.
+func (g *Gateway) join(of batchRef) (w *batchWait, leave func()) {
+	waits := &g.batchWaits
+	waits.mu.Lock()
+	defer waits.mu.Unlock()
+	w = waits.of[of]
+	if w == nil {
+		if waits.of == nil {
+			waits.of = map[batchRef]*batchWait{}
+		}
+		w = &batchWait{looked: make(chan struct{})}
+		waits.of[of] = w
+		go g.lookOut(of, w)
 	}
-	looks.mu.Unlock()
-	return look.home()
+	w.waiters++
+	return w, func() {
+		waits.mu.Lock()
+		defer waits.mu.Unlock()
+		w.waiters--
+	}
+}
+
+// lookOut looks at a batch until no one waits for it.
+func (g *Gateway) lookOut(of batchRef, w *batchWait) {
+	for delay := backoff.New(batchLookFirst, batchLookLast); ; {
+		delay.Sleep(g.base)
+		g.batchWaits.mu.Lock()
+		if w.waiters == 0 || g.base.Err() != nil {
+			delete(g.batchWaits.of, of)
+			g.batchWaits.mu.Unlock()
+			return
+		}
+		g.batchWaits.mu.Unlock()
+		ctx, cancel := context.WithTimeout(g.base, g.Config.AppendTimeout)
+		home, _, err := g.batchHome(ctx, of.domain, of.id)
+		cancel()
+		g.batchWaits.mu.Lock()
+		w.home, w.err = home, err
+		close(w.looked)
+		w.looked = make(chan struct{})
+		g.batchWaits.mu.Unlock()
+	}
+}
+
+// next waits for the next look at a batch, until an instant at most; then ok is false.
+func (g *Gateway) next(ctx context.Context, w *batchWait, until time.Time) (home *logv1.BatchHome, err error, ok bool) { // ok is about both
+	g.batchWaits.mu.Lock()
+	looked := w.looked
+	g.batchWaits.mu.Unlock()
+	timer := time.NewTimer(time.Until(until))
+	defer timer.Stop()
+	select {
+	case <-looked:
+	case <-timer.C:
+		return nil, nil, false
+	case <-ctx.Done():
+		return nil, nil, false
+	}
+	g.batchWaits.mu.Lock()
+	defer g.batchWaits.mu.Unlock()
+	return w.home, w.err, true
 }
 
 // awaitBatch returns a batch once it is over, or what it is at an instant; nil = it is gone.
 func (g *Gateway) awaitBatch(ctx context.Context, of batchRef, until time.Time) (*logv1.BatchHome, error) {
-	home, _, err := g.batchHome(ctx, of.domain, of.id) // a look of its own
-	for delay := backoff.New(batchLookFirst, batchLookLast); err == nil && home != nil && home.EndedAtMs == 0; {
-		looked := time.Now()
-		backoff.Sleep(ctx, min(delay.Next(), time.Until(until)))
-		if ctx.Err() != nil || !time.Now().Before(until) {
-			return home, nil
-		}
-		home, err = g.lookAt(of, looked)
+	home, _, err := g.batchHome(ctx, of.domain, of.id)
+	if err != nil || home == nil || home.EndedAtMs != 0 {
+		return home, err
 	}
-	return home, err
+	w, leave := g.join(of)
+	defer leave()
+	for {
+		now, err, ok := g.next(ctx, w, until)
+		switch {
+		case !ok:
+			return home, nil
+		case err != nil:
+			return nil, err
+		case now == nil || now.EndedAtMs != 0:
+			return now, nil
+		}
+		home = now
+	}
 }

@@ -110,7 +110,8 @@ type Gateway struct {
 	spread   *spread
 	// drainVoice is Run's.
 	drainVoice drainVoice
-	batchLooks batchLooks
+	// batchWaits are the batches that requests wait for.
+	batchWaits batchWaits
 
 	// base ends when draining took too long: what waits then gives up.
 	base   context.Context
@@ -138,7 +139,6 @@ func New(d Deps) (*Gateway, error) {
 		d.Log = slog.New(slog.DiscardHandler)
 	}
 	g := &Gateway{Deps: d, metrics: newMetrics(d.Metrics), pools: newPools(d.Config), queues: &queueCaps{book: caps.NewBook()}}
-	g.batchLooks.of = map[batchRef]*batchLook{}
 	g.base, g.giveUp = context.WithCancel(context.Background())
 	g.appender = newAppender(g)
 	g.outcomes = newOutcomes(g)
