@@ -2,7 +2,6 @@ package validate
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -85,7 +84,13 @@ func purge(filter *yardv1.ListRequest, req *yardv1.PurgeRequest, now time.Time) 
 
 // Cursor is where the step goes on that follows; at is the oldest task that was searched, or empty where a pass begins.
 func (p Purge) Cursor(at string) string {
-	return fmt.Sprintf("%s.%s.%t.%t.%t.%d", p.Before, at, p.Busy, p.Again, p.Later, p.Idle)
+	flag := func(b bool) string {
+		if b {
+			return "1"
+		}
+		return "0"
+	}
+	return strings.Join([]string{p.Before.String(), at, flag(p.Busy), flag(p.Again), flag(p.Later), strconv.Itoa(p.Idle)}, ".")
 }
 
 // goOn takes a cursor in; false: it is none.
@@ -104,7 +109,8 @@ func (p *Purge) goOn(cursor string) bool {
 			return false
 		}
 	}
-	p.Before, p.Filter.Cursor, p.Busy, p.Again, p.Later = before, c[1], c[2] == "true", c[3] == "true", c[4] == "true"
+	p.Before, p.Filter.Cursor, p.Busy, p.Again = before, c[1], c[2] == "1", c[3] == "1"
+	p.Later = c[4] == "1"
 	p.Idle, err = strconv.Atoi(c[5])
 	return err == nil && p.Idle >= 0
 }

@@ -15,7 +15,7 @@ func TestPurgeRefuses(t *testing.T) {
 	good := func() *yardv1.PurgeRequest {
 		return &yardv1.PurgeRequest{
 			Name: "mail", Type: "email.send", States: []yardv1.TaskState{yardv1.TaskState_TASK_STATE_READY}, OlderThanMs: ms(AheadMax), Limit: PurgeMax,
-			Reason: strings.Repeat("r", PurgeReasonBytesMax), By: strings.Repeat("b", PauserBytesMax), Cursor: goodID.String() + "..false.true.false.3",
+			Reason: strings.Repeat("r", PurgeReasonBytesMax), By: strings.Repeat("b", PauserBytesMax), Cursor: goodID.String() + "..0.1.0.3",
 		}
 	}
 	judge := func(r *yardv1.PurgeRequest) error {
@@ -38,11 +38,11 @@ func TestPurgeRefuses(t *testing.T) {
 		"long reason":  {func(r *yardv1.PurgeRequest) { r.Reason += "r" }, "/reason"},
 		"long name":    {func(r *yardv1.PurgeRequest) { r.By += "b" }, "/by"},
 		"late position": {func(r *yardv1.PurgeRequest) {
-			r.Cursor = goodID.String() + "." + laterID().String() + ".false.true.false.3"
+			r.Cursor = goodID.String() + "." + laterID().String() + ".0.1.0.3"
 		}, "/cursor"},
 	}
 	for name, cursor := range map[string]string{
-		"a list's cursor": goodID.String(), "no id": "x..false.true.false.3", "no position": goodID.String() + ".x.false.true.false.3", "no number": goodID.String() + "..false.true.false.x", "negative number": goodID.String() + "..false.true.false.-1",
+		"a list's cursor": goodID.String(), "no id": "x..0.1.0.3", "no position": goodID.String() + ".x.0.1.0.3", "no number": goodID.String() + "..0.1.0.x", "negative number": goodID.String() + "..0.1.0.-1",
 	} {
 		table[name] = row[*yardv1.PurgeRequest]{func(r *yardv1.PurgeRequest) { r.Cursor = cursor }, "/cursor"}
 	}
