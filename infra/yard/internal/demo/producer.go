@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
 
@@ -63,11 +64,15 @@ func (p *producer) send(ctx context.Context) {
 	}
 	// They are not due for seconds. A refused cancel leaves a task that runs, which is as good: the proof asks
 	// the engine how each one ended.
-	if err := p.client.CancelFor(ctx, "the customer does not want it", regretted...); err != nil {
+	verdicts, err := p.client.Wire().Cancel(ctx, &yardv1.CancelRequest{TaskIds: regretted, Reason: "the customer does not want it"})
+	if err != nil {
 		p.log.Warn("cancel", "domain", p.domain, "tasks", len(regretted), "error", err)
-		return
 	}
-	p.ledger.cancel(len(regretted))
+	for _, v := range verdicts {
+		if v.Code == "OK" {
+			p.ledger.cancel(1)
+		}
+	}
 }
 
 // burst makes the tasks that come at once.

@@ -9,7 +9,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
-// However many requests wait for a batch, a process looks at it once for all of them: soon at first, and then once a second. Each request has a first look of its own.
+// However many requests wait for a batch, a process looks at it once for all of them: soon at first, and then once a second. Each request has a
+// first look of its own.
 
 // How soon a batch that is waited for is looked at again.
 const batchLookFirst, batchLookLast = 20 * time.Millisecond, time.Second
@@ -26,8 +27,8 @@ type batchRef struct{ domain, id string }
 // batchWait is one that is looked at for all that wait for it.
 type batchWait struct {
 	waiters int
-	// looked is closed by the next look, which leaves what it found.
-	looked chan struct{}
+	// refreshed is closed by the next look, which leaves what it found.
+	refreshed chan struct{}
 	home   *logv1.BatchHome
 	err    error
 }
@@ -42,7 +43,7 @@ func (g *Gateway) join(of batchRef) (w *batchWait, leave func()) {
 		if waits.of == nil {
 			waits.of = map[batchRef]*batchWait{}
 		}
-		w = &batchWait{looked: make(chan struct{})}
+		w = &batchWait{refreshed: make(chan struct{})}
 		waits.of[of] = w
 		go g.lookOut(of, w)
 	}
@@ -70,29 +71,29 @@ func (g *Gateway) lookOut(of batchRef, w *batchWait) {
 		cancel()
 		g.batchWaits.mu.Lock()
 		w.home, w.err = home, err
-		close(w.looked)
-		w.looked = make(chan struct{})
+		close(w.refreshed)
+		w.refreshed = make(chan struct{})
 		g.batchWaits.mu.Unlock()
 	}
 }
 
 // next waits for the next look at a batch, until an instant at most; then ok is false.
-func (g *Gateway) next(ctx context.Context, w *batchWait, until time.Time) (home *logv1.BatchHome, err error, ok bool) { // ok is about both
+func (g *Gateway) next(ctx context.Context, w *batchWait, until time.Time) (home *logv1.BatchHome, ok bool, err error) {
 	g.batchWaits.mu.Lock()
-	looked := w.looked
+	refreshed := w.refreshed
 	g.batchWaits.mu.Unlock()
 	timer := time.NewTimer(time.Until(until))
 	defer timer.Stop()
 	select {
-	case <-looked:
+	case <-refreshed:
 	case <-timer.C:
-		return nil, nil, false
+		return nil, false, nil
 	case <-ctx.Done():
-		return nil, nil, false
+		return nil, false, nil
 	}
 	g.batchWaits.mu.Lock()
 	defer g.batchWaits.mu.Unlock()
-	return w.home, w.err, true
+	return w.home, true, w.err
 }
 
 // awaitBatch returns a batch once it is over, or what it is at an instant; nil = it is gone.
@@ -104,7 +105,7 @@ func (g *Gateway) awaitBatch(ctx context.Context, of batchRef, until time.Time) 
 	w, leave := g.join(of)
 	defer leave()
 	for {
-		now, err, ok := g.next(ctx, w, until)
+		now, ok, err := g.next(ctx, w, until)
 		switch {
 		case !ok:
 			return home, nil
