@@ -29,8 +29,8 @@ type batchWait struct {
 	waiters int
 	// refreshed is closed by the next look, which leaves what it found.
 	refreshed chan struct{}
-	home   *logv1.BatchHome
-	err    error
+	home      *logv1.BatchHome
+	err       error
 }
 
 // join has a batch be looked at until leave is called.
