@@ -7,14 +7,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/e2e/cluster"
 )
 
-// buildSkewed builds services whose clocks can be off (skewed): with a package time of their own, so that whatever reads the
-// wall clock reads the wrong one. Durations are measured as ever.
+// buildSkewed builds services whose clocks can be off (skewed): each time.Now of this repository is one that is off. What others wrote reads the
+// right clock, and is not built again. Durations are measured as ever.
 func buildSkewed() (b cluster.Binaries, err error) {
 	dir, err := os.MkdirTemp("", "yard-overlay-")
 	if err != nil {
@@ -26,7 +27,7 @@ func buildSkewed() (b cluster.Binaries, err error) {
 		return b, err
 	}
 	if b, err = cluster.Build(); err == nil {
-		err = b.BuildServices("-overlay", list) // that of the command would take as long again
+		err = b.BuildServices("-overlay", list)
 	}
 	return b, err
 }
@@ -41,29 +42,44 @@ func skewed(by func(s cluster.Service, i int) time.Duration) cluster.Option {
 	})
 }
 
-// overlay writes a package time whose Now is off, and the file that tells the compiler of it.
+// overlay writes what the compiler reads instead of the files that look at the clock, and the file that tells it of them.
 func overlay(dir string) (path string, err error) {
-	root, err := exec.Command("go", "env", "GOROOT").Output()
+	out, err := exec.Command("go", "list", "-f", `{{$dir := .Dir}}{{range .GoFiles}}{{$dir}}/{{.}}{{"\n"}}{{end}}`, "work").Output()
 	if err != nil {
-		return "", fmt.Errorf("find the Go root: %w", err)
+		return "", fmt.Errorf("list the files: %w", err)
 	}
-	original := filepath.Join(strings.TrimSpace(string(root)), "src", "time", "time.go")
-	source, err := os.ReadFile(original)
+	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", modulePath+"/contracts").Output()
 	if err != nil {
+		return "", fmt.Errorf("find contracts: %w", err)
+	}
+	replace := map[string]string{}
+	write := func(original, text string) error {
+		changed := filepath.Join(dir, fmt.Sprintf("%d.go", len(replace)))
+		replace[original] = changed
+		return os.WriteFile(changed, []byte(text), 0o600)
+	}
+	if err := write(filepath.Join(strings.TrimSpace(string(root)), "skewed", "skewed.go"), skewedSource); err != nil {
 		return "", err
 	}
-	const look = "\tsec, nsec, mono := runtimeNow()\n"
-	head, body, found := strings.Cut(string(source), "\nfunc Now() Time {\n")
-	if !found || !strings.HasPrefix(body, look) || !strings.Contains(head, "\nimport (\n") {
-		return "", fmt.Errorf("%s: Now is not as expected: adapt %q", original, "e2e/clocks/overlay_test.go")
+	for file := range strings.Lines(string(out)) {
+		file = strings.TrimSpace(file)
+		source, err := os.ReadFile(file)
+		if err != nil {
+			return "", err
+		}
+		text := clock.ReplaceAllString(string(source), "skewed.Now")
+		if text == string(source) {
+			continue
+		}
+		text = strings.Replace(text, "\nimport (\n", "\nimport (\n\t\""+modulePath+"/contracts/skewed\"\n", 1)
+		if err := write(file, text+"\nvar _ time.Time\n"); err != nil { // it may have imported package time for Now alone
+			return "", err
+		}
 	}
-	text := strings.Replace(head, "\nimport (\n", "\nimport (\n\t\"syscall\"\n", 1) +
-		"\nfunc Now() Time {\n" + look + "\tsec += skewSeconds\n" + strings.TrimPrefix(body, look) + skewSource
-	changed := filepath.Join(dir, "time.go")
-	if err := os.WriteFile(changed, []byte(text), 0o600); err != nil {
-		return "", err
+	if len(replace) < 30 {
+		return "", fmt.Errorf("only %d files read the clock: adapt %q", len(replace)-1, "e2e/clocks/overlay_test.go")
 	}
-	list, err := json.Marshal(map[string]map[string]string{"Replace": {original: changed}})
+	list, err := json.Marshal(map[string]map[string]string{"Replace": replace})
 	if err != nil {
 		return "", err
 	}
@@ -71,18 +87,29 @@ func overlay(dir string) (path string, err error) {
 	return path, os.WriteFile(path, list, 0o600)
 }
 
-// skewSource is what package time gets besides. It can import next to nothing.
-const skewSource = `
-var skewSeconds = func() (n int64) {
-	text, _ := syscall.Getenv("` + skewEnv + `")
-	for i := 0; i < len(text); i++ {
-		if c := text[i]; c >= '0' && c <= '9' {
-			n = 10*n + int64(c-'0')
-		}
-	}
-	if len(text) > 0 && text[0] == '-' {
-		return -n
-	}
-	return n
-}()
+const modulePath = "github.com/yardmaster-io/yardmaster"
+
+// clock is where a file reads the clock.
+var clock = regexp.MustCompile(`\btime\.Now\b`)
+
+// skewedSource is the package that they read instead. A Time of time.Now has the seconds of the wall clock in bits 30 to 62 of its first word; the reading
+// of the monotonic clock, by which durations are measured, is in the second one.
+const skewedSource = `// Package skewed is a clock that is off.
+package skewed
+
+import (
+	"os"
+	"strconv"
+	"time"
+	"unsafe"
+)
+
+var seconds, _ = strconv.ParseInt(os.Getenv("` + skewEnv + `"), 10, 64)
+
+// Now is off by so much.
+func Now() time.Time {
+	now := time.Now()
+	*(*uint64)(unsafe.Pointer(&now)) += uint64(seconds) << 30
+	return now
+}
 `
