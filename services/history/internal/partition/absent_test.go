@@ -13,7 +13,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
-	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // slowReader finds nothing unread, after an hour.
@@ -39,12 +38,11 @@ func (r slowReader) Unread(ctx context.Context, _ ids.TaskID, _ uint64, _ replic
 // TestQuestionsForAbsentTasksAreBounded: R22. A caller that asks for tasks that are nowhere gets
 // RESOURCE_EXHAUSTED once too many are looked for, and no search goes on forever.
 func TestQuestionsForAbsentTasksAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShell(t)
+	inBubble(t, func(t *testing.T, s *shell) {
 		d := s.deps("a")
 		var running, most atomic.Int64
 		d.Reader = slowReader{d.Reader, &running, &most}
-		o, stop := ready(d)
+		o := s.serves(d)
 		var refused, answered atomic.Int64
 		const asked = 5000
 		for n := range uint64(asked) {
@@ -64,6 +62,5 @@ func TestQuestionsForAbsentTasksAreBounded(t *testing.T) {
 		if running.Load() != 0 || answered.Load() != asked {
 			t.Errorf("after a minute %d searches run, %d of %d are answered", running.Load(), answered.Load(), asked)
 		}
-		testkit.Check(t, stop())
 	})
 }

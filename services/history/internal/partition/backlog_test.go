@@ -6,16 +6,13 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/backlog"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
-	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // groupedFifth makes tasks, with ids behind n; one of five is of a group.
@@ -34,8 +31,8 @@ func groupedFifth(n *uint64, domain string, tasks int) (all []*logv1.Record) {
 // I7: the report tells all that a tasklist with a cap has queued, in memory and on disk, up to where it says; of others
 // nothing is read or said.
 func TestI7_TheLoadReportTellsWhatIsQueued(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, w := newShell(t), &wire{published: map[string][]byte{}, answered: map[string]int{}}
+	inBubble(t, func(t *testing.T, s *shell) {
+		w := newWire()
 		d := s.deps("a")
 		d.Wire, d.Config.WindowTasks, d.Config.SnapshotEvery = w, 10, time.Hour
 		var caps atomic.Pointer[backlog.Caps]
@@ -54,17 +51,8 @@ func TestI7_TheLoadReportTellsWhatIsQueued(t *testing.T) {
 			}
 			return last, s.world.Read(ctx, partition.Source(lane), "", from, last, handle)
 		}}
-		_, stop := ready(d)
-		report := func() *rpcv1.HistoryLoad {
-			t.Helper()
-			time.Sleep(5 * time.Second)
-			synctest.Wait()
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			var load rpcv1.HistoryLoad
-			testkit.NoError(t, load.UnmarshalVT(w.published[topology.HintLoad]))
-			return &load
-		}
+		s.serves(d)
+		report := func() *rpcv1.HistoryLoad { t.Helper(); return w.load(t, 5*time.Second) }
 		last, n := uint64(1), uint64(0) // its owner has claimed the log
 		submit := func(domain string, tasks int) {
 			s.submit(3, groupedFifth(&n, domain, tasks)...)
@@ -93,6 +81,5 @@ func TestI7_TheLoadReportTellsWhatIsQueued(t *testing.T) {
 		if load = report(); load.Queued[0].Tasks != 61 || load.Counted[3] != last+1 {
 			t.Errorf("one that is due, and one that is not: %v", load)
 		}
-		testkit.Check(t, stop())
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -69,12 +68,11 @@ func (m *notedLog) Append(ctx context.Context, turn []byte, after uint64) (uint6
 
 // TestWhatIsParkedIsWrittenInBatches of bounded size, each task once; then it leaves memory, and what comes later can be parked.
 func TestWhatIsParkedIsWrittenInBatches(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShell(t)
+	inBubble(t, func(t *testing.T, s *shell) {
 		d := s.deps("a")
 		timer := &notedTimer{TimerStore: d.TimerStore}
 		d.TimerStore = timer
-		_, stop := ready(d)
+		s.serves(d)
 		const all = 12
 		due := time.Now().Add(time.Hour).UnixMilli()
 		for round := range uint64(2) {
@@ -91,14 +89,12 @@ func TestWhatIsParkedIsWrittenInBatches(t *testing.T) {
 		if bytes > 410<<10 || parked != all || len(timer.parts) != all/2 {
 			t.Errorf("%d tasks in %d batches of up to %d bytes, want %d, two in each", parked, len(timer.parts), bytes, all)
 		}
-		testkit.Check(t, stop())
 	})
 }
 
 // TestEventsAreWrittenInBatches of bounded size: as many tasks expire at once as a window has.
 func TestEventsAreWrittenInBatches(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShell(t)
+	inBubble(t, func(t *testing.T, s *shell) {
 		d := s.deps("a")
 		log := &notedLog{Log: d.Log}
 		d.Log = log

@@ -1,8 +1,6 @@
 package partition_test
 
 import (
-	"context"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -38,21 +36,10 @@ func (s *bench) take(subject string, data []byte) {
 func (s *bench) start(b *testing.B) (stop func()) {
 	w := memhistory.NewWorld(s.take, func(subject string, data []byte) bool { s.take(subject, data); return true })
 	s.world = w
-	o := partition.New(partition.Deps{
-		Shards: 1, Node: "bench", Config: partition.DefaultConfig(),
-		Log: w, Archive: memhistory.Archive{World: w, Retention: func(string) time.Duration { return time.Hour }},
-		Reader: memhistory.Reader{World: w}, TimerStore: w, Timer: w, Checkpoints: w, Snapshots: memhistory.Snapshots{World: w}, Wire: w,
-		LogVersion: func() uint32 { return 1 }, Tokens: ids.NewTokens([ids.TokenSecretBytes]byte{}),
-		Logger: slog.New(slog.DiscardHandler), Metrics: partition.NewMetrics(nil),
-	})
-	ctx, cancel := context.WithCancel(b.Context())
-	done := make(chan error, 1)
-	go func() { done <- o.Run(ctx) }()
-	<-o.Ready()
-	return func() {
-		cancel()
-		testkit.NoError(b, <-done)
-	}
+	d := shellOn(w).deps("bench")
+	d.Config = partition.DefaultConfig()
+	_, end := ready(d)
+	return func() { testkit.NoError(b, end()) }
 }
 
 // events says the same of all that h triggers, and waits for the verdicts.

@@ -12,11 +12,10 @@ import (
 
 // I14: who asks for a task in brief, one of many, gets no payload and no events, wherever the task is.
 func TestI14_ABriefAnswerIsShort(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShell(t)
+	inBubble(t, func(t *testing.T, s *shell) {
 		ended := newID(1)
 		s.ended(ended)
-		o, stop := ready(s.deps("b"))
+		o := s.serves(s.deps("b"))
 		ready := newID(2)
 		s.submit(3, task(ready, "shop"))
 		time.Sleep(time.Second)
@@ -34,6 +33,5 @@ func TestI14_ABriefAnswerIsShort(t *testing.T) {
 				}
 			}
 		}
-		testkit.Check(t, stop())
 	})
 }

@@ -23,8 +23,7 @@ func (noCheckpoints) Load(context.Context) (*logv1.Checkpoint, uint64, error) {
 // TestCallersOfAnOwnerThatEndsAreAnswered: those whose calls are queued, and those that come later,
 // hear at once that they have to ask another owner.
 func TestCallersOfAnOwnerThatEndsAreAnswered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShell(t)
+	inBubble(t, func(t *testing.T, s *shell) {
 		d := s.deps("a")
 		d.Checkpoints = noCheckpoints{s.world}
 		o := partition.New(d)
@@ -79,8 +78,7 @@ func (l strictLog) Append(ctx context.Context, turn []byte, after uint64) (uint6
 
 // TestEventsThatTheLogRefusesAreProposedAgain, and are no matter for the quarantine.
 func TestEventsThatTheLogRefusesAreProposedAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShell(t)
+	inBubble(t, func(t *testing.T, s *shell) {
 		d := s.deps("a")
 		strict := strictLog{s.world, make(chan struct{}, 100)}
 		d.Log = strict

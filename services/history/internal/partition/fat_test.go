@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -43,11 +42,10 @@ func TestAFatTaskDoesNotHoldUpTheArchive(t *testing.T) {
 		"completed": logv1.EventKind_EVENT_KIND_COMPLETED, "dead": logv1.EventKind_EVENT_KIND_FAILED,
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newShell(t)
+			inBubble(t, func(t *testing.T, s *shell) {
 				s.works(end)
 				s.archive = fatArchive{s.archive}
-				_, stop := ready(s.deps("a"))
+				s.serves(s.deps("a"))
 				slim := newID(2)
 				s.submit(3, task(newID(1), "fat"), task(slim, "slim"), task(newID(3), "fat"))
 				time.Sleep(time.Minute)
@@ -62,7 +60,6 @@ func TestAFatTaskDoesNotHoldUpTheArchive(t *testing.T) {
 					testkit.Equal(t, "kept for s", q.KeepS, 60)
 				}
 				s.mu.Unlock()
-				testkit.Check(t, stop())
 			})
 		})
 	}

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
-	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // brokenCheckpoints does not save while broken is set.
@@ -30,12 +28,11 @@ func (c *brokenCheckpoints) Save(ctx context.Context, cp *logv1.Checkpoint, revi
 // TestHungryPollsPileUpNothingWithoutALease: while no checkpoint can be saved nothing goes
 // out, and what is asked for again and again must not gather.
 func TestHungryPollsPileUpNothingWithoutALease(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShell(t)
+	inBubble(t, func(t *testing.T, s *shell) {
 		d := s.deps("a")
 		checkpoints := &brokenCheckpoints{Checkpoints: s.world}
 		d.Checkpoints = checkpoints
-		o, stop := ready(d)
+		o := s.serves(d)
 		id := newID(1)
 		s.submit(3, task(id, "shop"))
 		time.Sleep(time.Second)
@@ -52,6 +49,5 @@ func TestHungryPollsPileUpNothingWithoutALease(t *testing.T) {
 			t.Errorf("one task was triggered %d times", n)
 		}
 		s.mu.Unlock()
-		testkit.Check(t, stop())
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -32,8 +31,7 @@ func (a *deafToKeys) EndKeys(ctx context.Context, tasks []*taskstate.Task) error
 // TestAKeyEndsBeforeItsTaskIsFiled: what a takeover finds in the archive it does not write again, so an owner that dies between the two would leave the key
 // to a task that has ended.
 func TestAKeyEndsBeforeItsTaskIsFiled(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShell(t)
+	inBubble(t, func(t *testing.T, s *shell) {
 		archive := &deafToKeys{Archive: s.archive}
 		archive.down.Store(true)
 		s.works(logv1.EventKind_EVENT_KIND_COMPLETED)

@@ -180,7 +180,7 @@ func TestI1_WhatIsOfferedAgainMayLagNoMore(t *testing.T) {
 		d.Config.WindowTasks = 10
 		checkpoints, archive := &brokenCheckpoints{Checkpoints: s.world}, &slowArchive{Archive: s.archive}
 		d.Checkpoints, d.Archive = checkpoints, archive
-		o, stop := ready(d)
+		o := s.serves(d)
 		s.serve("shop")
 		flood := s.submit("flood", 12)
 		s.end("behind a flood", s.submit("shop", 1))
@@ -204,7 +204,6 @@ func TestI1_WhatIsOfferedAgainMayLagNoMore(t *testing.T) {
 		time.Sleep(time.Second)
 		checkpoints.broken.Store(false)
 		s.end("the flood", flood)
-		testkit.NoError(t, stop())
 	})
 }
 
@@ -227,11 +226,10 @@ func TestI11_WhoGoesOnFloodingHidesNobody(t *testing.T) {
 		d := s.deps("n")
 		d.Config.WindowTasks = 10
 		d.Log = &busyLog{Log: s.world, submit: func() { s.submit("flood", 1) }}
-		_, stop := ready(d)
+		s.serves(d)
 		s.serve("shop")
 		s.submit("flood", 12)
 		s.end("behind a flood", s.submit("shop", 1))
-		testkit.NoError(t, stop())
 	})
 }
 
@@ -265,7 +263,7 @@ func TestI7_WhatLagsIsReadAsFarAsItHasRoom(t *testing.T) {
 		d.Config.WindowTasks, d.Config.PurgeEvery = 10, 10*time.Second
 		log := &watchedLog{Log: s.world}
 		d.Log = log
-		o, stop := ready(d)
+		o := s.serves(d)
 		s.serve("shop")
 		flood := append(s.submit("flood", 4), s.submit("flood", 4)...) // room for a third message is left
 		other := s.submit("other", 4)
@@ -292,6 +290,5 @@ func TestI7_WhatLagsIsReadAsFarAsItHasRoom(t *testing.T) {
 		if n := s.world.LogLength(); n > 1 { // the last turn stays
 			t.Errorf("%d messages are left in the log", n)
 		}
-		testkit.NoError(t, stop())
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -17,8 +16,7 @@ import (
 // TestADrainKeepsItsLease: a store that is away for longer than a lease, and not for as
 // long as a drain may take, loses the drain nothing.
 func TestADrainKeepsItsLease(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShell(t)
+	inBubble(t, func(t *testing.T, s *shell) {
 		s.works(logv1.EventKind_EVENT_KIND_COMPLETED)
 		d := s.deps("a")
 		d.Config.DrainTimeout = 6 * time.Second
@@ -41,8 +39,7 @@ func TestADrainKeepsItsLease(t *testing.T) {
 // TestWhoWaitsIsAnsweredWhenTheOwnerIsOvertaken: the owner ends at once, and a caller that waits for a
 // task asks the next one.
 func TestWhoWaitsIsAnsweredWhenTheOwnerIsOvertaken(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShell(t)
+	inBubble(t, func(t *testing.T, s *shell) {
 		o, stop := ready(s.deps("a"))
 		known, absent := newID(1), newID(2)
 		s.submit(3, task(known, "shop"))

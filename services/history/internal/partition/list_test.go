@@ -3,7 +3,6 @@ package partition_test
 import (
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -36,9 +35,8 @@ func pages(t *testing.T, o *partition.Owner, filter *yardv1.ListRequest, limit i
 
 // Tasks are listed once each, the newest first, in pages of any size, whatever the order in which they ended, and by any filter.
 func TestTasksAreListedOnceInPagesOfAnySize(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShell(t)
-		o, stop := ready(s.deps("a"))
+	inBubble(t, func(t *testing.T, s *shell) {
+		o := s.serves(s.deps("a"))
 		const n = 40
 		var all []string
 		began := time.Now()
@@ -81,6 +79,5 @@ func TestTasksAreListedOnceInPagesOfAnySize(t *testing.T) {
 				}
 			}
 		}
-		testkit.Check(t, stop())
 	})
 }

@@ -3,7 +3,6 @@ package partition_test
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
@@ -29,8 +28,7 @@ func (l lostTimer) Locate(ctx context.Context, id ids.TaskID) (*logv1.Record, ui
 // TestARepeatedOutcomeIsNotFoundOnlyIfTheTimerSaysSo: R20. The outcome that parked a task is
 // repeated while the timer does not answer. It was applied, so the verdict waits.
 func TestARepeatedOutcomeIsNotFoundOnlyIfTheTimerSaysSo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShell(t)
+	inBubble(t, func(t *testing.T, s *shell) {
 		var last ids.Trigger
 		s.worker = func(tr ids.Trigger) {
 			last = tr

@@ -10,7 +10,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
-	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // queries are all that look at what is in memory.
@@ -35,9 +34,8 @@ func queries(o *partition.Owner, domain string) []func(context.Context) error {
 // TestI14_QueriesGoOneAfterTheOther: those of a domain that asks without end wait, and do not hold up what else the owner is asked, nor keep
 // others from asking: these take turns with it.
 func TestI14_QueriesGoOneAfterTheOther(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShell(t)
-		o, stop := ready(s.deps("a"))
+	inBubble(t, func(t *testing.T, s *shell) {
+		o := s.serves(s.deps("a"))
 		id := newID(1)
 		s.submit(3, task(id, "shop"))
 		synctest.Wait()
@@ -91,6 +89,5 @@ func TestI14_QueriesGoOneAfterTheOther(t *testing.T) {
 		if len(order) != 49+4+1 || order[0] != "shop" || last["get"] > 2 || last["shop"] > 8 || codes[fault.Unavailable] != 1 {
 			t.Errorf("%d answers, last of each %v, refused %v", len(order), last, codes)
 		}
-		testkit.Check(t, stop())
 	})
 }

@@ -71,10 +71,9 @@ func (s *shell) undelivered(o *partition.Owner, epoch uint64) (grants []*rpcv1.U
 // before may not have delivered, as its worker would have got it, once every event in the log is applied.
 // What no one has received by the end of its lease is ready again, and no failure is counted.
 func TestR41UndeliveredGrantsAreToldAndBurnNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShell(t)
+	inBubble(t, func(t *testing.T, s *shell) {
 		d := s.deps("a")
-		o, stop := ready(d)
+		o := s.serves(d)
 		const n = 12
 		var all []ids.TaskID
 		var records []*logv1.Record
@@ -123,18 +122,16 @@ func TestR41UndeliveredGrantsAreToldAndBurnNothing(t *testing.T) {
 		if dead != 2 || again == 0 {
 			t.Errorf("%d tasks are dead, want 2; triggered %d times", dead, again)
 		}
-		testkit.Check(t, stop())
 	})
 }
 
 // TestR39BookingsOfManyAttemptsFitIntoPages: 30,000 attempts of one limit, which are more than a message holds.
 func TestR39BookingsOfManyAttemptsFitIntoPages(t *testing.T) {
 	testkit.Slow(t, "stores many pages")
-	synctest.Test(t, func(t *testing.T) {
-		s := newShell(t)
+	inBubble(t, func(t *testing.T, s *shell) {
 		d := s.deps("a")
 		d.Config.WindowTasks = 100_000
-		o, stop := ready(d)
+		o := s.serves(d)
 		const messages, each = 30, 1000
 		for m := range uint64(messages) {
 			var records []*logv1.Record
@@ -178,15 +175,13 @@ func TestR39BookingsOfManyAttemptsFitIntoPages(t *testing.T) {
 		if err != nil || len(none.Groups)+len(none.Cursor) > 0 {
 			t.Errorf("another shard has %v, %v", none, err)
 		}
-		testkit.Check(t, stop())
 	})
 }
 
 // TestHoldersOfASlotAreTold: with what names the attempt, behind all grabs that are in the log; of so many limits and attempts at most.
 func TestHoldersOfASlotAreTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShell(t)
-		o, stop := ready(s.deps("a"))
+	inBubble(t, func(t *testing.T, s *shell) {
+		o := s.serves(s.deps("a"))
 		first, second := newID(1), newID(2)
 		seq := s.submit(3, task(first, "shop"), task(second, "shop"))
 		s.batch(1, 1, 0, inbox("inbox"), grab(first, seq, 1, "type/t"))
@@ -215,15 +210,13 @@ func TestHoldersOfASlotAreTold(t *testing.T) {
 				t.Errorf("%d attempts of %d limits: %v", c[0], c[1], err)
 			}
 		}
-		testkit.Check(t, stop())
 	})
 }
 
 // TestI8AnOvertakenOwnerIsTold: with what runs, that it is another one's.
 func TestI8AnOvertakenOwnerIsTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShell(t)
-		o, stop := ready(s.deps("a"))
+	inBubble(t, func(t *testing.T, s *shell) {
+		o := s.serves(s.deps("a"))
 		s.fence(2)
 		s.last()
 		for epoch, want := range map[uint64]bool{0: false, 1: true, 2: false, 3: false} {
@@ -235,6 +228,5 @@ func TestI8AnOvertakenOwnerIsTold(t *testing.T) {
 		if page, err := o.Bookings(t.Context(), &rpcv1.BookingsRequest{Shard: 1, Epoch: 1}); err != nil || page.Overtaken {
 			t.Errorf("of another shard: %v, %v", page, err)
 		}
-		testkit.Check(t, stop())
 	})
 }

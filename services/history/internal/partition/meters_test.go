@@ -19,12 +19,11 @@ import (
 
 // TestTheOldestReadyTaskIsReported as long as no worker takes it, and not when it runs.
 func TestTheOldestReadyTaskIsReported(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShell(t)
+	inBubble(t, func(t *testing.T, s *shell) {
 		d := s.deps("a")
 		var oldest atomic.Int64
 		d.OldestReady = func(age time.Duration) { oldest.Store(int64(age)) }
-		_, stop := ready(d)
+		s.serves(d)
 		waited := func(least, most time.Duration) {
 			t.Helper()
 			synctest.Wait()
@@ -44,7 +43,6 @@ func TestTheOldestReadyTaskIsReported(t *testing.T) {
 		s.event(outcome(ids.Trigger{ID: ids.TaskID(r.Id), Version: 1, Position: ids.NewPosition(seq, 3)}, logv1.EventKind_EVENT_KIND_STARTED))
 		time.Sleep(3 * time.Second)
 		waited(0, 0)
-		testkit.Check(t, stop())
 	})
 }
 
@@ -65,8 +63,7 @@ func shown(t *testing.T, m *telemetry.Metrics, of signals.Metric) map[string]flo
 // TestWhatEndsBadlyIsCounted: attempts of which no worker said the end, by reason, and the tasks that are dead, of silence or
 // of a failure; a task that is completed is not. The next owner does not count them again.
 func TestWhatEndsBadlyIsCounted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShell(t)
+	inBubble(t, func(t *testing.T, s *shell) {
 		metrics := signalkit.Metrics(t)
 		late, silent, failed, done := task(newID(1), "shop"), task(newID(2), "shop"), task(newID(3), "bank"), task(newID(4), "bank")
 		late.Policy.StartToCloseMs = 5_000

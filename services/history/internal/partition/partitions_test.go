@@ -9,7 +9,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
-	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // hintsOf are the hints that were published for each shard.
@@ -35,8 +34,7 @@ func (w *hintsOf) Publish(subject string, data []byte) {
 
 // Triggers go to the shard of the partition that they name, and what an attempt holds is freed at the shard that was granted it.
 func TestTriggersNameTheirPartition(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShell(t)
+	inBubble(t, func(t *testing.T, s *shell) {
 		w := &hintsOf{triggers: map[string][]*logv1.TriggerBatch{}, releases: map[string]int{}, wire: wire{answered: map[string]int{}}}
 		d := s.deps("a")
 		d.Wire, d.Shards = w, 3
@@ -46,7 +44,7 @@ func TestTriggersNameTheirPartition(t *testing.T) {
 			}
 			return 1
 		}
-		_, stop := ready(d)
+		s.serves(d)
 		for n := range uint64(3) {
 			s.submit(3, task(newID(n), "shop"))
 			synctest.Wait()
@@ -75,7 +73,6 @@ func TestTriggersNameTheirPartition(t *testing.T) {
 			t.Errorf("released at %v, want %v and not at %s", w.releases, released, want[0])
 		}
 		w.mu.Unlock()
-		testkit.Check(t, stop())
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -55,12 +54,11 @@ func (s *shell) cancels(domain string, all ...ids.TaskID) {
 // in its turn, not behind all of them. And the log is not read for tasks that cannot lie there,
 // since every lane is read to its end.
 func TestI14_ACancelIsNotHeldUpByAnotherDomainsSearches(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShell(t)
+	inBubble(t, func(t *testing.T, s *shell) {
 		d := s.deps("a")
 		r := &watchedReader{Reader: d.Reader}
 		d.Reader = r
-		_, stop := ready(d)
+		s.serves(d)
 		s.submit(3, task(newID(1), "shop"))
 		time.Sleep(time.Second) // it is read
 		const flood = 8_000
@@ -83,6 +81,5 @@ func TestI14_ACancelIsNotHeldUpByAnotherDomainsSearches(t *testing.T) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		testkit.Equal(t, "verdicts", len(s.verdicts), flood+1)
-		testkit.Check(t, stop())
 	})
 }

@@ -31,8 +31,19 @@ type shell struct {
 func newShell(t *testing.T) *shell {
 	s := &shell{t: t, triggered: map[ids.TaskID]int{}}
 	s.world = memhistory.NewWorld(s.hear, func(subject string, data []byte) bool { s.hear(subject, data); return true })
-	s.archive = memhistory.Archive{World: s.world, Retention: func(string) time.Duration { return time.Hour }}
+	s.archive = shellOn(s.world).archive
 	return s
+}
+
+// shellOn hears nothing of its world.
+func shellOn(w *memhistory.World) *shell {
+	return &shell{world: w, archive: memhistory.Archive{World: w, Retention: func(string) time.Duration { return time.Hour }}}
+}
+
+// inBubble runs a test in a bubble, on a world of its own.
+func inBubble(t *testing.T, test func(t *testing.T, s *shell)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(t, newShell(t)) })
 }
 
 func (s *shell) hear(subject string, data []byte) {
@@ -92,19 +103,22 @@ func ready(d partition.Deps) (o *partition.Owner, stop func() error) {
 	return o, stop
 }
 
+// serves is ready, of an owner that drains when the test is over.
+func (s *shell) serves(d partition.Deps) *partition.Owner {
+	o, stop := ready(d)
+	s.t.Cleanup(func() { testkit.Check(s.t, stop()) })
+	return o
+}
+
 // submit returns once an owner that serves has admitted the tasks, if it has room.
 func (s *shell) submit(lane ids.Lane, all ...*logv1.Record) (seq uint64) {
-	data, err := (&logv1.Batch{Tasks: all}).MarshalVT()
-	testkit.Check(s.t, err)
-	seq = s.world.AppendSubmit(lane, data)
+	seq = s.world.AppendSubmit(lane, encoded(s.t, &logv1.Batch{Tasks: all}))
 	synctest.Wait()
 	return seq
 }
 
 func (s *shell) event(e *logv1.Event) {
-	data, err := (&logv1.EventBatch{ReplyTo: "asker", Events: []*logv1.Event{e}}).MarshalVT()
-	testkit.Check(s.t, err)
-	s.world.SendEvents(data)
+	s.world.SendEvents(encoded(s.t, &logv1.EventBatch{ReplyTo: "asker", Events: []*logv1.Event{e}}))
 }
 
 // works makes a worker that starts each trigger, and ends the attempt at once.

@@ -60,13 +60,12 @@ func (s *shell) ended(id ids.TaskID) ids.Trigger {
 // R18, R20: searches that need the timer wait while it is silent. Those that other stores
 // answer do not wait behind them, neither outcomes nor gets, the caller.
 func TestASilentTimerHoldsUpNothingElse(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShell(t)
+	inBubble(t, func(t *testing.T, s *shell) {
 		id := newID(1)
 		last := s.ended(id)
 		d := s.deps("b")
 		d.Timer = silentTimer{s.world}
-		o, stop := ready(d)
+		o := s.serves(d)
 		for n := range uint64(3000) {
 			away := newID(10 + n)
 			s.event(&logv1.Event{Kind: logv1.EventKind_EVENT_KIND_CANCEL, TaskId: away[:], Domain: "flood"})
@@ -93,7 +92,6 @@ func TestASilentTimerHoldsUpNothingElse(t *testing.T) {
 		if ok != 1 || got == nil || got.Task == nil {
 			t.Errorf("%d verdicts on the outcome, the get has %v", ok, got)
 		}
-		testkit.Check(t, stop())
 	})
 }
 
@@ -125,12 +123,11 @@ func TestAnOutcomeIsNotFoundOnlyIfTheLogWasSearched(t *testing.T) {
 		"is too long":       {partition.ErrSearchTooLong, fault.Unknown},
 	} {
 		t.Run(what, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newShell(t)
+			inBubble(t, func(t *testing.T, s *shell) {
 				last := s.ended(newID(1))
 				d := s.deps("b")
 				d.Reader = blindReader{d.Reader, time.Now().Add(10 * time.Second), c.err}
-				_, stop := ready(d)
+				s.serves(d)
 				s.event(outcome(last, logv1.EventKind_EVENT_KIND_COMPLETED))
 				time.Sleep(5 * time.Second)
 				s.mu.Lock()
@@ -144,7 +141,6 @@ func TestAnOutcomeIsNotFoundOnlyIfTheLogWasSearched(t *testing.T) {
 					t.Errorf("verdicts are %v, want %s", s.verdicts, c.want)
 				}
 				s.mu.Unlock()
-				testkit.Check(t, stop())
 			})
 		})
 	}

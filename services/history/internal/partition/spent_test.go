@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -37,8 +36,7 @@ func (m overtakenStore) Park(ctx context.Context, bucket int64, batch []byte) (u
 func TestLetterOutlivesAVoidStay(t *testing.T) {
 	for _, overtakes := range []bool{false, true} {
 		t.Run(fmt.Sprint(overtakes), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newShell(t)
+			inBubble(t, func(t *testing.T, s *shell) {
 				s.works(logv1.EventKind_EVENT_KIND_FAILED)
 				d := s.deps("a")
 				d.TimerStore = overtakenStore{d.TimerStore, t, overtakes}
@@ -95,13 +93,12 @@ func (b *busyTimer) Look(ctx context.Context, wanted []replica.Search) (waiting 
 // TestRedriveThatTheNextOwnerCarriedOut: an owner that was overtaken looks for the task while the next one parks it, and deletes its letter. It finds it in neither
 // place, and says all the same what has become of it.
 func TestRedriveThatTheNextOwnerCarriedOut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShell(t)
+	inBubble(t, func(t *testing.T, s *shell) {
 		s.works(logv1.EventKind_EVENT_KIND_FAILED)
 		d := s.deps("a")
 		timer := &busyTimer{Timer: d.Timer}
 		d.Timer = timer
-		_, stop := ready(d)
+		s.serves(d)
 		id := newID(1)
 		s.submit(0, task(id, "shop"))
 		time.Sleep(time.Minute) // it is dead, and out of memory
@@ -126,7 +123,6 @@ func TestRedriveThatTheNextOwnerCarriedOut(t *testing.T) {
 		if v := s.last(); timer.then != nil || v.Code != "" {
 			t.Errorf("it gets %v", v)
 		}
-		testkit.Check(t, stop())
 	})
 }
 
@@ -145,13 +141,12 @@ func (l lateLetters) Letters(ctx context.Context, wanted []replica.Search) ([]*p
 
 // TestRedriveWhoseLetterIsStoredMeanwhile: it is stored before the archive knows the end, and so it is looked for behind that too.
 func TestRedriveWhoseLetterIsStoredMeanwhile(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShell(t)
+	inBubble(t, func(t *testing.T, s *shell) {
 		s.works(logv1.EventKind_EVENT_KIND_FAILED)
 		d := s.deps("a")
 		asked := 0
 		d.Reader = lateLetters{d.Reader, &asked}
-		_, stop := ready(d)
+		s.serves(d)
 		id := newID(1)
 		s.submit(0, task(id, "shop"))
 		time.Sleep(time.Minute)
@@ -167,6 +162,5 @@ func TestRedriveWhoseLetterIsStoredMeanwhile(t *testing.T) {
 		}
 		s.mu.Unlock()
 		testkit.Equal(t, "letters were asked for times", asked, 2)
-		testkit.Check(t, stop())
 	})
 }

@@ -2,7 +2,6 @@ package partition_test
 
 import (
 	"context"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,27 +14,13 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-// unsaved stores no checkpoint while it is away.
-type unsaved struct {
-	partition.Checkpoints
-	away atomic.Bool
-}
-
-func (u *unsaved) Save(ctx context.Context, cp *logv1.Checkpoint, revision uint64) (uint64, error) {
-	if u.away.Load() {
-		return 0, context.DeadlineExceeded
-	}
-	return u.Checkpoints.Save(ctx, cp, revision)
-}
-
 // I12: an owner without a lease may be one of two. What it has in memory, or does not have, may be old, so it says neither.
 func TestI12_AnOwnerWithoutALeaseShowsNoTask(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShell(t)
+	inBubble(t, func(t *testing.T, s *shell) {
 		d := s.deps("a")
-		checkpoints := &unsaved{Checkpoints: d.Checkpoints}
+		checkpoints := &brokenCheckpoints{Checkpoints: d.Checkpoints}
 		d.Checkpoints = checkpoints
-		o, stop := ready(d)
+		o := s.serves(d)
 		known, absent := newID(1), newID(2)
 		s.submit(3, task(known, "shop"))
 		time.Sleep(time.Second)
@@ -50,7 +35,7 @@ func TestI12_AnOwnerWithoutALeaseShowsNoTask(t *testing.T) {
 			away bool
 			want fault.Code
 		}{{false, ""}, {true, fault.Unavailable}, {false, ""}} {
-			checkpoints.away.Store(c.away)
+			checkpoints.broken.Store(c.away)
 			time.Sleep(5 * time.Second) // a lease, and more
 			for what, id := range map[string][16]byte{"known": known, "absent": absent} {
 				if got := get(id); got != c.want {
@@ -58,7 +43,6 @@ func TestI12_AnOwnerWithoutALeaseShowsNoTask(t *testing.T) {
 				}
 			}
 		}
-		testkit.Check(t, stop())
 	})
 }
 
@@ -72,30 +56,27 @@ func (r lateReader) Archived(ctx context.Context, wanted []ids.TaskID) ([]*logv1
 
 // I12: the same of a lease that ends while the task is looked for.
 func TestI12_WhatIsFoundAfterTheLeaseIsNotShown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShell(t)
+	inBubble(t, func(t *testing.T, s *shell) {
 		d := s.deps("a")
-		checkpoints := &unsaved{Checkpoints: d.Checkpoints}
+		checkpoints := &brokenCheckpoints{Checkpoints: d.Checkpoints}
 		d.Checkpoints, d.Reader = checkpoints, lateReader{d.Reader}
-		o, stop := ready(d)
+		o := s.serves(d)
 		for _, want := range []fault.Code{"", fault.Unavailable} {
-			checkpoints.away.Store(want != "")
+			checkpoints.broken.Store(want != "")
 			id, answers := newID(1), make(chan error, 1)
 			o.Get(t.Context(), &rpcv1.GetTaskRequest{TaskId: id[:], Domain: "shop"}, func(_ *rpcv1.GetTaskResponse, err error) { answers <- err })
 			testkit.Equal(t, "answered with", fault.CodeOf(<-answers), want)
 		}
-		checkpoints.away.Store(false)
-		testkit.Check(t, stop())
+		checkpoints.broken.Store(false)
 	})
 }
 
 // A task that a command waits for may be on its way from the timer store: who asks for it is not to take it for gone.
 func TestATaskThatACommandWaitsForMayBeOnItsWay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShell(t)
+	inBubble(t, func(t *testing.T, s *shell) {
 		d := s.deps("a")
 		d.Timer = silentTimer{s.world}
-		o, stop := ready(d)
+		o := s.serves(d)
 		cancelled, other := newID(1), newID(2)
 		s.event(&logv1.Event{Kind: logv1.EventKind_EVENT_KIND_CANCEL, TaskId: cancelled[:], Domain: "shop"})
 		time.Sleep(time.Second)
@@ -106,6 +87,5 @@ func TestATaskThatACommandWaitsForMayBeOnItsWay(t *testing.T) {
 				t.Errorf("task %s: %v, taken is to be %v", id, r, want)
 			}
 		}
-		testkit.Check(t, stop())
 	})
 }

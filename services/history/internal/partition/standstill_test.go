@@ -32,12 +32,11 @@ func (l *stillLog) Append(ctx context.Context, turn []byte, after uint64) (uint6
 // beginning, when it has just been proposed. A worker that was done in time is heard afterwards, in either way. The
 // third one is dead: its task is over when the workers had time to be heard.
 func TestALogThatStandsStillBurnsNoAttempt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShell(t)
+	inBubble(t, func(t *testing.T, s *shell) {
 		d := s.deps("a")
 		still := &stillLog{Log: s.world}
 		d.Log = still
-		_, stop := ready(d)
+		s.serves(d)
 		var all []ids.TaskID
 		started := make(map[ids.TaskID]ids.Trigger)
 		s.worker = func(tr ids.Trigger) {
@@ -82,7 +81,6 @@ func TestALogThatStandsStillBurnsNoAttempt(t *testing.T) {
 			}
 		}
 		s.mu.Unlock()
-		testkit.Check(t, stop())
 	})
 }
 
@@ -101,12 +99,11 @@ func (l *sealedLog) Append(ctx context.Context, turn []byte, after uint64) (uint
 
 // TestALogThatRefusesToBeAskedEndsNoOwner: a batch without events may be refused too.
 func TestALogThatRefusesToBeAskedEndsNoOwner(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShell(t)
+	inBubble(t, func(t *testing.T, s *shell) {
 		d := s.deps("a")
 		sealed := &sealedLog{Log: s.world}
 		d.Log = sealed
-		_, stop := ready(d)
+		s.serves(d)
 		s.worker = func(tr ids.Trigger) { s.event(outcome(tr, logv1.EventKind_EVENT_KIND_STARTED)) }
 		r := task(newID(1), "shop")
 		r.Policy.StartToCloseMs = 5_000
@@ -115,6 +112,5 @@ func TestALogThatRefusesToBeAskedEndsNoOwner(t *testing.T) {
 		if sealed.appended.Load() < 2 {
 			t.Error("the log was not asked again")
 		}
-		testkit.Check(t, stop())
 	})
 }

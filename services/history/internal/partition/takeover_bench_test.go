@@ -16,7 +16,7 @@ import (
 // takesOver is an owner that takes over, and how much memory that takes: all that is allocated, and
 // what the heap has grown by.
 func takesOver(tb testing.TB, w *memhistory.World) (total, grown uint64) {
-	s := &shell{world: w, archive: memhistory.Archive{World: w, Retention: func(string) time.Duration { return time.Hour }}}
+	s := shellOn(w)
 	runtime.GC()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

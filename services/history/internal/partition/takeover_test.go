@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -27,8 +26,7 @@ func (f slowFence) Fence(ctx context.Context, batch []byte) error {
 // offered. It is taken once a checkpoint is saved, and so is all that comes while the
 // replay goes on, once.
 func TestATakeoverWithoutALeaseLosesNoRecord(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShell(t)
+	inBubble(t, func(t *testing.T, s *shell) {
 		const tasks = 300
 		submit := func(from uint64) {
 			for n := range uint64(tasks / 3) {
@@ -74,8 +72,7 @@ func (s *shell) onceArchived(want int) {
 // TestAnOwnerOvertakenInItsWritesLeavesNothingUndone: R24, R27. Jobs of all kinds are under way, and
 // fail, when another owner comes. It stores each once.
 func TestAnOwnerOvertakenInItsWritesLeavesNothingUndone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShell(t)
+	inBubble(t, func(t *testing.T, s *shell) {
 		s.works(logv1.EventKind_EVENT_KIND_COMPLETED)
 		_, stop := ready(s.deps("a"))
 		s.world.FailWrites(true)
@@ -141,27 +138,24 @@ func (a rivalArchive) File(ctx context.Context, tasks []*taskstate.Task, last ui
 
 // TestARivalInTheArchiveDoublesNothing: R27. Another owner files some of the job first.
 func TestARivalInTheArchiveDoublesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShell(t)
+	inBubble(t, func(t *testing.T, s *shell) {
 		s.works(logv1.EventKind_EVENT_KIND_COMPLETED)
 		s.archive = rivalArchive{s.archive, map[ids.TaskID]bool{}}
-		_, stop := ready(s.deps("a"))
+		s.serves(s.deps("a"))
 		for n := range uint64(100) {
 			s.submit(3, task(newID(n), "shop"))
 		}
 		time.Sleep(time.Minute)
 		s.onceArchived(100)
-		testkit.Check(t, stop())
 	})
 }
 
 // TestPoisonGoesToTheQuarantineAndTheRestGoesOn: R19.
 func TestPoisonGoesToTheQuarantineAndTheRestGoesOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShell(t)
+	inBubble(t, func(t *testing.T, s *shell) {
 		s.works(logv1.EventKind_EVENT_KIND_COMPLETED)
 		s.world.AppendTurn([]byte("\xff\xff poison"))
-		_, stop := ready(s.deps("a"))
+		s.serves(s.deps("a"))
 		s.world.AppendSubmit(3, []byte("\xff\xff poison"))
 		s.world.SendEvents([]byte("\xff\xff poison")) // its owner keeps it out of the log
 		bad := task(newID(1), "shop")
@@ -172,14 +166,12 @@ func TestPoisonGoesToTheQuarantineAndTheRestGoesOn(t *testing.T) {
 		s.mu.Lock()
 		testkit.Equal(t, "records are in the quarantine", len(s.quarantined), 3)
 		s.mu.Unlock()
-		testkit.Check(t, stop())
 	})
 }
 
 // TestAnUnknownVersionIsGivenUpLiveAndInATakeover: R21.
 func TestAnUnknownVersionIsGivenUpLiveAndInATakeover(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShell(t)
+	inBubble(t, func(t *testing.T, s *shell) {
 		_, stop := ready(s.deps("a"))
 		s.submit(3, task(newID(1), "shop"))
 		time.Sleep(3 * time.Second)

@@ -21,6 +21,20 @@ type wire struct {
 	answered  map[string]int
 }
 
+func newWire() *wire { return &wire{published: map[string][]byte{}, answered: map[string]int{}} }
+
+// load is the last load report, after a while.
+func (w *wire) load(t *testing.T, after time.Duration) *rpcv1.HistoryLoad {
+	t.Helper()
+	time.Sleep(after)
+	synctest.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var load rpcv1.HistoryLoad
+	testkit.NoError(t, load.UnmarshalVT(w.published[topology.HintLoad]))
+	return &load
+}
+
 func (w *wire) Publish(subject string, data []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -35,11 +49,11 @@ func (w *wire) Answer(subject string, _ []byte, _ func()) {
 
 // R1: a subject that came out of the log is answered, which looks at it first, whether attempts are granted or not.
 func TestR1_SubjectsOfTheLogAreAnswered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, w := newShell(t), &wire{published: map[string][]byte{}, answered: map[string]int{}}
+	inBubble(t, func(t *testing.T, s *shell) {
+		w := newWire()
 		d := s.deps("a")
 		d.Wire = w
-		_, stop := ready(d)
+		s.serves(d)
 		id := newID(1)
 		seq := s.submit(3, task(id, "shop"))
 		s.batch(1, 1, 0, inbox("poll"), grab(id, seq, 1))
@@ -51,14 +65,13 @@ func TestR1_SubjectsOfTheLogAreAnswered(t *testing.T) {
 		if w.published["asker"] != nil {
 			t.Error("what the log named was published to")
 		}
-		testkit.Check(t, stop())
 	})
 }
 
 // I7, R43: the report tells frontends how much is left for shared messages, as of what is read, and whether there is room at all.
 func TestI7_R43_TheLoadReportTellsWhatIsLeft(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, w := newShell(t), &wire{published: map[string][]byte{}, answered: map[string]int{}}
+	inBubble(t, func(t *testing.T, s *shell) {
+		w := newWire()
 		d := s.deps("a")
 		d.Wire = w
 		var full atomic.Bool
@@ -68,17 +81,8 @@ func TestI7_R43_TheLoadReportTellsWhatIsLeft(t *testing.T) {
 			}
 			return ""
 		}
-		_, stop := ready(d)
-		report := func() *rpcv1.HistoryLoad {
-			t.Helper()
-			time.Sleep(2 * time.Second)
-			synctest.Wait()
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			var load rpcv1.HistoryLoad
-			testkit.NoError(t, load.UnmarshalVT(w.published[topology.HintLoad]))
-			return &load
-		}
+		s.serves(d)
+		report := func() *rpcv1.HistoryLoad { t.Helper(); return w.load(t, 2*time.Second) }
 		before := report()
 		if before.SharedTasks != int64(d.Config.WindowTasks/2) || before.SharedBytes != d.Config.WindowBytes/2 || before.SharedRead != 0 || before.StorageFull {
 			t.Errorf("nothing is there: %v", before)
@@ -91,6 +95,5 @@ func TestI7_R43_TheLoadReportTellsWhatIsLeft(t *testing.T) {
 		if load.SharedTasks != before.SharedTasks-1 || load.SharedBytes >= before.SharedBytes || load.SharedRead != first || !load.StorageFull {
 			t.Errorf("one task is read on the first lane, and the storage is full: %v", load)
 		}
-		testkit.Check(t, stop())
 	})
 }

@@ -46,13 +46,12 @@ func hears(w *hearing.Workers, heard *[]string) (stop func()) {
 
 // TestTheAttemptsOfASilentWorkerAreReadyAgain within two signs and a second.
 func TestTheAttemptsOfASilentWorkerAreReadyAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShell(t)
+	inBubble(t, func(t *testing.T, s *shell) {
 		d := s.deps("a")
 		d.Workers = hearing.New()
 		var heard []string
 		deaf := hears(d.Workers, &heard)
-		o, stop := ready(d)
+		o := s.serves(d)
 		id := newID(1)
 		seq := s.submit(3, task(id, "shop"))
 		time.Sleep(time.Second)
@@ -89,7 +88,6 @@ func TestTheAttemptsOfASilentWorkerAreReadyAgain(t *testing.T) {
 			t.Errorf("again %v, silent %v, alive %v", again, heard, list().Workers)
 		}
 		deaf()
-		testkit.Check(t, stop())
 	})
 }
 
@@ -97,8 +95,7 @@ func TestTheAttemptsOfASilentWorkerAreReadyAgain(t *testing.T) {
 // once, and one in a process that has not leaves its attempts alone.
 func TestAnOwnerKnowsWhatItsProcessHeardBefore(t *testing.T) {
 	for _, listened := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) {
-			s := newShell(t)
+		inBubble(t, func(t *testing.T, s *shell) {
 			d := s.deps("a")
 			d.Workers = hearing.New()
 			_, stop := ready(d)
