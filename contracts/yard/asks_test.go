@@ -76,8 +76,7 @@ func listening(t *testing.T, s *stack, subject string, heard func(msg *nats.Msg)
 // Each request about settings has the name, the revision or the settings, and its answer is returned: what the settings hold is compared in
 // TestOwnSettingsHaveAllThatTheAPITells.
 func TestSettingsAreAskedForAndReturned(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		c, admin, paused := s.client, s.client.Admin(), &yardv1.Pause{By: "ann", SinceMs: 1}
 		pause := &yard.Pause{By: "ann", Since: time.UnixMilli(1)}
 		domain, wireDomain := yard.Domain{Name: "x", Revision: 5}, &yardv1.Domain{Name: "x", Revision: 5}
@@ -122,8 +121,7 @@ func TestSettingsAreAskedForAndReturned(t *testing.T) {
 
 // Lists of settings go on page by page.
 func TestListsOfSettingsAreWhole(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		answering[yardv1.ListTypesRequest](t, s, topology.API("shop", "types.list"), &yardv1.ListTypesResponse{Types: []*yardv1.TaskType{{Name: "plain"}}})
 		for ty, err := range s.client.Types(soon(t)) {
 			if err != nil || ty.Name != "plain" || ty.Retry != nil {
@@ -162,8 +160,7 @@ func testError(t *testing.T, err error) {
 
 // The zero Part gets an answer, a refusal of the empty name: a subject that no one serves would be tried until ctx ends.
 func TestThePartOfNothingReachesAServer(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		pause := answering[yardv1.PauseRequest](t, s, topology.API("shop", "tasklists.pause"), &yardv1.PauseResponse{})
 		purge := answering[yardv1.PurgeRequest](t, s, topology.API("shop", "tasklists.purge"), &yardv1.PurgeResponse{})
 		_, err := s.client.Pause(soon(t), yard.Part{}, yard.PauseOptions{})
@@ -178,8 +175,7 @@ func TestThePartOfNothingReachesAServer(t *testing.T) {
 
 // Pauses and drains go both ways whole, of each part, and in each answer that shows them.
 func TestPausesAndDrainsGoBothWaysWhole(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		stored := &yardv1.Pause{Reason: "down", By: "ann", SinceMs: 1000, UntilMs: 3000}
 		want := yard.Pause{Reason: "down", By: "ann", Since: time.UnixMilli(1000), Until: time.UnixMilli(3000)}
 		o, asked := yard.PauseOptions{Reason: "down", By: "ann", For: 2 * time.Second}, &yardv1.PauseRequest{Name: "x", Reason: "down", By: "ann", ForMs: 2000}
@@ -230,8 +226,7 @@ func TestPausesAndDrainsGoBothWaysWhole(t *testing.T) {
 
 // What an administrative request or a query is refused with is reported as it is.
 func TestRefusedQuestionsAreTold(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		no := fault.At(fault.FailedPrecondition, "/name", "has tasks")
 		for _, verb := range []string{"domains.put", "domains.get", "domains.list", "domains.delete"} {
 			answering[yardv1.GetDomainRequest](t, s, topology.Admin(verb), no)
@@ -273,8 +268,7 @@ func pagesOf(n int) (all []any) {
 }
 
 func TestAllPagesAreAskedFor(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		list := answering[yardv1.ListRequest](t, s, topology.API("shop", "tasks.list"), pagesOf(4)...)
 		var got []string
 		for task, err := range s.client.Tasks(soon(t), yard.Filter{Tasklist: "mail", Limit: 1}) {
@@ -295,8 +289,7 @@ func TestAllPagesAreAskedFor(t *testing.T) {
 
 // Who has enough asks for no further page, and an error is the last that comes.
 func TestPagesEndWhereTheCallerDoes(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		list := answering[yardv1.ListRequest](t, s, topology.API("shop", "tasks.list"), pagesOf(9)...)
 		for _, err := range s.client.Tasks(soon(t), yard.Filter{}) {
 			checktest.NoError(t, err)
@@ -326,8 +319,7 @@ func count[T any](list iter.Seq2[T, error], most int) (n int, last error) {
 
 // Every list asks for what is read, and ends with its error, behind what came before.
 func TestEveryListEndsWithItsError(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		c := s.client
 		for subject, list := range map[string]struct {
 			page codec.Message
@@ -361,8 +353,7 @@ func TestEveryListEndsWithItsError(t *testing.T) {
 }
 
 func TestListIsOnePage(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		list := answering[yardv1.ListRequest](t, s, topology.API("shop", "tasks.list"), pagesOf(3)...)
 		tasks, err := s.client.List(soon(t), yard.Filter{Tasklist: "mail"})
 		if err != nil || len(tasks) != 1 || len(list.requests()) != 1 || list.requests()[0].Tasklist != "mail" {
@@ -378,8 +369,7 @@ func TestListIsOnePage(t *testing.T) {
 
 // A passing trouble is asked about again after a growing wait, or the one that the engine asks for; what is certain is not.
 func TestQuestionsAreRepeatedWhileTheTroublePasses(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		get := answering[yardv1.GetTypeRequest](t, s, topology.API("shop", "types.get"),
 			fault.New(fault.Unavailable, "no owner"), fault.New(fault.Unknown, "who knows"), fault.New(fault.ResourceExhausted, "full").After(8*time.Second),
 			&yardv1.GetTypeResponse{Type: &yardv1.TaskType{Name: "x"}})
@@ -422,8 +412,7 @@ func TestAQuestionEndsInTime(t *testing.T) {
 
 // One try does not wait longer than an engine takes to know that it does not know: the process may have died.
 func TestATryOfAQuestionIsBounded(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		get := answering[yardv1.GetTypeRequest](t, s, topology.API("shop", "types.get"), nil, &yardv1.GetTypeResponse{Type: &yardv1.TaskType{Name: "x"}})
 		checktest.NoError(t, checktest.Err(s.client.GetType(soon(t), "x")))
 		if wait := get.times()[1].Sub(get.times()[0]); wait < 12*time.Second || wait > 14*time.Second {
@@ -434,8 +423,7 @@ func TestATryOfAQuestionIsBounded(t *testing.T) {
 
 // That no process serves is reported at once, as "not sent".
 func TestWithoutAnEngineQuestionsAreUnavailable(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		checktest.Code(t, "error", checktest.Err(s.client.GetType(ctx, "x")), fault.Unavailable)
@@ -453,8 +441,7 @@ func TestWithoutAnEngineQuestionsAreUnavailable(t *testing.T) {
 
 // A connection that breaks ends the tries that wait on it: what they asked is asked again on the next.
 func TestABrokenConnectionIsNoticedSoon(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		get := answering[yardv1.GetTypeRequest](t, s, topology.API("shop", "types.get"), nil, &yardv1.GetTypeResponse{Type: &yardv1.TaskType{Name: "x"}})
 		got := make(chan error, 1)
 		began := time.Now()

@@ -21,8 +21,7 @@ import (
 
 // What a batch is goes out whole, with its callback; an option that is not set is left to the engine.
 func TestANewBatchGoesOutWhole(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		made := answering[yardv1.CreateBatchRequest](t, s, topology.API("shop", "batches.create"), &yardv1.CreateBatchResponse{Batch: &yardv1.Batch{BatchId: "import"}})
 		batch, err := s.client.NewBatch(soon(t), "import", yard.BatchOptions{
 			Callback: &yard.Task{Type: "import.done", Tasklist: "imports", Payload: 7, Priority: 2, Headers: map[string]string{"a": "b"}, Retry: &yard.RetryPolicy{MaxAttempts: 4}},
@@ -47,8 +46,7 @@ func TestANewBatchGoesOutWhole(t *testing.T) {
 
 // What a callback may not have is sent as it is: a batch without it would be another one than the caller wants, so the engine has to refuse it.
 func TestTheEngineRefusesACallback(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		made := answering[yardv1.CreateBatchRequest](t, s, topology.API("shop", "batches.create"), fault.At(fault.InvalidArgument, "/callback/delay_ms", "it has none"))
 		batch, err := s.client.NewBatch(soon(t), "b", yard.BatchOptions{
 			Expires: -time.Second, Callback: &yard.Task{Unique: &yard.Unique{Key: "k"}, OrderKey: "o", Delay: time.Second, RunAt: time.UnixMilli(5), Batch: "outer"},
@@ -68,8 +66,7 @@ func TestTheEngineRefusesACallback(t *testing.T) {
 
 // A callback that cannot be written is refused before anything is sent, with the path of what is wrong.
 func TestACallbackThatCannotBeSentIsRefused(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		made := answering[yardv1.CreateBatchRequest](t, s, topology.API("shop", "batches.create"), &yardv1.CreateBatchResponse{})
 		for path, callback := range map[string]*yard.Task{
 			"/callback/payload":     {Type: "x", Tasklist: "y", Payload: func() {}},
@@ -88,8 +85,7 @@ func TestACallbackThatCannotBeSentIsRefused(t *testing.T) {
 
 // A batch is made by a request that may be repeated, so the client repeats it; a batch with other options is no trouble that passes.
 func TestABatchIsMadeAgainUntilItIsKnown(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		made := answering[yardv1.CreateBatchRequest](t, s, topology.API("shop", "batches.create"),
 			fault.New(fault.Unknown, "no verdict"), fault.New(fault.Unavailable, "no owner"), &yardv1.CreateBatchResponse{}, fault.New(fault.AlreadyExists, "with others"))
 		batch, err := s.client.NewBatch(soon(t), "b", yard.BatchOptions{Keep: time.Hour})
@@ -108,8 +104,7 @@ func TestABatchIsMadeAgainUntilItIsKnown(t *testing.T) {
 
 // Tasks that are added to a batch are of it, whatever they say, and the caller's own stay as they were.
 func TestTasksAreAddedToTheirBatch(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		tasks := []yard.Task{{Type: "a", Tasklist: "x"}, {Type: "b", Tasklist: "y", Batch: "other"}}
 		ids, err := s.client.Batch("import").Add(soon(t), tasks)
 		if err != nil || len(ids) != 2 || ids[0] == ids[1] {
@@ -135,8 +130,7 @@ func TestTasksAreAddedToTheirBatch(t *testing.T) {
 
 // The tasks of one request are of one batch, or of none: the engine takes each request whole.
 func TestTasksOfSeveralBatchesTravelApart(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		of := func(batch string) yard.Task { return yard.Task{Type: "t", Tasklist: "l", Batch: batch} }
 		ids, err := s.client.SubmitMany(soon(t), []yard.Task{of("a"), of("a"), of("b"), of(""), of(""), of("a")})
 		if err != nil || len(ids) != 6 {
@@ -193,8 +187,7 @@ func TestAMemberOfABatchTravelsWithNoOther(t *testing.T) {
 
 // A batch that takes no more tasks refuses them: the ids are those of the requests before, and the path counts from the caller's first task.
 func TestABatchThatIsClosedRefusesTasks(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		s.refuseSubmit(1, fault.At(fault.FailedPrecondition, "/tasks/3/batch_id", "it is closed"))
 		tasks := make([]yard.Task, 1010)
 		for i := range tasks {
@@ -212,8 +205,7 @@ func TestABatchThatIsClosedRefusesTasks(t *testing.T) {
 
 // All that is known of a batch comes back, and what is not known is nothing: no time of 1970.
 func TestABatchComesBackWhole(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		stored := &yardv1.Batch{
 			BatchId: "import", State: yardv1.BatchState_BATCH_STATE_COMPLETED, Tasks: 15, Active: 1, Completed: 2, Dead: 3, Cancelled: 4, Expired: 5,
 			CreatedAtMs: 1000, ClosedAtMs: 2000, EndedAtMs: 3000, ExpiresAtMs: 4000, KeepMs: 5000, CancelRequested: true,
@@ -263,8 +255,7 @@ func TestStatesOfBatchesHaveTheNamesOfTheAPI(t *testing.T) {
 
 // A close is repeated until its answer is known: a repeat changes nothing.
 func TestABatchIsClosed(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		closes := answering[yardv1.CloseBatchRequest](t, s, topology.API("shop", "batches.close"), fault.New(fault.Unknown, "no verdict"),
 			&yardv1.CloseBatchResponse{Batch: &yardv1.Batch{BatchId: "b", State: yardv1.BatchState_BATCH_STATE_CLOSED, Tasks: 2, Active: 2}},
 			fault.New(fault.FailedPrecondition, "it is expired"))
@@ -283,8 +274,7 @@ func TestABatchIsClosed(t *testing.T) {
 
 // A cancel goes step by step at its rate, as a purge does. What a purge narrows does not narrow it, and there is no preview.
 func TestABatchIsCancelledStepByStep(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		steps := answering[yardv1.CancelBatchRequest](t, s, topology.API("shop", "batches.cancel"),
 			&yardv1.CancelBatchResponse{Purged: &yardv1.Purged{Found: 50, Cancelled: 48, CancelRequested: 2, NextCursor: "b"}},
 			&yardv1.CancelBatchResponse{Purged: &yardv1.Purged{NextCursor: "c"}},
@@ -311,8 +301,7 @@ func TestABatchIsCancelledStepByStep(t *testing.T) {
 
 // A cancel that is given up, or refused on its way, tells where it was.
 func TestACancelOfABatchThatIsGivenUpTellsWhereItWas(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		answering[yardv1.CancelBatchRequest](t, s, topology.API("shop", "batches.cancel"),
 			&yardv1.CancelBatchResponse{Purged: &yardv1.Purged{Found: 9, Cancelled: 9, NextCursor: "b"}}, fault.New(fault.NotFound, "it is kept no more"),
 			&yardv1.CancelBatchResponse{Purged: &yardv1.Purged{Found: 5, Cancelled: 5, NextCursor: "c"}})
@@ -331,8 +320,7 @@ func TestACancelOfABatchThatIsGivenUpTellsWhereItWas(t *testing.T) {
 
 // Batches are listed page by page, in the states that are asked for; a page may be empty and not the last.
 func TestBatchesAreListedPageByPage(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		page := func(next string, ids ...string) *yardv1.ListBatchesResponse {
 			resp := &yardv1.ListBatchesResponse{NextCursor: next}
 			for _, id := range ids {
@@ -359,8 +347,7 @@ func TestBatchesAreListedPageByPage(t *testing.T) {
 
 // A state that this version does not know is refused by the engine: left out, it would mean all of them.
 func TestAListOfBatchesInAnUnknownStateIsRefused(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		lists := answering[yardv1.ListBatchesRequest](t, s, topology.API("shop", "batches.list"), fault.New(fault.InvalidArgument, "no such state"))
 		for _, err := range s.client.Batches(soon(t), "OPEN") {
 			checktest.Code(t, "error", err, fault.InvalidArgument)

@@ -58,8 +58,7 @@ func (w *waiter) asked() (waits []time.Duration) {
 
 // A wait goes on while the batch is open or closed, and ends with either of its last states.
 func TestAWaitEndsWithTheBatch(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		waits := answering[yardv1.WaitBatchRequest](t, s, topology.API("shop", "batches.wait"),
 			waitAnswer(open, 1), waitAnswer(closed, 2), waitAnswer(99, 2), waitAnswer(completed, 3), waitAnswer(expired, 4))
 		if info, err := s.client.Batch("b").Wait(soon(t)); err != nil || info.State != yard.BatchCompleted || info.Tasks != 3 || len(waits.requests()) != 4 {
@@ -99,8 +98,7 @@ func TestAWaitWithoutADeadlineLastsAsLongAsTheBatch(t *testing.T) {
 // A deadline that comes before the batch is over is an error, with what is known: never a batch that is not over, and no error.
 func TestAWaitThatEndsBeforeItsBatchSaysSo(t *testing.T) {
 	for _, deadline := range []time.Duration{5 * time.Millisecond, 50 * time.Millisecond, 105 * time.Millisecond, time.Second, 25 * time.Second} {
-		inBubble(t, func(t *testing.T) {
-			s := newStack(t)
+		onStack(t, func(t *testing.T, s *stack) {
 			w := waiting(t, s, time.Hour)
 			ctx, cancel := context.WithTimeout(context.Background(), deadline)
 			defer cancel()
@@ -123,8 +121,7 @@ func TestAWaitThatEndsBeforeItsBatchSaysSo(t *testing.T) {
 
 // The caller's end of a wait comes with its cause.
 func TestAWaitThatIsGivenUpHasItsCause(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		waits := answering[yardv1.WaitBatchRequest](t, s, topology.API("shop", "batches.wait"), waitAnswer(open, 6))
 		ctx, cancel := context.WithCancelCause(context.Background())
 		enough := errors.New("enough")
@@ -142,8 +139,7 @@ func TestAWaitThatIsGivenUpHasItsCause(t *testing.T) {
 
 // A trouble that passes does not end a wait, however long it lasts; a refusal does, with what was known before.
 func TestAWaitOutlastsTrouble(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		unavailable, unknown := fault.New(fault.Unavailable, "no owner"), fault.New(fault.Unknown, "no verdict")
 		waits := answering[yardv1.WaitBatchRequest](t, s, topology.API("shop", "batches.wait"), waitAnswer(open, 1),
 			unavailable.After(8*time.Second), unknown, unavailable.After(9*time.Second), nil, waitAnswer(closed, 2), fault.New(fault.NotFound, "it is kept no more"))
@@ -160,8 +156,7 @@ func TestAWaitOutlastsTrouble(t *testing.T) {
 
 // Where the deadline comes amid trouble, the error tells of that, and what was seen last is returned.
 func TestAWaitThatEndsAmidTrouble(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		answering[yardv1.WaitBatchRequest](t, s, topology.API("shop", "batches.wait"), waitAnswer(open, 1), fault.New(fault.Unavailable, "no owner"))
 		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 		defer cancel()
@@ -174,8 +169,7 @@ func TestAWaitThatEndsAmidTrouble(t *testing.T) {
 
 // A client that is closed ends its waits.
 func TestAClosedClientWaitsNoMore(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		waiting(t, s, time.Hour)
 		time.AfterFunc(3*time.Second, s.client.Close)
 		if info, err := s.client.Batch("b").Wait(context.Background()); err == nil {

@@ -27,8 +27,7 @@ func sleeping(causes chan<- error) HandlerFunc {
 // A cancel reaches a handler at once, though its task needs no heartbeats: a hint has one sent. Hints of what others
 // run, and many hints, cost little.
 func TestACancelReachesItsHandlerAtOnce(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		b := newBench()
+	onBench(t, func(t *testing.T, b *bench) {
 		causes := make(chan error, 2)
 		cancelled := false
 		b.engine.script = func(verb string, _ int, ids []string) (all []*yardv1.Verdict, err error) {
@@ -95,8 +94,7 @@ func TestHeartbeatsKeepTheTimeoutAndShareRequests(t *testing.T) {
 }
 
 func TestCancelEndsTheHandlersContext(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		b := newBench()
+	onBench(t, func(t *testing.T, b *bench) {
 		causes := make(chan error, 1)
 		b.worker.HandleFunc("x", sleeping(causes))
 		b.engine.script = func(verb string, call int, ids []string) ([]*yardv1.Verdict, error) {
@@ -118,8 +116,7 @@ func TestCancelEndsTheHandlersContext(t *testing.T) {
 }
 
 func TestLostAttemptEndsTheContextAndReportsNothing(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		b := newBench()
+	onBench(t, func(t *testing.T, b *bench) {
 		causes := make(chan error, 1)
 		b.worker.HandleFunc("x", sleeping(causes))
 		b.engine.script = func(verb string, _ int, ids []string) ([]*yardv1.Verdict, error) {
@@ -138,8 +135,7 @@ func TestLostAttemptEndsTheContextAndReportsNothing(t *testing.T) {
 }
 
 func TestFailedHeartbeatIsRepeatedSooner(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		b := newBench()
+	onBench(t, func(t *testing.T, b *bench) {
 		began := time.Now()
 		var at []time.Duration
 		b.engine.script = func(verb string, call int, ids []string) ([]*yardv1.Verdict, error) {
@@ -173,8 +169,7 @@ func TestHeartbeatsInVainKeepTheirPace(t *testing.T) {
 		},
 		"unknown": func(int) ([]*yardv1.Verdict, error) { return []*yardv1.Verdict{{Code: string(fault.Unknown)}}, nil },
 	} {
-		inBubble(t, func(t *testing.T) {
-			b := newBench()
+		onBench(t, func(t *testing.T, b *bench) {
 			b.engine.script = func(verb string, n int, _ []string) ([]*yardv1.Verdict, error) {
 				if verb == "heartbeat" {
 					return answer(n)
@@ -196,8 +191,7 @@ func TestHeartbeatsInVainKeepTheirPace(t *testing.T) {
 }
 
 func TestProgressTravelsWithinASecondAndOnlyTheLast(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		b := newBench()
+	onBench(t, func(t *testing.T, b *bench) {
 		b.worker.HandleFunc("x", func(ctx context.Context, _ *Attempt) (Payload, error) {
 			for i := range 30 { // three seconds
 				checktest.Check(t, Progress(ctx, i))

@@ -22,8 +22,7 @@ var someLetters = yard.DeadLetterFilter{
 var someLettersWire = &yardv1.DeadLetterFilter{Tasklist: "mail", Type: "email.send", Group: "acme", ErrorType: "network", SinceMs: 1000, UntilMs: 9000}
 
 func TestDeadLettersAreListedPageByPage(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		steps := answering[yardv1.ListDeadLettersRequest](t, s, topology.API("shop", "deadletters.list"),
 			&yardv1.ListDeadLettersResponse{Tasks: []*yardv1.Task{{TaskId: "a", State: yardv1.TaskState_TASK_STATE_DEAD, Redrives: 2}}, NextCursor: "1.9"},
 			&yardv1.ListDeadLettersResponse{NextCursor: "2.9"}, // none of these match
@@ -48,8 +47,7 @@ func TestDeadLettersAreListedPageByPage(t *testing.T) {
 }
 
 func TestCountsOfDeadLettersAddUp(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		count := func(typ string, n, first, last int64) *yardv1.DeadLetterCount {
 			return &yardv1.DeadLetterCount{Type: typ, ErrorType: "network", PeriodAtMs: 1000, Letters: n, FirstAtMs: first, LastAtMs: last}
 		}
@@ -74,8 +72,7 @@ func TestCountsOfDeadLettersAddUp(t *testing.T) {
 }
 
 func TestADeadLetterIsGotWhole(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		steps := answering[yardv1.GetDeadLetterRequest](t, s, topology.API("shop", "deadletters.get"),
 			&yardv1.GetDeadLetterResponse{Task: &yardv1.Task{TaskId: "a", ErrorMessage: "no route"}}, fault.New(fault.NotFound, "none"))
 		task, err := s.client.GetDeadLetter(soon(t), "a")
@@ -88,8 +85,7 @@ func TestADeadLetterIsGotWhole(t *testing.T) {
 
 // A redrive by filter goes on until there is no cursor, adds its steps up, and keeps to its rate. Each step is a request of its own.
 func TestARedriveGoesStepByStep(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		steps := answering[yardv1.RedriveRequest](t, s, topology.API("shop", "deadletters.redrive"),
 			&yardv1.RedriveResponse{Found: 50, Redriven: 48, Refused: 1, Undecided: 1, NextCursor: "b"},
 			&yardv1.RedriveResponse{Found: 1, Redriven: 1},
@@ -121,8 +117,7 @@ func TestARedriveGoesStepByStep(t *testing.T) {
 
 // What the log has not said yet is asked again, by the same request, which changes nothing twice.
 func TestARedriveOfTasksIsRepeatedUntilItIsDecided(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		steps := answering[yardv1.RedriveRequest](t, s, topology.API("shop", "deadletters.redrive"),
 			&yardv1.RedriveResponse{Found: 2, Redriven: 1, Undecided: 1}, &yardv1.RedriveResponse{Found: 1, Redriven: 2})
 		got, err := s.client.Redrive(soon(t), yard.RedriveOptions{TaskIDs: []string{"a", "b"}})
@@ -135,8 +130,7 @@ func TestARedriveOfTasksIsRepeatedUntilItIsDecided(t *testing.T) {
 
 // A caller whose time ends before the next step is due learns that it is not over.
 func TestAStepThatIsNotReachedIsAnError(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		answering[yardv1.RedriveRequest](t, s, topology.API("shop", "deadletters.redrive"), &yardv1.RedriveResponse{Found: 50, Redriven: 50, NextCursor: "b"})
 		answering[yardv1.PurgeDeadLettersRequest](t, s, topology.API("shop", "deadletters.purge"), &yardv1.PurgeDeadLettersResponse{Found: 50, Purged: 50, NextCursor: "b"})
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
@@ -154,8 +148,7 @@ func TestAStepThatIsNotReachedIsAnError(t *testing.T) {
 
 // More tasks than fit into a request go in several.
 func TestManyTasksAreRedrivenInSeveralRequests(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		steps := answering[yardv1.RedriveRequest](t, s, topology.API("shop", "deadletters.redrive"),
 			&yardv1.RedriveResponse{Found: 100, Redriven: 100}, &yardv1.RedriveResponse{Found: 50, Redriven: 50})
 		got, err := s.client.Redrive(soon(t), yard.RedriveOptions{TaskIDs: make([]string, 150), Rate: 10_000})
@@ -166,8 +159,7 @@ func TestManyTasksAreRedrivenInSeveralRequests(t *testing.T) {
 }
 
 func TestAPurgeOfDeadLettersGoesStepByStep(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		steps := answering[yardv1.PurgeDeadLettersRequest](t, s, topology.API("shop", "deadletters.purge"),
 			&yardv1.PurgeDeadLettersResponse{Found: 9, NextCursor: "b"}, &yardv1.PurgeDeadLettersResponse{Found: 1},
 			&yardv1.PurgeDeadLettersResponse{Found: 100, Purged: 100, NextCursor: "c"})

@@ -22,8 +22,7 @@ var sendEmail = yard.Define[email, receipt]("email.send", "mail", yard.WithTask(
 
 // A definition names type, tasklist, input and output once for who submits and who runs.
 func TestADefinitionIsForBothSides(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		w := yard.NewWorker(s.client, sendEmail.Tasklist(), quiet())
 		sendEmail.Handle(w, func(_ context.Context, in email) (receipt, error) { return receipt{ID: "<" + in.To + ">"}, nil })
 		run(t, w)
@@ -47,8 +46,7 @@ func TestADefinitionIsForBothSides(t *testing.T) {
 
 // R51: who waits tells apart a task that is stored and goes on from one that is not stored.
 func TestR51_ARunThatEndsFirstSaysWhatIsStored(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		_, err := s.client.Run(ctx, one)
@@ -76,8 +74,7 @@ func TestR51_ARunThatEndsFirstSaysWhatIsStored(t *testing.T) {
 // TestAWaitOfAMillisecondPauses: an engine that answers at once is not asked again at once, however little time is left. In
 // fake time that would go on forever.
 func TestAWaitOfAMillisecondPauses(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		id, err := s.client.Submit(t.Context(), one)
 		checktest.NoError(t, err)
 		for left := time.Duration(0); left < 4*time.Millisecond; left += 250 * time.Microsecond {
@@ -101,8 +98,7 @@ var makeReport = yard.Define[report, receipt]("report.make", "reports", yard.Wit
 
 // What follows from the input is set by the definition, for every way to submit, and the options of one submit have the last word.
 func TestADefinitionTakesTheGroupFromTheInput(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		one, err := makeReport.Submit(soon(t), s.client, report{"acme", "tax"})
 		checktest.NoError(t, err)
 		two, err := makeReport.Submit(soon(t), s.client, report{"acme", "tax"}, yard.WithTask(func(t *yard.Task) { t.Group = "own" }))

@@ -29,8 +29,7 @@ func (p *latePolls) poll(ctx context.Context, _ *yardv1.PollRequest) (*yardv1.Po
 }
 
 func TestDrainHandsBackWhatCameTooLate(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		b := newBench()
+	onBench(t, func(t *testing.T, b *bench) {
 		b.worker.HandleFunc("x", func(context.Context, *Attempt) (Payload, error) {
 			t.Error("a task was begun while the worker stopped")
 			return Payload{}, nil

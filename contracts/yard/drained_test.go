@@ -20,8 +20,7 @@ func (b *bench) tell(d *yardv1.WorkerDrain) {
 
 // TestADrainedWorkerPollsOnWithARest: however quickly its polls are answered. It runs what it has, and gets tasks once it is resumed.
 func TestADrainedWorkerPollsOnWithARest(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		b := newBench()
+	onBench(t, func(t *testing.T, b *bench) {
 		b.worker.HandleFunc("x", lasting(10*time.Second))
 		b.start(granted("x", 1)...)
 		synctest.Wait()
@@ -48,8 +47,7 @@ func TestADrainedWorkerPollsOnWithARest(t *testing.T) {
 
 // TestAStoppedWorkersRunReturns what a program can tell, after its handlers have finished, and after the last sign of life.
 func TestAStoppedWorkersRunReturns(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		b := newBench()
+	onBench(t, func(t *testing.T, b *bench) {
 		b.worker.HandleFunc("x", lasting(10*time.Second))
 		b.start(granted("x", 1)...)
 		synctest.Wait()

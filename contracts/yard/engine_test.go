@@ -223,6 +223,12 @@ func newBench(opts ...WorkerOption) *bench {
 	return &bench{engine: newFakeEngine(), worker: NewWorker(client, "list", opts...), done: make(chan error, 1)}
 }
 
+// onBench runs a test in a bubble, on a bench of its own.
+func onBench(t *testing.T, test func(t *testing.T, b *bench)) {
+	t.Helper()
+	inBubble(t, func(t *testing.T) { test(t, newBench()) })
+}
+
 // start runs the worker, which is given these tasks.
 func (b *bench) start(tasks ...*yardv1.PolledTask) {
 	ctx, stop := context.WithCancel(context.Background())

@@ -12,8 +12,7 @@ import (
 
 // Purges, peeks and lists name the group that they are of.
 func TestTheGroupOfAPurgeAPeekAndAList(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		over := &yardv1.Purged{Found: 1}
 		group := answering[yardv1.PurgeRequest](t, s, topology.API("shop", "groups.purge"), &yardv1.PurgeResponse{Purged: over})
 		if got, err := s.client.Purge(soon(t), yard.OfGroup("acme"), yard.PurgeOptions{Tasklist: "mail", Type: "x", Rate: 8, Running: true}); err != nil || got.Found != 1 ||

@@ -63,8 +63,7 @@ func TestALoginIsThatOfItsFiles(t *testing.T) {
 
 // A connection of Connect is restored forever, and what could not be sent is not sent later.
 func TestAConnectionIsRestoredForEver(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		before := s.nats.tried()
 		s.nats.stop()
 		time.Sleep(time.Hour)
@@ -83,8 +82,7 @@ func TestAConnectionIsRestoredForEver(t *testing.T) {
 }
 
 func TestAClientNeedsADomainAndAConnection(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		for _, domain := range []string{"", "a.b", "admin", "*", strings.Repeat("x", 65)} {
 			_, made := yard.NewClient(s.engine.nc, domain)
 			_, connected := yard.Connect("", domain, yard.WithNATSOptions(nats.InProcessServer(s.nats)))

@@ -13,8 +13,7 @@ import (
 )
 
 func TestOrderKeysAreListedPageByPage(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		steps := answering[yardv1.ListKeysRequest](t, s, topology.API("shop", "keys.list"),
 			&yardv1.ListKeysResponse{Keys: []*yardv1.OrderKey{{OrderKey: "a", Head: &yardv1.Task{TaskId: "t", Blocked: true}, Waiting: 3, SinceMs: 5000, Reason: "no route"}}, NextCursor: "5000.a"},
 			&yardv1.ListKeysResponse{Keys: []*yardv1.OrderKey{{OrderKey: "b"}}},
@@ -37,8 +36,7 @@ func TestOrderKeysAreListedPageByPage(t *testing.T) {
 
 // TestACommandOfAKeyNamesItsTask, so that a repeat, which the client sends itself, does not meet the next one.
 func TestACommandOfAKeyNamesItsTask(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		answering[yardv1.GetKeyRequest](t, s, topology.API("shop", "keys.get"), &yardv1.GetKeyResponse{Key: &yardv1.OrderKey{OrderKey: "a", Head: &yardv1.Task{TaskId: "t"}}},
 			fault.New(fault.NotFound, "no such key"))
 		skips := answering[yardv1.SkipKeyRequest](t, s, topology.API("shop", "keys.skip"), fault.New(fault.Unknown, "no verdict"), &yardv1.SkipKeyResponse{TaskId: "t"})
@@ -66,8 +64,7 @@ func TestACommandOfAKeyNamesItsTask(t *testing.T) {
 }
 
 func TestOneOrderKey(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		asked := answering[yardv1.GetKeyRequest](t, s, topology.API("shop", "keys.get"),
 			&yardv1.GetKeyResponse{Key: &yardv1.OrderKey{OrderKey: "a", Head: &yardv1.Task{TaskId: "t", State: yardv1.TaskState_TASK_STATE_RUNNING, Worker: "w"}, SinceMs: 1}},
 			fault.New(fault.NotFound, "no such key"),
@@ -87,8 +84,7 @@ func TestOneOrderKey(t *testing.T) {
 
 // TestACommandOfAKeyEndsWithTheVerdict of the log: what is refused is not repeated.
 func TestACommandOfAKeyEndsWithTheVerdict(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		refused := fault.New(fault.FailedPrecondition, "the task is running")
 		skips := answering[yardv1.SkipKeyRequest](t, s, topology.API("shop", "keys.skip"), refused)
 		unblocks := answering[yardv1.UnblockKeyRequest](t, s, topology.API("shop", "keys.unblock"), refused)
@@ -103,8 +99,7 @@ func TestACommandOfAKeyEndsWithTheVerdict(t *testing.T) {
 
 // TestACommandNeedsTheHeadOfItsKey: nothing is sent where the task that it is about is not known.
 func TestACommandNeedsTheHeadOfItsKey(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		heads := answering[yardv1.GetKeyRequest](t, s, topology.API("shop", "keys.get"), fault.New(fault.Unavailable, "no owner"),
 			&yardv1.GetKeyResponse{Key: &yardv1.OrderKey{OrderKey: "a", Head: &yardv1.Task{TaskId: "t"}}}, fault.New(fault.PermissionDenied, "no"))
 		skips := answering[yardv1.SkipKeyRequest](t, s, topology.API("shop", "keys.skip"), &yardv1.SkipKeyResponse{TaskId: "t"})
@@ -128,8 +123,7 @@ func TestACommandNeedsTheHeadOfItsKey(t *testing.T) {
 
 // TestEachCommandOfAKeyIsARequestOfItsOwn: with the id of the one before, it would be taken for its repeat.
 func TestEachCommandOfAKeyIsARequestOfItsOwn(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		unblocks := answering[yardv1.UnblockKeyRequest](t, s, topology.API("shop", "keys.unblock"), fault.New(fault.Unknown, "no verdict"), &yardv1.UnblockKeyResponse{TaskId: "t"})
 		for range 2 {
 			checktest.NoError(t, checktest.Err(s.client.UnblockKey(soon(t), "a", yard.KeyOptions{TaskID: "t"})))
@@ -143,8 +137,7 @@ func TestEachCommandOfAKeyIsARequestOfItsOwn(t *testing.T) {
 
 // TestWhatATaskSaysOfItsKeyAndBatchComesBack as it was submitted.
 func TestWhatATaskSaysOfItsKeyAndBatchComesBack(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		submitted := []yard.Task{
 			{},
 			{OrderKey: "account 7"},
@@ -182,8 +175,7 @@ func TestWhatATaskSaysOfItsKeyAndBatchComesBack(t *testing.T) {
 
 // TestAListIsOfAKeyOrABatch: what narrows it reaches the engine.
 func TestAListIsOfAKeyOrABatch(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		lists := answering[yardv1.ListRequest](t, s, topology.API("shop", "tasks.list"), &yardv1.ListResponse{})
 		for i, f := range []yard.Filter{{OrderKey: "a"}, {Blocked: true}, {Batch: "import"}, {Batch: "import", OrderKey: "a", Tasklist: "l"}} {
 			checktest.NoError(t, checktest.Err(s.client.List(soon(t), f)))

@@ -12,8 +12,7 @@ import (
 )
 
 func TestAPeekGoesBothWaysWhole(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		peek := answering[yardv1.PeekTasklistRequest](t, s, topology.API("shop", "tasklists.peek"), &yardv1.PeekTasklistResponse{
 			Tasks:      []*yardv1.PeekedTask{{Task: &yardv1.Task{TaskId: "a", Priority: 2}, ReadyForMs: 412}, {Task: &yardv1.Task{TaskId: "b"}}},
 			NextCursor: "next", UnreadBatches: 7,

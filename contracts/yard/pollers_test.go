@@ -18,8 +18,7 @@ import (
 )
 
 func TestPollersComePageByPage(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		list := answering[yardv1.TasklistPollersRequest](t, s, topology.API("shop", "tasklists.pollers"),
 			&yardv1.TasklistPollersResponse{Pollers: []*yardv1.Poller{{Worker: "ann", Version: "v1", Types: []string{"a"}, TypesCount: 3, SeenAgoMs: 1500, WaitingPolls: 2}}, NextCursor: "ann", KnownForMs: 60_000},
 			&yardv1.TasklistPollersResponse{Pollers: []*yardv1.Poller{{Worker: "bob"}}, KnownForMs: 61_000},
@@ -40,8 +39,7 @@ func TestPollersComePageByPage(t *testing.T) {
 }
 
 func TestLiveWorkersComePageByPage(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		list := answering[yardv1.ListWorkersRequest](t, s, topology.API("shop", "workers.list"),
 			&yardv1.ListWorkersResponse{Workers: []*yardv1.LiveWorker{{
 				WorkerId: "a", Worker: "ann", Version: "v1", Host: "h", Tasklists: []string{"mail"}, RunningForMs: 1500, HeardAgoMs: 20, EveryMs: 3000, AttemptsCount: 1,
@@ -67,8 +65,7 @@ func TestLiveWorkersComePageByPage(t *testing.T) {
 }
 
 func TestTopLimitsAreAskedForAsWanted(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		top := answering[yardv1.TopLimitsRequest](t, s, topology.API("shop", "limits.top"), &yardv1.TopLimitsResponse{
 			Others: 4, SilentShards: []int32{3}, Limits: []*yardv1.LimitUse{{
 				Ref: "domain", SaturationPercent: 62, FullForMs: 1500,
@@ -90,8 +87,7 @@ func TestTopLimitsAreAskedForAsWanted(t *testing.T) {
 }
 
 func TestAWorkerTellsItsVersion(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		w := yard.NewWorker(s.client, "mail", yard.WithVersion("v1.4.2"), yard.WithPollWait(time.Second))
 		w.HandleRest(func(context.Context, *yard.Attempt) (yard.Payload, error) { return yard.Payload{}, nil })
 		ctx, stop := context.WithCancel(t.Context())

@@ -52,8 +52,7 @@ func (s *stack) inboxes() (all []string) {
 var ten = &yardv1.PollRequest{Tasklist: "mail", MaxTasks: 10, WaitMs: 5000, Worker: "me"}
 
 func TestAPollIsSentWholeAndLeavesNothing(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		began := time.Now()
 		tasks, err := s.client.Wire().Poll(soon(t), ten)
 		if err != nil || len(tasks) != 0 || time.Since(began) != 5*time.Second {
@@ -75,8 +74,7 @@ func TestAPollIsSentWholeAndLeavesNothing(t *testing.T) {
 // A poll has 3 s more than its wait for an answer. One that got none is named in the next polls of its tasklist, until
 // one is answered.
 func TestAPollWithoutAnswerIsNamed(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		silent(s)
 		began := time.Now()
 		if _, err := s.client.Wire().Poll(soon(t), ten); fault.CodeOf(err) != fault.Unavailable || time.Since(began) != 8*time.Second {
@@ -106,8 +104,7 @@ func TestAPollWithoutAnswerIsNamed(t *testing.T) {
 
 // A caller that gives up withdraws its poll. A task that came by then is its own; later ones find no one.
 func TestAPollIsWithdrawn(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		ctx, cancel := context.WithCancel(soon(t))
 		time.AfterFunc(time.Second, cancel)
 		if _, err := s.client.Wire().Poll(ctx, ten); fault.CodeOf(err) != fault.Unavailable || !errors.Is(err, context.Canceled) {
@@ -123,8 +120,7 @@ func TestAPollIsWithdrawn(t *testing.T) {
 		}
 	})
 	// The answer and the end come at one instant: the tasks are not dropped.
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		ctx, cancel := context.WithCancel(soon(t))
 		s.engine.locked(func() {
 			s.engine.script = func(endpoint string, _ int, msg *nats.Msg) bool {
@@ -144,8 +140,7 @@ func TestAPollIsWithdrawn(t *testing.T) {
 }
 
 func TestAPollThatCannotBeServedSaysSo(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		s.engine.stop()
 		synctest.Wait()
 		began := time.Now()
@@ -162,8 +157,7 @@ func TestAPollThatCannotBeServedSaysSo(t *testing.T) {
 
 // A connection that breaks ends a poll within its checks of half a second, and its answer may be lost.
 func TestAPollEndsWithItsConnection(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		got := make(chan error, 1)
 		go func() {
 			_, err := s.client.Wire().Poll(soon(t), ten)
@@ -186,8 +180,7 @@ func TestAPollEndsWithItsConnection(t *testing.T) {
 
 // The outcomes of the low-level API are one request each, with a verdict for each entry.
 func TestOutcomesHaveAVerdictForEachEntry(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		calls := map[string]func(n int) ([]*yardv1.Verdict, error){
 			"tasks.complete": func(n int) ([]*yardv1.Verdict, error) {
 				return s.client.Wire().Complete(soon(t), slices.Repeat([]*yardv1.Completion{{TaskId: "a", Token: "t"}}, n))
@@ -221,8 +214,7 @@ func TestOutcomesHaveAVerdictForEachEntry(t *testing.T) {
 
 // A worker's outcome that no one answers is sent again after 4 s, to a frontend that is there then.
 func TestAnOutcomeWithoutAnswerIsSentAgainSoon(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		var sent []time.Time
 		s.engine.locked(func() {
 			s.engine.script = func(endpoint string, call int, _ *nats.Msg) bool {
@@ -249,8 +241,7 @@ func TestACancelIsRepeatedForWhatIsNotCertain(t *testing.T) {
 	verdict := func(id string, code any) *yardv1.Verdict {
 		return &yardv1.Verdict{TaskId: id, Code: fmt.Sprint(code), Message: "for " + id}
 	}
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		s.engine.locked(func() {
 			s.engine.script = func(endpoint string, _ int, _ *nats.Msg) bool { return endpoint == "tasks.cancel" }
 		})
@@ -272,8 +263,7 @@ func TestACancelIsRepeatedForWhatIsNotCertain(t *testing.T) {
 			t.Errorf("what was cancelled in the end is reported: %v", err)
 		}
 	})
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		s.engine.locked(func() {
 			s.engine.script = func(endpoint string, _ int, _ *nats.Msg) bool { return endpoint == "tasks.cancel" }
 		})
@@ -290,8 +280,7 @@ func TestACancelIsRepeatedForWhatIsNotCertain(t *testing.T) {
 
 // A waiting get is open for 10 s at most, and answered before its caller's time is over.
 func TestAWaitAsksAgainAndAgain(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		var waits []int64
 		var at []time.Time
 		began := time.Now()
@@ -323,8 +312,7 @@ func TestAWaitAsksAgainAndAgain(t *testing.T) {
 
 // An engine that answers too soon is asked after a pause, which does not grow as long as it answers.
 func TestAnAnswerTooSoonIsFollowedByAPause(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		const times = 40
 		s.engine.locked(func() {
 			s.engine.script = func(endpoint string, call int, msg *nats.Msg) bool {
@@ -349,8 +337,7 @@ func TestAnAnswerTooSoonIsFollowedByAPause(t *testing.T) {
 
 // Run waits up to a minute for a task that it has just submitted to be seen.
 func TestATaskThatIsNeverSeenIsNotWaitedForForEver(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		s.engine.locked(func() {
 			s.engine.script = func(endpoint string, _ int, msg *nats.Msg) bool {
 				return endpoint == "tasks.get" && s.engine.refuse(msg, fault.New(fault.NotFound, "not read yet"))
@@ -367,8 +354,7 @@ func TestATaskThatIsNeverSeenIsNotWaitedForForEver(t *testing.T) {
 
 // A hint of a cancel is for the tasks that it names; one that cannot be read is nothing.
 func TestAHintOfACancelIsHeardFromTheWire(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		w := yard.NewWorker(s.client, "mail", quiet())
 		ended := make(chan error, 1)
 		yard.Handle(w, "x", func(ctx context.Context, _ yard.Payload) (struct{}, error) {
@@ -398,8 +384,7 @@ func TestAHintOfACancelIsHeardFromTheWire(t *testing.T) {
 
 // A drain that ends in time leaves no poll, and hands back what it did not run.
 func TestAWorkerLeavesNothingAtTheServer(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		w := yard.NewWorker(s.client, "mail", quiet(), yard.WithTasklists("a", "b"), yard.WithConcurrency(5), yard.WithIdentity("me"))
 		var ran sync.Map
 		yard.Handle(w, "x", func(ctx context.Context, _ yard.Payload) (struct{}, error) {

@@ -16,8 +16,7 @@ import (
 
 // A purge goes on until there is no cursor, adds its steps up, keeps to its rate, and waits a moment behind a step that found nothing.
 func TestAPurgeGoesStepByStep(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		steps := answering[yardv1.PurgeRequest](t, s, topology.API("shop", "tasklists.purge"),
 			&yardv1.PurgeResponse{Purged: &yardv1.Purged{Found: 50, Cancelled: 47, CancelRequested: 1, Ended: 1, Undecided: 1, NextCursor: "b"}},
 			&yardv1.PurgeResponse{Purged: &yardv1.Purged{UnreadBatches: 9, NextCursor: "c"}},
@@ -51,8 +50,7 @@ func TestAPurgeGoesStepByStep(t *testing.T) {
 
 // A preview asks for all it can get at once. A step that fails ends the purge, which tells where to go on, and so does the caller's end.
 func TestAPurgeThatIsGivenUpTellsWhereItWas(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		steps := answering[yardv1.PurgeRequest](t, s, topology.API("shop", "types.purge"),
 			&yardv1.PurgeResponse{Purged: &yardv1.Purged{Found: 3, NextCursor: "b"}},
 			fault.New(fault.PermissionDenied, "no"),

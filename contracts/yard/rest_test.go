@@ -10,8 +10,7 @@ import (
 
 // Types without a handler of their own go to HandleRest, and the worker asks for all types.
 func TestTheRestOfTheTypes(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		b := newBench()
+	onBench(t, func(t *testing.T, b *bench) {
 		says := func(word string) HandlerFunc {
 			return func(context.Context, *Attempt) (Payload, error) { return NewPayload(word) }
 		}

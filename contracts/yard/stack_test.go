@@ -43,6 +43,12 @@ func newStack(t *testing.T, opts ...yard.ClientOption) *stack {
 	return s
 }
 
+// onStack runs a test in a bubble, on a stack of its own.
+func onStack(t *testing.T, test func(t *testing.T, s *stack)) {
+	t.Helper()
+	inBubble(t, func(t *testing.T) { test(t, newStack(t)) })
+}
+
 func (s *stack) connect(t *testing.T, opts ...yard.ClientOption) *yard.Client {
 	t.Helper()
 	client, err := yard.Connect("", "shop", append([]yard.ClientOption{yard.WithNATSOptions(nats.InProcessServer(s.nats))}, opts...)...)

@@ -41,8 +41,7 @@ func (s *stack) refusing(errs ...error) {
 
 // That no try was stored, nor will be, is as good as a refusal of the first.
 func TestSubmitMakesANewRequestOfWhatIsNeverStored(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		const behind = 80 * time.Second // the clock that the first answer would have said, had it come
 		s.refusing(fault.New(fault.Unknown, "who knows"), withNow(fault.At(fault.FailedPrecondition, "/request_id", "no try was stored"), time.Now().Add(behind)))
 		checktest.NoError(t, checktest.Err(s.client.Submit(soon(t), one)))
@@ -91,8 +90,7 @@ func TestSubmitWaitsForAFrontend(t *testing.T) {
 }
 
 func TestSubmitManyReturnsWhatWasAccepted(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		s.engine.script = func(_ string, call int, msg *nats.Msg) bool {
 			return call == 2 && s.engine.refuse(msg, fault.At(fault.InvalidArgument, "/tasks/7/type", "is missing"))
 		}
@@ -104,16 +102,14 @@ func TestSubmitManyReturnsWhatWasAccepted(t *testing.T) {
 }
 
 func TestOversizeTaskIsRefusedByTheClient(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		_, err := s.client.Submit(soon(t), yard.Task{Type: "x", Tasklist: "mail", Payload: strings.Repeat("x", 2<<20)})
 		checktest.Code(t, "error", err, fault.InvalidArgument)
 	})
 }
 
 func TestCallersContextEndsTheWait(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		ctx, cancel := context.WithCancel(context.Background())
 		s.engine.script = func(endpoint string, _ int, _ *nats.Msg) bool {
 			if endpoint == "tasks.get" {
@@ -130,8 +126,7 @@ func TestCallersContextEndsTheWait(t *testing.T) {
 
 // What is asked for when the time is over already is not sent, so it is certain that nothing is stored.
 func TestAContextThatIsOverSendsNothing(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		over, cancel := context.WithCancel(context.Background())
 		cancel()
 		if _, err := s.client.SubmitMany(over, []yard.Task{one}); !errors.Is(err, yard.ErrUnavailable) || !errors.Is(err, context.Canceled) {
@@ -144,8 +139,7 @@ func TestAContextThatIsOverSendsNothing(t *testing.T) {
 }
 
 func TestLostAnswerOfAReadIsAskedForAgain(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		id, err := s.client.Submit(soon(t), one)
 		checktest.NoError(t, err)
 		lost := make(chan struct{})
@@ -169,8 +163,7 @@ func TestLostAnswerOfAReadIsAskedForAgain(t *testing.T) {
 }
 
 func TestRunBelievesInItsOwnTask(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		s.engine.script = func(endpoint string, call int, msg *nats.Msg) bool {
 			return endpoint == "tasks.get" && call < 2 && s.engine.refuse(msg, fault.New(fault.NotFound, "not read yet"))
 		}
@@ -185,8 +178,7 @@ func TestRunBelievesInItsOwnTask(t *testing.T) {
 }
 
 func TestLowLevelLoop(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		checktest.NoError(t, checktest.Err(s.client.SubmitMany(soon(t), numbered("x", 250))))
 		done := 0
 		for done < 250 {

@@ -56,8 +56,7 @@ func (s *stack) sizes() (all []int) {
 // What goroutines submit while a request is under way goes together with the next one, and each of them gets the id
 // of its own task.
 func TestSubmitsTravelTogether(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		const callers = 64
 		var g gate
 		s.hold(&g, 100) // one request after the other, until all callers wait
@@ -97,8 +96,7 @@ func TestSubmitsTravelTogether(t *testing.T) {
 
 // A task that is refused is refused to its own caller, by its own path, and the others are stored once.
 func TestOneRefusedOfManyIsRefusedAlone(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		s.engine.script = func(endpoint string, _ int, msg *nats.Msg) bool {
 			if endpoint != "tasks.submit" {
 				return false
@@ -135,8 +133,7 @@ func TestOneRefusedOfManyIsRefusedAlone(t *testing.T) {
 
 // A caller that gives up learns what is known of its own task, and the others wait on.
 func TestACallerGivesUpAlone(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		var g gate
 		s.hold(&g, 1)
 		ctx, cancel := context.WithCancel(soon(t))
@@ -166,8 +163,7 @@ func TestACallerGivesUpAlone(t *testing.T) {
 
 // A request that no one answers holds up no other for long: a partition of the log may be away.
 func TestARequestWithoutAnswerHoldsUpNoOther(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		var g gate
 		s.hold(&g, 1)
 		short, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -192,8 +188,7 @@ func TestARequestWithoutAnswerHoldsUpNoOther(t *testing.T) {
 
 // Tasks too large for one request together are cut apart.
 func TestWhatIsTooLargeTogetherIsCut(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		s.engine.script = func(endpoint string, _ int, msg *nats.Msg) bool {
 			return endpoint == "tasks.submit" && len(read[yardv1.SubmitRequest](s.engine, msg).Tasks) > 3 &&
 				s.engine.refuse(msg, fault.At(fault.InvalidArgument, "/tasks", "take too many bytes together"))

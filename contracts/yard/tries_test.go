@@ -102,8 +102,7 @@ func TestWhatATryLeavesDecidesTheNext(t *testing.T) {
 		"an engine that does not know the way": {[]any{fault.New(fault.Internal, "a defect")}, []try{{0, 1}}, fault.Internal},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				s := newStack(t)
+			onStack(t, func(t *testing.T, s *stack) {
 				e := submitting(t, s, c.answers...)
 				id, err := s.client.Submit(soon(t), one)
 				if fault.CodeOf(err) != c.code || (id == "task-0") != (c.code == "") {
@@ -122,8 +121,7 @@ func TestWhatATryLeavesDecidesTheNext(t *testing.T) {
 
 // TestWhatIsFinalIsNotRepeated: an update, or a command about an order key, of which a repeat will not tell more.
 func TestWhatIsFinalIsNotRepeated(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		code := string(fault.Unknown)
 		updates := answering[yardv1.UpdateRequest](t, s, topology.API("shop", "tasks.update"),
 			&yardv1.OutcomeResponse{Verdicts: []*yardv1.Verdict{{Code: code}}}, &yardv1.OutcomeResponse{Verdicts: []*yardv1.Verdict{{Code: code, Final: true}}})
@@ -144,8 +142,7 @@ func TestWhatIsFinalIsNotRepeated(t *testing.T) {
 
 // The same holds for many in one request.
 func TestManyAreRepeatedAsOne(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		e := submitting(t, s, fault.New(fault.Unknown, "the log did not say"), stored(3))
 		got, err := s.client.SubmitMany(soon(t), numbered("x", 3))
 		if err != nil || len(got) != 3 || got[2] != "task-2" {
@@ -159,8 +156,7 @@ func TestManyAreRepeatedAsOne(t *testing.T) {
 
 // A first try waits 5 s for its answer. A repeat waits longer than the engine may need to be certain (8 s).
 func TestAFirstTryIsShorterThanARepeat(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		e := submitting(t, s, nil, nil, stored(1))
 		checktest.NoError(t, checktest.Err(s.client.Submit(soon(t), one)))
 		if len(e.times()) != 3 {
@@ -178,8 +174,7 @@ func TestAFirstTryIsShorterThanARepeat(t *testing.T) {
 
 // Without an answer until its time is over a submit is unknown, and says that its context has ended too.
 func TestASubmitEndsWithItsContext(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		submitting(t, s, nil)
 		for _, limit := range []time.Duration{time.Second, 20 * time.Second} {
 			ctx, cancel := context.WithTimeout(context.Background(), limit)
@@ -199,8 +194,7 @@ func TestASubmitEndsWithItsContext(t *testing.T) {
 
 // The engine says how long to wait; a submit whose time would be over by then says at once what is known.
 func TestASubmitWaitsAsTheEngineAsks(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		e := submitting(t, s, fault.New(fault.ResourceExhausted, "full").After(6*time.Second), stored(1))
 		checktest.NoError(t, checktest.Err(s.client.Submit(soon(t), one)))
 		if wait := e.times()[1].Sub(e.times()[0]); wait < 6*time.Second || wait > 9100*time.Millisecond {
@@ -221,8 +215,7 @@ func TestAClockIsCorrectedAtOnce(t *testing.T) {
 	off := func(by time.Duration) *fault.Error {
 		return withNow(fault.At(fault.InvalidTime, "/request_id", "its time is off"), time.Now().Add(by))
 	}
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		e := submitting(t, s, off(-time.Hour), stored(1))
 		if _, err := s.client.Submit(soon(t), one); err != nil || len(e.times()) != 2 || e.times()[1] != e.times()[0] {
 			t.Fatal(err, e.times())
@@ -233,8 +226,7 @@ func TestAClockIsCorrectedAtOnce(t *testing.T) {
 			}
 		}
 	})
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		e := submitting(t, s, off(time.Minute))
 		if _, err := s.client.Submit(soon(t), one); fault.CodeOf(err) != fault.InvalidTime || len(e.requests()) != 4 {
 			t.Errorf("%v after %d tries", err, len(e.requests()))
@@ -243,8 +235,7 @@ func TestAClockIsCorrectedAtOnce(t *testing.T) {
 			t.Errorf("the tries were %v", got)
 		}
 	})
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		e := submitting(t, s, fault.At(fault.InvalidTime, "/request_id", "its time is off"))
 		if _, err := s.client.Submit(soon(t), one); fault.CodeOf(err) != fault.InvalidTime || len(e.requests()) != 1 {
 			t.Errorf("without a time: %v after %d tries", err, len(e.requests()))
@@ -254,8 +245,7 @@ func TestAClockIsCorrectedAtOnce(t *testing.T) {
 
 // Every answer may tell that the clock is off, and the next request heeds it.
 func TestAnAnswerTellsTheTime(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		first := stored(1)
 		first.NowMs = time.Now().Add(-2 * time.Hour).UnixMilli()
 		e := submitting(t, s, first, stored(1), stored(1))
@@ -272,8 +262,7 @@ func TestAnAnswerTellsTheTime(t *testing.T) {
 
 // An answer that is not of as many tasks as were sent is no answer to believe in.
 func TestAnAnswerHasAResultForEachTask(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		submitting(t, s, stored(2))
 		checktest.Code(t, "one task", checktest.Err(s.client.Submit(soon(t), one)), fault.Internal)
 		if got, err := s.client.SubmitMany(soon(t), numbered("x", 3)); fault.CodeOf(err) != fault.Internal || len(got) != 0 {
@@ -284,8 +273,7 @@ func TestAnAnswerHasAResultForEachTask(t *testing.T) {
 
 // A task too large to gain by company goes alone, and holds up no one.
 func TestALargeTaskGoesAlone(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		e := submitting(t, s, nil, stored(1))
 		large := yard.Task{Type: "x", Tasklist: "mail", Payload: strings.Repeat("x", 40<<10)}
 		var all sync.WaitGroup
@@ -311,8 +299,7 @@ func TestALargeTaskGoesAlone(t *testing.T) {
 
 // The next group leaves 20 ms after one that has no answer yet, not sooner, and takes all that waits along.
 func TestAGroupWaitsForTheOneBefore(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		e := submitting(t, s, nil, stored(5))
 		var all sync.WaitGroup
 		submit := func() {
@@ -337,8 +324,7 @@ func TestAGroupWaitsForTheOneBefore(t *testing.T) {
 
 // Who gives up before the task is sent learns that it is not stored, and it is not sent later.
 func TestATaskThatWasNotSentIsNotStored(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		e := submitting(t, s, nil, stored(1))
 		var all sync.WaitGroup
 		all.Go(func() {
@@ -370,8 +356,7 @@ func TestACallerThatGivesUpIsToldTheLastRefusal(t *testing.T) {
 		"perhaps it is":     {fault.New(fault.Unknown, "who knows").After(10 * time.Second), fault.Unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				s := newStack(t)
+			onStack(t, func(t *testing.T, s *stack) {
 				submitting(t, s, c.answer)
 				ctx, cancel := context.WithCancel(soon(t))
 				time.AfterFunc(2*time.Second, cancel)
@@ -386,8 +371,7 @@ func TestACallerThatGivesUpIsToldTheLastRefusal(t *testing.T) {
 
 // A connection that is closed for good ends the repeats.
 func TestAClosedClientRepeatsNothing(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		e := submitting(t, s, fault.New(fault.Unavailable, "no owner").After(time.Second))
 		got := make(chan error, 1)
 		go func() {

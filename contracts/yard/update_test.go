@@ -12,8 +12,7 @@ import (
 // TestADeadlineIsMoved: the handler's context ends when a heartbeat last said, later or sooner, and contexts made from it end alike.
 func TestADeadlineIsMoved(t *testing.T) {
 	for left, want := range map[time.Duration]time.Duration{time.Hour: time.Hour, time.Minute: time.Minute, 0: 5 * time.Minute} {
-		inBubble(t, func(t *testing.T) {
-			b := newBench()
+		onBench(t, func(t *testing.T, b *bench) {
 			began := time.Now()
 			b.engine.script = func(verb string, _ int, ids []string) (all []*yardv1.Verdict, err error) {
 				for range ids {

@@ -18,8 +18,7 @@ import (
 )
 
 func TestTypedHandlerRoundTrip(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		b := newBench()
+	onBench(t, func(t *testing.T, b *bench) {
 		var seen Attempt
 		Handle(b.worker, "double", func(ctx context.Context, n int) (int, error) {
 			seen = Info(ctx)
@@ -68,8 +67,7 @@ func TestHandlerFailures(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				b := newBench()
+			onBench(t, func(t *testing.T, b *bench) {
 				b.worker.HandleFunc("x", c.handle)
 				b.start(granted("x", 1)...)
 				synctest.Wait()
@@ -91,8 +89,7 @@ func failing(err error) HandlerFunc {
 }
 
 func TestBadInputIsNotRetried(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		b := newBench()
+	onBench(t, func(t *testing.T, b *bench) {
 		Handle(b.worker, "x", func(context.Context, []string) (struct{}, error) { return struct{}{}, nil })
 		b.start()
 		b.engine.push(granted("x", 1)...) // a number, where a list is wanted
@@ -160,8 +157,7 @@ func TestOutcomesAreRepeated(t *testing.T) {
 	}
 	for name, answer := range passing {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				b := newBench()
+			onBench(t, func(t *testing.T, b *bench) {
 				b.engine.script = func(verb string, call int, ids []string) ([]*yardv1.Verdict, error) {
 					if verb == "complete" && call < 4 {
 						return answer(ids)
@@ -182,8 +178,7 @@ func TestOutcomesAreRepeated(t *testing.T) {
 
 // TestOutcomeIsRepeatedPastTheDeadline, since the engine ends no attempt while its log stands still; and not forever.
 func TestOutcomeIsRepeatedPastTheDeadline(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		b := newBench()
+	onBench(t, func(t *testing.T, b *bench) {
 		b.engine.script = func(verb string, _ int, ids []string) ([]*yardv1.Verdict, error) {
 			if verb == "complete" {
 				return nil, fault.New(fault.Unavailable, "nobody")
@@ -238,8 +233,7 @@ func TestOneBadOutcomeDoesNotHoldUpTheOthers(t *testing.T) {
 }
 
 func TestSlowRequestDoesNotHoldUpTheNext(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		b := newBench()
+	onBench(t, func(t *testing.T, b *bench) {
 		b.engine.script = func(verb string, _ int, ids []string) ([]*yardv1.Verdict, error) {
 			if verb == "complete" && slices.Contains(ids, "unwell-0") {
 				return verdictsOf(ids, "UNKNOWN"), nil
@@ -267,8 +261,7 @@ func TestSlowRequestDoesNotHoldUpTheNext(t *testing.T) {
 func TestPollsBackOff(t *testing.T) {
 	for name, err := range map[string]error{"failing": fault.New(fault.Unavailable, "nobody"), "empty at once": nil} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				b := newBench()
+			onBench(t, func(t *testing.T, b *bench) {
 				b.worker.HandleFunc("x", failing(nil))
 				polls := &barrenPolls{fakeEngine: b.engine, err: err}
 				ctx, stop := context.WithCancel(t.Context())

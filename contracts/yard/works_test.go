@@ -23,8 +23,7 @@ func (r *refusal) Error() string { return r.why }
 
 // The text of an error is the handler's code too: a panic in it, such as of a nil pointer in an error, is the attempt's.
 func TestAnErrorThatPanicsBecomesAFailure(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		w := yard.NewWorker(s.client, "mail", quiet())
 		yard.Handle(w, "x", func(context.Context, yard.Payload) (struct{}, error) {
 			var none *refusal
@@ -40,8 +39,7 @@ func TestAnErrorThatPanicsBecomesAFailure(t *testing.T) {
 }
 
 func TestCancelReachesARunningHandler(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		w := yard.NewWorker(s.client, "mail", quiet())
 		causes := make(chan error, 1)
 		started := make(chan string, 1)
@@ -101,8 +99,7 @@ func (s *stack) eventuallyCompleted(t *testing.T, want int) {
 // A parked poll of a stopped worker must swallow nothing: what is granted to it
 // comes back by itself, and goes to the next worker as its first attempt.
 func TestStoppedWorkersPollFindsNoResponders(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		idle := yard.NewWorker(s.client, "mail", quiet())
 		idle.HandleFunc("x", func(context.Context, *yard.Attempt) (yard.Payload, error) {
 			t.Error("a stopped worker began a task")
@@ -172,8 +169,7 @@ func TestChurnBurnsNoAttempts(t *testing.T) {
 // TestOutcomeIsRepeatedWhenItsTakerDied: a killed process says nothing any more, and the
 // attempt is still good.
 func TestOutcomeIsRepeatedWhenItsTakerDied(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		s.engine.script = func(endpoint string, call int, _ *nats.Msg) bool { return endpoint == "tasks.complete" && call == 0 }
 		w := yard.NewWorker(s.client, "mail", quiet())
 		yard.Handle(w, "x", func(context.Context, yard.Payload) (struct{}, error) { return struct{}{}, nil })
@@ -186,8 +182,7 @@ func TestOutcomeIsRepeatedWhenItsTakerDied(t *testing.T) {
 }
 
 func TestWorkerSurvivesARestartOfNATS(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		w := yard.NewWorker(s.client, "mail", quiet())
 		began := make(chan struct{}, 1)
 		finish := make(chan struct{})
@@ -208,8 +203,7 @@ func TestWorkerSurvivesARestartOfNATS(t *testing.T) {
 }
 
 func TestRunReturnsWhenTheConnectionIsClosed(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := newStack(t)
+	onStack(t, func(t *testing.T, s *stack) {
 		client := s.connect(t)
 		w := yard.NewWorker(client, "mail", quiet())
 		yard.Handle(w, "x", func(context.Context, yard.Payload) (struct{}, error) { return struct{}{}, nil })
