@@ -22,8 +22,7 @@ func (r *rig) cancel(t *testing.T, ids ...string) <-chan outcome {
 // TestCancelsAreRefusedWhileTooManyWait: what an owner reports; those under way are not sent again
 // meanwhile, and other partitions are as before.
 func TestCancelsAreRefusedWhileTooManyWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
+	onRunning(t, func(t *testing.T, r *rig) {
 		report := func(load *rpcv1.HistoryLoad) {
 			r.TakeLoad(testkit.Encoded(t, load))
 		}
@@ -55,8 +54,7 @@ func TestCancelsAreRefusedWhileTooManyWait(t *testing.T) {
 
 // TestUpdatesAreLikeCancels: they wait in the same account, where a large one counts as many.
 func TestUpdatesAreLikeCancels(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
+	onRunning(t, func(t *testing.T, r *rig) {
 		update := func(data string) <-chan outcome {
 			answer, got := r.answers(t)
 			u := &yardv1.TaskUpdate{TaskId: completion(1, 1).TaskId, StartToCloseMs: 5000, Payload: &yardv1.Payload{Data: []byte(data)}}
@@ -89,8 +87,7 @@ func TestUpdatesAreLikeCancels(t *testing.T) {
 
 // Workers are notified at once of the cancelled tasks that run, and of no others.
 func TestWorkersHearOfCancelledTasksThatRun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
+	onRunning(t, func(t *testing.T, r *rig) {
 		ids := []string{completion(1, 1).TaskId, completion(1, 2).TaskId, completion(1, 3).TaskId}
 		for _, running := range [][]bool{{false, true, false}, {false, false, false}} {
 			got := r.cancel(t, ids...)
@@ -115,8 +112,7 @@ func TestWorkersHearOfCancelledTasksThatRun(t *testing.T) {
 // I14: cancels of a domain wait for their verdicts, as many as may be under way and more. Those
 // of another domain are neither among them nor behind them.
 func TestI14_CancelsOfDomainsGoApart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
+	onRunning(t, func(t *testing.T, r *rig) {
 		add(t, r.catalog, catalog.Domains, "", &yardv1.Domain{Name: "other"})
 		id := completion(0, 1).TaskId
 		cancel := func(domain string) <-chan outcome {

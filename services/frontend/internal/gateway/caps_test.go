@@ -186,8 +186,7 @@ func TestI1_ARepeatIsAnsweredThoughTheQueueIsFull(t *testing.T) {
 
 // I1: a request whose first append has no known outcome is not refused for a cap that comes meanwhile.
 func TestI1_ACapDoesNotRefuseWhatMayBeStored(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newKnowingRig(t)
+	onKnowing(t, func(t *testing.T, r *rig) {
 		r.log.fault = func(int, natslog.Msg) (bool, error) { return false, natslog.ErrOutcomeUnknown }
 		done := r.submit(t, withID(tasks(3), false))
 		synctest.Wait()
@@ -222,8 +221,7 @@ func TestAFrontendNeverExceedsACap(t *testing.T) {
 }
 
 func TestCappedTasklistsOfADomainAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	onRig(t, func(t *testing.T, r *rig) {
 		put := func(name string, most int32) error {
 			_, err := asked(r, "shop", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Name: name, MaxQueued: most}})
 			return err
@@ -243,8 +241,7 @@ func TestCappedTasklistsOfADomainAreBounded(t *testing.T) {
 // I2: a request with tasks of a group at its cap is refused whole, at the path of the first; other groups, and tasks without one, are accepted. Both
 // caps hold together.
 func TestI2_AGroupAtItsCapRefuses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newKnowingRig(t)
+	onKnowing(t, func(t *testing.T, r *rig) {
 		settings := &yardv1.Tasklist{Name: "main", MaxQueuedPerGroup: 10, MaxQueued: 40}
 		testkit.NoError(t, testkit.Err(asked(r, "shop", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: settings})))
 		of := func(groups ...string) *yardv1.SubmitRequest {
@@ -290,8 +287,7 @@ func TestI2_AGroupAtItsCapRefuses(t *testing.T) {
 
 // Caps per group are bounded.
 func TestCapsPerGroupAreRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newKnowingRig(t)
+	onKnowing(t, func(t *testing.T, r *rig) {
 		put := func(name string, most int32) error {
 			_, err := asked(r, "shop", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Name: name, MaxQueuedPerGroup: most}})
 			return err

@@ -302,8 +302,7 @@ func TestI14_TheQueueLeavesRoomForOthers(t *testing.T) {
 
 // What waits when the partition fails goes elsewhere, and what waits too long is refused.
 func TestWhatWaitsMovesWithItsPartition(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
+	onRunning(t, func(t *testing.T, r *rig) {
 		r.queued(t, 1, 5000)
 		r.queued(t, 2, 5000)
 		const sick = 0

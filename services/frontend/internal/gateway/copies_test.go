@@ -31,8 +31,7 @@ func TestAnUpdateSaysSinceWhenCopiesMayBeInTheLog(t *testing.T) {
 		"an id of unknown times": {-ahead - time.Millisecond, 1, -1, 0},
 		"a repeat of one":        {-ahead - time.Millisecond, 2, -1, 0},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			r := newRig(t).running(t)
+		onRunning(t, func(t *testing.T, r *rig) {
 			answer, got := r.answers(t)
 			req := &yardv1.UpdateRequest{Tasks: []*yardv1.TaskUpdate{{TaskId: completion(1, 1).TaskId, Priority: 1}}}
 			if c.age != 0 {
@@ -67,8 +66,7 @@ func TestAnUpdateSaysSinceWhenCopiesMayBeInTheLog(t *testing.T) {
 
 // TestAnEarlyRepeatOfAnUpdateWaits: the first try may be alone in the log still.
 func TestAnEarlyRepeatOfAnUpdateWaits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
+	onRunning(t, func(t *testing.T, r *rig) {
 		answer, got := r.answers(t)
 		r.Update(r.call(), &yardv1.UpdateRequest{
 			Tasks: []*yardv1.TaskUpdate{{TaskId: completion(1, 1).TaskId, Priority: 1}}, RequestId: ids.NewRequestID(time.Now()).String(), Tries: 2,
@@ -82,8 +80,7 @@ func TestAnEarlyRepeatOfAnUpdateWaits(t *testing.T) {
 
 // TestAReplacementSaysSinceWhenCopiesMayBeInTheLog: the first one of a first try is alone; what is asked for again is not, nor what a repeat asks for.
 func TestAReplacementSaysSinceWhenCopiesMayBeInTheLog(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newKnowingRig(t)
+	onKnowing(t, func(t *testing.T, r *rig) {
 		_, first := outcomesOf(t, <-r.submit(t, withID(keyed("one"), true)))
 		req := withID(replacing("one"), true)
 		since := time.Now().Truncate(time.Millisecond).Add(-aheadMax - clocksApart).UnixMilli()
@@ -109,8 +106,7 @@ func TestAReplacementSaysSinceWhenCopiesMayBeInTheLog(t *testing.T) {
 
 // TestAReplacementThatMayBeACopyIsNotKnown: the client hears so at once, and that a repeat will not tell; the other tasks of the request are stored.
 func TestAReplacementThatMayBeACopyIsNotKnown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newKnowingRig(t)
+	onKnowing(t, func(t *testing.T, r *rig) {
 		_, first := outcomesOf(t, <-r.submit(t, withID(keyed("one"), true)))
 		req := keyed("one", "two")
 		req.Tasks[0].OnConflict = yardv1.OnConflict_ON_CONFLICT_REPLACE

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -394,6 +395,18 @@ func (r *rig) running(t *testing.T) *rig {
 		testkit.Equal(t, "the end", <-ended, nil)
 	})
 	return r
+}
+
+// onRig runs a test in a bubble, on a rig of its own, which does not run.
+func onRig(t *testing.T, test func(t *testing.T, r *rig)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(t, newRig(t)) })
+}
+
+// onRunning is onRig with a rig that runs.
+func onRunning(t *testing.T, test func(t *testing.T, r *rig)) {
+	t.Helper()
+	onRig(t, func(t *testing.T, r *rig) { test(t, r.running(t)) })
 }
 
 // started runs the rig until stop is called.

@@ -3,7 +3,6 @@ package gateway
 import (
 	"fmt"
 	"testing"
-	"testing/synctest"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
@@ -23,8 +22,7 @@ func keysOf(p, n int) (all []string) {
 
 // The server takes so many messages in one atomic batch: a request whose keys all fall into one partition is several.
 func TestManyKeysOfOnePartitionAreSeveralBatches(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := uniqueRig(t, nil)
+	onKnowing(t, func(t *testing.T, r *rig) {
 		_, created := outcomesOf(t, <-r.submit(t, withID(keyed(keysOf(1, 1000)...), true)))
 		testkit.Equal(t, "of 1000 are created", len(created), 1000)
 		most, n := 0, 0
@@ -41,8 +39,7 @@ func TestManyKeysOfOnePartitionAreSeveralBatches(t *testing.T) {
 
 // One partition has no room: what another one has stored of the request is not nothing.
 func TestI2_AKeyThatIsStoredIsNotNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := uniqueRig(t, nil)
+	onKnowing(t, func(t *testing.T, r *rig) {
 		r.log.fault = func(p int, _ natslog.Msg) (bool, error) {
 			if p == 1 {
 				return false, natslog.ErrFull
@@ -60,8 +57,7 @@ func TestI2_AKeyThatIsStoredIsNotNothing(t *testing.T) {
 
 // I14: what waits for a partition with keys is bounded for each domain.
 func TestI14_KeyedTasksThatWaitAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := uniqueRig(t, nil)
+	onKnowing(t, func(t *testing.T, r *rig) {
 		const most = queuedSubmitsBytes * 3 / 4
 		places := r.appender.partitions[1].keyed.places
 		if !places.Take("shop", most) { // as if the log stood still

@@ -35,8 +35,7 @@ func (r *rig) putType(t *yardv1.TaskType) error {
 }
 
 func TestBadLimitsAreRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	onRig(t, func(t *testing.T, r *rig) {
 		for path, l := range map[string]*yardv1.Limit{
 			"/limit": {Name: "a"}, "/limit/name": {Name: "a.b", MaxConcurrency: 1},
 			"/limit/description": {Name: "a", MaxConcurrency: 1, Description: strings.Repeat("x", 1025)},
@@ -63,8 +62,7 @@ func TestBadLimitsAreRefused(t *testing.T) {
 
 // A type names limits that exist, also one that another frontend stored a moment ago.
 func TestTypesNameLimitsThatExist(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	onRig(t, func(t *testing.T, r *rig) {
 		testkit.NoError(t, testkit.Err(r.putLimit(&yardv1.Limit{Name: "known", MaxConcurrency: 1})))
 		r.catalog.elsewhere(func() {
 			add(t, r.catalog, catalog.Limits, "shop", &yardv1.Limit{Name: "elsewhere", MaxConcurrency: 1})
@@ -84,8 +82,7 @@ func TestTypesNameLimitsThatExist(t *testing.T) {
 
 // A limit goes once no type names it any more; until then the refusal names some that do.
 func TestLimitsInUseAreNotDeleted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	onRig(t, func(t *testing.T, r *rig) {
 		for _, name := range []string{"acme", "acme-2"} {
 			testkit.NoError(t, testkit.Err(r.putLimit(&yardv1.Limit{Name: name, MaxConcurrency: 1})))
 		}

@@ -36,8 +36,7 @@ func (r *rig) movedPoll(t *testing.T, before ...func()) (got <-chan outcome, fir
 
 // A poll that a partition gives up goes to the newest owner of another one, with what is left of its time.
 func TestAMovedPollGoesToAnotherPartition(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
+	onRunning(t, func(t *testing.T, r *rig) {
 		r.EpochOpened(shardOf(1), rigEpoch+4)
 		got, first := r.movedPoll(t)
 		sent := r.bus.sentPolls()
@@ -103,8 +102,7 @@ func TestAPollThatIsOverDoesNotMove(t *testing.T) {
 
 // The new owner of the other partition may be replaced like every owner: the poll is answered empty then.
 func TestAMovedPollEndsWithItsNewOwner(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
+	onRunning(t, func(t *testing.T, r *rig) {
 		got, _ := r.movedPoll(t)
 		r.EpochOpened(shardOf(1), rigEpoch+1)
 		if o := <-got; o.err != nil || len(o.resp.(*yardv1.PollResponse).Tasks) != 0 || r.kept() != 0 {
@@ -128,8 +126,7 @@ func (r *rig) noneServes(but ...int) func() {
 // other's owner. It may be given up again later.
 func TestAMovedPollComesBackWhereNoOneServes(t *testing.T) {
 	for _, known := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) {
-			r := newRig(t).running(t)
+		onRunning(t, func(t *testing.T, r *rig) {
 			but := []int{0}
 			if known {
 				but = append(but, 1)
@@ -247,8 +244,7 @@ func TestAMovedPollThatCannotGoAnywhereIsAnsweredEmpty(t *testing.T) {
 // At a stop what has an owner stays matching's: it is moved as before, and answered where there is no owner.
 func TestAMoveAtAStop(t *testing.T) {
 	for _, owned := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) {
-			r := newRig(t)
+		onRig(t, func(t *testing.T, r *rig) {
 			if !owned {
 				r.polls.epochs[shardOf(1)] = 0
 			}

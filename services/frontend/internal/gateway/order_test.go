@@ -3,7 +3,6 @@ package gateway
 import (
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
@@ -34,8 +33,7 @@ func keyIn(p int) string {
 
 // TestOrderedTasksAreInTheOrderOfTheRequest, whichever partitions they go to; the results name them in the request's order.
 func TestOrderedTasksAreInTheOrderOfTheRequest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := uniqueRig(t, nil)
+	onKnowing(t, func(t *testing.T, r *rig) {
 		a, b := keyIn(0), keyIn(2)
 		all := accepted(t, <-r.submit(t, withID(ordered(a, b, a, b, a), true)))
 		for i, p := range []int{0, 2, 0, 2, 0} {
@@ -60,8 +58,7 @@ func TestOrderedTasksAreInTheOrderOfTheRequest(t *testing.T) {
 // TestAnOrderedTaskWaitsForItsPartition: it goes nowhere else, and is stored as soon as its partition takes it. A request of which only a part could be
 // stored is UNKNOWN, and its repeat stores the rest.
 func TestAnOrderedTaskWaitsForItsPartition(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := uniqueRig(t, nil)
+	onKnowing(t, func(t *testing.T, r *rig) {
 		away := true
 		r.log.fault = func(p int, _ natslog.Msg) (bool, error) {
 			if p == 1 && away {
@@ -83,8 +80,7 @@ func TestAnOrderedTaskWaitsForItsPartition(t *testing.T) {
 
 // TestAPartOfWhichNothingIsKnownMakesAllUnknown, though another one is certainly not stored: the client does not learn that nothing was.
 func TestAPartOfWhichNothingIsKnownMakesAllUnknown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := uniqueRig(t, nil)
+	onKnowing(t, func(t *testing.T, r *rig) {
 		r.log.fault = func(p int, _ natslog.Msg) (bool, error) {
 			if p == 1 {
 				return false, natslog.ErrNotStored
@@ -116,8 +112,7 @@ func wantMarksOnce(t *testing.T, l *memLog, n int) {
 // TestAUniqueKeyCountsWithinAnOrderKey: a task with both goes where its order key does, and so does the word on its unique key, which another order key has for
 // itself, and what has none.
 func TestAUniqueKeyCountsWithinAnOrderKey(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := uniqueRig(t, nil)
+	onKnowing(t, func(t *testing.T, r *rig) {
 		both := func(order ...string) *yardv1.SubmitRequest {
 			req := ordered(order...)
 			for i, task := range req.Tasks {
@@ -159,8 +154,7 @@ func TestAUniqueKeyCountsWithinAnOrderKey(t *testing.T) {
 
 // TestManyTasksWithBothKeysStayInOrder: more than one atomic batch takes; where the first of these is not stored, none is that comes after it.
 func TestManyTasksWithBothKeysStayInOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := uniqueRig(t, nil)
+	onKnowing(t, func(t *testing.T, r *rig) {
 		many := func(from int) *yardv1.SubmitRequest {
 			req := tasks(2*partTasksMax + 1)
 			for i, task := range req.Tasks {
@@ -195,8 +189,7 @@ func TestManyTasksWithBothKeysStayInOrder(t *testing.T) {
 
 // TestAFullTasklistRefusesOrderedTasks, those of several partitions as a whole.
 func TestAFullTasklistRefusesOrderedTasks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := uniqueRig(t, nil)
+	onKnowing(t, func(t *testing.T, r *rig) {
 		r.cap(t, "main", 2)
 		wantCode(t, (<-r.submit(t, withID(ordered(keyIn(0), keyIn(1), keyIn(2)), true))).err, fault.InvalidArgument)
 		wantMarksOnce(t, r.log, 0)
@@ -207,8 +200,7 @@ func TestAFullTasklistRefusesOrderedTasks(t *testing.T) {
 // TestARepeatWithOtherKeysIsNotAnsweredForOthers: a careless client repeats a request with tasks of other keys, so that its parts have other numbers of tasks.
 // What is answered as stored is stored.
 func TestARepeatWithOtherKeysIsNotAnsweredForOthers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := uniqueRig(t, nil)
+	onKnowing(t, func(t *testing.T, r *rig) {
 		req := withID(ordered(keyIn(0), keyIn(1), keyIn(2)), true)
 		accepted(t, <-r.submit(t, req))
 		req.Tasks[1].OrderKey = keyIn(0)

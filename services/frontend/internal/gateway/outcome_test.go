@@ -49,8 +49,7 @@ func verdicts(t *testing.T, o outcome) []*yardv1.Verdict {
 }
 
 func TestVerdictsReachTheirEntries(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
+	onRunning(t, func(t *testing.T, r *rig) {
 		// Entries of two partitions, one of none, and one task twice.
 		entries := []*yardv1.Completion{completion(1, 1), completion(0, 2), completion(1, 3), completion(9, 4), completion(1, 1)}
 		got := r.complete(t, entries...)
@@ -131,8 +130,7 @@ func TestIDsOutOfRangeAreNotFound(t *testing.T) {
 // R6: a token of another task or of another cluster is answered as an unknown task is,
 // and nothing is appended for it; the entries beside it are carried out.
 func TestForgedTokensReachNobody(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
+	onRunning(t, func(t *testing.T, r *rig) {
 		swapped, forged := completion(1, 1), completion(1, 2)
 		swapped.Token = completion(1, 3).Token
 		forged.Token = ids.NewTokens([ids.TokenSecretBytes]byte{2}).Print(ids.NewTaskID(time.UnixMilli(5), 1, 2), ids.Token{Nonce: 2})
@@ -168,8 +166,7 @@ func TestForgedTokensReachNobody(t *testing.T) {
 }
 
 func TestRequestsShareABatchAndGetTheirOwnVerdicts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
+	onRunning(t, func(t *testing.T, r *rig) {
 		var got []<-chan outcome
 		for n := range uint64(20) { // two batches are in flight, the rest gathers behind
 			got = append(got, r.complete(t, completion(1, n)))
@@ -200,8 +197,7 @@ func TestRequestsShareABatchAndGetTheirOwnVerdicts(t *testing.T) {
 // TestAPartOfTheVerdictsAnswersWhoHasAll: one task that history has to search for delays neither the
 // requests that share its batch nor the batches behind.
 func TestAPartOfTheVerdictsAnswersWhoHasAll(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
+	onRunning(t, func(t *testing.T, r *rig) {
 		var got []<-chan outcome
 		for n := range uint64(5) {
 			got = append(got, r.complete(t, completion(1, n), completion(1, n+10)))
@@ -246,8 +242,7 @@ func TestAPartOfTheVerdictsAnswersWhoHasAll(t *testing.T) {
 }
 
 func TestMissingVerdictsAreAskedForWithTheSameEvents(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
+	onRunning(t, func(t *testing.T, r *rig) {
 		got := r.complete(t, completion(1, 1), completion(1, 2))
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
@@ -269,8 +264,7 @@ func TestMissingVerdictsAreAskedForWithTheSameEvents(t *testing.T) {
 
 // TestUpdatesAreAskedForMoreAndMoreRarely: history looks for their tasks, which is slow where it has much to do.
 func TestUpdatesAreAskedForMoreAndMoreRarely(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
+	onRunning(t, func(t *testing.T, r *rig) {
 		go func() {
 			_, _ = asked(r, "shop", false, r.Cancel, &yardv1.CancelRequest{TaskIds: []string{ids.NewTaskID(time.Now(), 1, 1).String()}}) // it ends with the rig
 		}()
@@ -285,8 +279,7 @@ func TestUpdatesAreAskedForMoreAndMoreRarely(t *testing.T) {
 }
 
 func TestNoVerdictByTheDeadlineIsUnknown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
+	onRunning(t, func(t *testing.T, r *rig) {
 		began := time.Now()
 		got := <-r.complete(t, completion(0, 1), completion(1, 1))
 		for _, v := range verdicts(t, got) {
@@ -300,8 +293,7 @@ func TestNoVerdictByTheDeadlineIsUnknown(t *testing.T) {
 }
 
 func TestRefusedEventsAreSentAgainSoon(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
+	onRunning(t, func(t *testing.T, r *rig) {
 		r.bus.down = true
 		got := r.complete(t, completion(1, 1))
 		time.Sleep(time.Second)
@@ -322,8 +314,7 @@ func TestRefusedEventsAreSentAgainSoon(t *testing.T) {
 }
 
 func TestLargeOutcomesAreCut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
+	onRunning(t, func(t *testing.T, r *rig) {
 		var entries []*yardv1.Completion
 		for n := range uint64(4) {
 			c := completion(1, n)
@@ -352,8 +343,7 @@ func TestLargeOutcomesAreCut(t *testing.T) {
 }
 
 func TestFailHeartbeatAndCancelBecomeEvents(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
+	onRunning(t, func(t *testing.T, r *rig) {
 		c := completion(0, 1)
 		for kind, send := range map[logv1.EventKind]func(Answer){
 			logv1.EventKind_EVENT_KIND_RELEASED:  sends(r, r.Fail, &yardv1.FailRequest{Tasks: []*yardv1.Failure{{TaskId: c.TaskId, Token: c.Token, NotStarted: true}}}),
@@ -375,8 +365,7 @@ func TestFailHeartbeatAndCancelBecomeEvents(t *testing.T) {
 }
 
 func TestNonsenseVerdictsAreIgnored(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
+	onRunning(t, func(t *testing.T, r *rig) {
 		got := r.complete(t, completion(1, 1))
 		synctest.Wait()
 		e := r.bus.sentEvents()[0]

@@ -83,8 +83,7 @@ func TestPausesShow(t *testing.T) {
 
 // R9, I14: as TestTypesOfADomainAreBounded; records of pauses that are over make room.
 func TestPausesOfADomainAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	onRig(t, func(t *testing.T, r *rig) {
 		for i := range validate.PausesMax {
 			k, name := catalog.Pauses.Tasklists, fmt.Sprint("l", i)
 			if i%2 == 0 {
@@ -107,8 +106,7 @@ func TestPausesOfADomainAreBounded(t *testing.T) {
 
 // A pause that somebody else put again meanwhile stays.
 func TestAnOvertakenResumeIsRepeated(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	onRig(t, func(t *testing.T, r *rig) {
 		pause := func() { stop(t, r.catalog, catalog.Pauses.Tasklists, "shop", "main", &yardv1.Pause{SinceMs: 1}) }
 		pause()
 		r.catalog.kv.Meanwhile = pause

@@ -23,8 +23,7 @@ func (r *rig) poll(wait time.Duration) <-chan outcome {
 }
 
 func TestPollIsHandedToItsShard(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
+	onRunning(t, func(t *testing.T, r *rig) {
 		got := r.poll(time.Minute)
 		if o := <-got; o.err != nil || o.resp != nil {
 			t.Fatalf("answered %v", o)
@@ -61,8 +60,7 @@ func (r *rig) tellAnswered(t *testing.T, polls ...uint64) {
 // TestR37PollsAreKeptUntilTheyAreAnswered, and where matching does not say so, until
 // their time is long over: then they are answered empty.
 func TestR37PollsAreKeptUntilTheyAreAnswered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
+	onRunning(t, func(t *testing.T, r *rig) {
 		var got [3]<-chan outcome
 		for i := range got {
 			got[i] = r.poll(time.Minute)
@@ -86,8 +84,7 @@ func TestR37PollsAreKeptUntilTheyAreAnswered(t *testing.T) {
 // TestR42PollsOfAReplacedOwnerAreAnsweredEmpty at once: those that it has not answered. Polls
 // from then on go to its successor.
 func TestR42PollsOfAReplacedOwnerAreAnsweredEmpty(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
+	onRunning(t, func(t *testing.T, r *rig) {
 		answered, parked := r.poll(time.Minute), r.poll(time.Minute)
 		<-answered
 		<-parked
@@ -115,8 +112,7 @@ func TestR42PollsOfAReplacedOwnerAreAnsweredEmpty(t *testing.T) {
 }
 
 func TestABouncedPollIsSentAgainUntilItsTimeIsOver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
+	onRunning(t, func(t *testing.T, r *rig) {
 		began := time.Now()
 		got := r.poll(time.Second)
 		<-got
@@ -138,8 +134,7 @@ func TestABouncedPollIsSentAgainUntilItsTimeIsOver(t *testing.T) {
 
 // TestR40_APollIsSentAgainWithTheRestOfItsTime.
 func TestR40_APollIsSentAgainWithTheRestOfItsTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
+	onRunning(t, func(t *testing.T, r *rig) {
 		<-r.poll(time.Minute)
 		for _, after := range []time.Duration{time.Second, 30 * time.Second} {
 			time.Sleep(after)
@@ -159,8 +154,7 @@ func TestR40_APollIsSentAgainWithTheRestOfItsTime(t *testing.T) {
 }
 
 func TestPollWithoutWaitIsUnavailableAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
+	onRunning(t, func(t *testing.T, r *rig) {
 		got := r.poll(0)
 		<-got
 		r.PollBounced(r.bus.sentPolls()[0].id)
@@ -170,8 +164,7 @@ func TestPollWithoutWaitIsUnavailableAtOnce(t *testing.T) {
 }
 
 func TestPollFindsTheNextOwner(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
+	onRunning(t, func(t *testing.T, r *rig) {
 		r.bus.down = true
 		got := r.poll(time.Minute)
 		<-got
@@ -188,8 +181,7 @@ func TestPollFindsTheNextOwner(t *testing.T) {
 }
 
 func TestDrainFinishesWhatIsOpen(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	onRig(t, func(t *testing.T, r *rig) {
 		r.log.gate = make(chan struct{})
 		stop, ended := r.started()
 		submitted, completed := r.submit(t, tasks(1)), r.complete(t, completion(1, 1))

@@ -15,8 +15,7 @@ import (
 
 // TestPollsWaitForTheFirstOwner: they are sent when it opens, once and in their order.
 func TestPollsWaitForTheFirstOwner(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	onRig(t, func(t *testing.T, r *rig) {
 		clear(r.polls.epochs)
 		r.running(t)
 		for i := range 3 {
@@ -45,8 +44,7 @@ func TestPollsWaitForTheFirstOwner(t *testing.T) {
 // the same time.
 func TestPollsThatAreDueWhenTheFirstOwnerOpens(t *testing.T) {
 	for range 100 {
-		synctest.Test(t, func(t *testing.T) {
-			r := newRig(t)
+		onRig(t, func(t *testing.T, r *rig) {
 			clear(r.polls.epochs)
 			r.running(t)
 			for range 3 {
@@ -70,8 +68,7 @@ func TestPollsThatAreDueWhenTheFirstOwnerOpens(t *testing.T) {
 
 // TestAPollIsNeverSentTwiceAtOnce: found waiting by two, it is sent by one of them.
 func TestAPollIsNeverSentTwiceAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	onRig(t, func(t *testing.T, r *rig) {
 		<-r.poll(time.Minute)
 		id := r.bus.sentPolls()[0].id
 		due := []*poll{r.polls.sent[id]}
@@ -85,8 +82,7 @@ func TestAPollIsNeverSentTwiceAtOnce(t *testing.T) {
 // TestAnEarlierSendingThatNobodyTookChangesNothing: the poll is with another owner by then, and a third one would
 // give it tasks again.
 func TestAnEarlierSendingThatNobodyTookChangesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
+	onRunning(t, func(t *testing.T, r *rig) {
 		got := r.poll(time.Minute)
 		<-got
 		first := r.bus.sentPolls()[0]
@@ -165,8 +161,7 @@ func (r *rig) pollAs(number int32, after time.Duration, waitMS int64, answered f
 func TestPollsHaveOneOwnerAndOneAnswer(t *testing.T) {
 	const polls, epochs = 200, 20
 	dice := testkit.Seed(t)
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	onRig(t, func(t *testing.T, r *rig) {
 		clear(r.polls.epochs)
 		var mu sync.Mutex // guards the dice, and what follows
 		owned, answers := map[int32]bool{}, map[int32]int{}
@@ -254,8 +249,7 @@ func TestAPollWhoseTimeIsOverIsNotSent(t *testing.T) {
 
 // TestNoPollWaitsForAnOwnerInADrain: who stops sends nothing again.
 func TestNoPollWaitsForAnOwnerInADrain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	onRig(t, func(t *testing.T, r *rig) {
 		waiting, underway := r.poll(time.Minute), r.poll(time.Minute)
 		<-waiting
 		<-underway

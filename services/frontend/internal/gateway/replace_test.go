@@ -34,8 +34,7 @@ func replacing(key string) *yardv1.SubmitRequest {
 // A task that has the key becomes the submitted one if history says so; otherwise it is the result as it is. A free key needs no one's word.
 func TestATaskThatHasTheKeyIsReplaced(t *testing.T) {
 	for code, want := range map[string]string{"": "replaced", string(fault.FailedPrecondition): "existing", string(fault.NotFound): "existing"} {
-		synctest.Test(t, func(t *testing.T) {
-			r := uniqueRig(t, nil)
+		onKnowing(t, func(t *testing.T, r *rig) {
 			_, first := outcomesOf(t, <-r.submit(t, withID(replacing("one"), true)))
 			if n := len(r.bus.sentEvents()); len(first) != 1 || n != 0 {
 				t.Fatalf("created %v with %d events", first, n)
@@ -57,8 +56,7 @@ func TestATaskThatHasTheKeyIsReplaced(t *testing.T) {
 
 // What history has not said is not answered, and asked for again by the same name, by a repeat too: also of a task that has ended since.
 func TestI1_AReplacementIsMadeOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := uniqueRig(t, nil)
+	onKnowing(t, func(t *testing.T, r *rig) {
 		_, first := outcomesOf(t, <-r.submit(t, withID(keyed("one"), true)))
 		req := withID(replacing("one"), true)
 		got := r.submit(t, req)
@@ -87,8 +85,7 @@ func TestI1_AReplacementIsMadeOnce(t *testing.T) {
 
 // A task that was replaced, and of which history could not say so before it ended, is asked again by the same try: the key is free, and what was submitted has run.
 func TestI1_AReplacementIsMadeOnceThoughItsTaskEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := uniqueRig(t, nil)
+	onKnowing(t, func(t *testing.T, r *rig) {
 		_, first := outcomesOf(t, <-r.submit(t, withID(keyed("one"), true)))
 		got := r.submit(t, withID(replacing("one"), true))
 		name := r.verdictOn(t, &logv1.EventVerdict{Code: string(fault.Unknown)}).Update.Request

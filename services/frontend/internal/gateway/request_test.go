@@ -63,6 +63,12 @@ func newKnowingRig(t *testing.T, change ...func(*Deps)) *rig {
 	return r.running(t)
 }
 
+// onKnowing runs a test in a bubble, on a newKnowingRig of its own.
+func onKnowing(t *testing.T, test func(t *testing.T, r *rig)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(t, newKnowingRig(t)) })
+}
+
 // wantOnce checks that so many tasks are stored, each once.
 func wantOnce(t *testing.T, l *memLog, want []string) {
 	t.Helper()
@@ -162,8 +168,7 @@ func TestI1_AFirstTryThatComesLateIsVoid(t *testing.T) {
 
 // What the log has acknowledged too late is not stored, and its client hears so.
 func TestI1_WhatTheLogTookTooLateIsRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newKnowingRig(t)
+	onKnowing(t, func(t *testing.T, r *rig) {
 		ready := time.Now().Add(aliveFor + time.Millisecond)
 		r.log.fault = func(int, natslog.Msg) (bool, error) {
 			if time.Now().Before(ready) {
@@ -180,8 +185,7 @@ func TestI1_WhatTheLogTookTooLateIsRefused(t *testing.T) {
 
 // One that was stored in time and is acknowledged late is stored.
 func TestI1_ALateAcknowledgementIsLookedInto(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newKnowingRig(t)
+	onKnowing(t, func(t *testing.T, r *rig) {
 		ready := time.Now().Add(aliveFor + time.Second)
 		r.log.fault = func(int, natslog.Msg) (bool, error) {
 			if time.Now().Before(ready) {
@@ -196,8 +200,7 @@ func TestI1_ALateAcknowledgementIsLookedInto(t *testing.T) {
 
 // A try that goes alone and is stored too late is void, however well it is acknowledged.
 func TestI1_ALoneTryThatTheLogTookTooLateIsNotStored(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newKnowingRig(t)
+	onKnowing(t, func(t *testing.T, r *rig) {
 		r.log.fault = func(int, natslog.Msg) (bool, error) {
 			if len(r.log.tries) == 1 {
 				time.Sleep(tryAliveFor + time.Second)
@@ -210,8 +213,7 @@ func TestI1_ALoneTryThatTheLogTookTooLateIsNotStored(t *testing.T) {
 }
 
 func TestAMalformedRequestIDIsRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newKnowingRig(t)
+	onKnowing(t, func(t *testing.T, r *rig) {
 		for path, req := range map[string]*yardv1.SubmitRequest{
 			"/request_id": {RequestId: "x", Tries: 1},
 			"/tries":      {Tries: 1},
@@ -228,8 +230,7 @@ func TestAMalformedRequestIDIsRefused(t *testing.T) {
 
 // The same id in another domain, or with another number of tasks, is another request.
 func TestARequestIDIsOfItsDomain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newKnowingRig(t)
+	onKnowing(t, func(t *testing.T, r *rig) {
 		req := withID(tasks(1), false)
 		first := accepted(t, <-r.submit(t, req))
 		other := accepted(t, <-r.submitAs(t, "other", req))
@@ -241,8 +242,7 @@ func TestARequestIDIsOfItsDomain(t *testing.T) {
 
 // A full log refuses at once, as it does without an id.
 func TestAFullLogRefusesATryThatGoesAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newKnowingRig(t)
+	onKnowing(t, func(t *testing.T, r *rig) {
 		r.log.fault = func(int, natslog.Msg) (bool, error) {
 			return false, fmt.Errorf("%w: %w", natslog.ErrNotStored, natslog.ErrFull)
 		}
@@ -256,8 +256,7 @@ func TestAFullLogRefusesATryThatGoesAlone(t *testing.T) {
 
 // A log that is full by now says nothing of the try before, which may be on its way.
 func TestI1_AFullLogDoesNotSettleAnEarlierTry(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newKnowingRig(t)
+	onKnowing(t, func(t *testing.T, r *rig) {
 		tried := false
 		r.log.fault = func(int, natslog.Msg) (bool, error) {
 			if !tried {
@@ -297,8 +296,7 @@ func TestI1_WhatIsNotLookedForEverywhereIsNotStored(t *testing.T) {
 
 // A first try that no partition takes is given up before it would be void.
 func TestAFirstTryIsGivenUpInTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newKnowingRig(t)
+	onKnowing(t, func(t *testing.T, r *rig) {
 		r.log.fault = func(int, natslog.Msg) (bool, error) { return false, natslog.ErrNotStored }
 		began := time.Now()
 		wantCode(t, (<-r.submit(t, withID(tasks(1), true))).err, fault.Unavailable)
@@ -311,8 +309,7 @@ func TestAFirstTryIsGivenUpInTime(t *testing.T) {
 // Once a try that goes alone has been stored, carried out and forgotten, and the server has started again, the log does
 // not know its id any more. So each such try counts only for a while after it has looked.
 func TestI1_ATryThatGoesAloneCountsForAWhile(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newKnowingRig(t)
+	onKnowing(t, func(t *testing.T, r *rig) {
 		for _, age := range []time.Duration{0, 10 * time.Second, appendUntil} {
 			req := withID(tasks(1), false)
 			time.Sleep(age)
@@ -352,8 +349,7 @@ func (l *memLog) forgets() {
 
 // What was stored by a try of unknown outcome, carried out and forgotten before it is repeated, is not stored again.
 func TestI1_WhatTheLogHasForgottenIsNotStoredAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newKnowingRig(t)
+	onKnowing(t, func(t *testing.T, r *rig) {
 		r.log.fault = func(int, natslog.Msg) (bool, error) { return true, natslog.ErrOutcomeUnknown }
 		req := withID(tasks(1), true)
 		wantCode(t, (<-r.submit(t, req)).err, fault.Unknown)

@@ -14,8 +14,7 @@ import (
 )
 
 func TestTheTimeOfARequestIsChecked(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newKnowingRig(t)
+	onKnowing(t, func(t *testing.T, r *rig) {
 		for off, code := range map[time.Duration]fault.Code{
 			aheadMax + time.Millisecond: fault.InvalidTime, time.Hour: fault.InvalidTime,
 			-repeatMax - time.Millisecond: fault.FailedPrecondition, -30 * 24 * time.Hour: fault.FailedPrecondition,
@@ -49,8 +48,7 @@ func TestTheTimeOfARequestIsChecked(t *testing.T) {
 // A try whose append has an unknown outcome may still be stored when the minute is over: it does not hear that it was
 // too old, or it would be submitted again.
 func TestI1_ATryThatMayBeUnderWayIsNotTooOld(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newKnowingRig(t)
+	onKnowing(t, func(t *testing.T, r *rig) {
 		sent := 0
 		r.log.fault = func(p int, m natslog.Msg) (bool, error) {
 			if sent++; sent == 1 {
@@ -79,8 +77,7 @@ func TestI1_ATryThatMayBeUnderWayIsNotTooOld(t *testing.T) {
 // The server's clock in a refusal says that nothing was stored. A repeat learns it only if that is certain: not of what
 // may have been stored long ago, nor where another frontend's clock, which may be ahead of ours, may have let the first try in.
 func TestI2_ARepeatLearnsTheTimeOnlyIfNothingIsStored(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newKnowingRig(t)
+	onKnowing(t, func(t *testing.T, r *rig) {
 		for off, told := range map[time.Duration]bool{
 			aheadMax + time.Millisecond: false, aheadMax + clocksApart: false, aheadMax + clocksApart + time.Millisecond: true,
 			-repeatMax - time.Millisecond: false, -24 * time.Hour: false,
@@ -99,8 +96,7 @@ func TestI2_ARepeatLearnsTheTimeOnlyIfNothingIsStored(t *testing.T) {
 // After a minute a request is looked for, and not stored any more. What no one finds then was never stored, nor will be.
 // The answer tells the server's clock: the client's own may be behind, and the answer to its first try lost.
 func TestAnOldRequestIsNotStored(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newKnowingRig(t)
+	onKnowing(t, func(t *testing.T, r *rig) {
 		for _, after := range []time.Duration{appendUntil + time.Second, repeatMax - time.Second} {
 			for _, tries := range []int32{0, 2} {
 				req := withID(tasks(1), false)

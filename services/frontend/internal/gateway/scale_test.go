@@ -162,8 +162,7 @@ func TestScalesAreForgotten(t *testing.T) {
 
 // What cannot be is refused whole.
 func TestBoundsOfPartitions(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	onRig(t, func(t *testing.T, r *rig) {
 		for _, bad := range [][2]int32{{0, 1}, {0, -1}, {0, 65}, {4, 3}} {
 			err := r.putBounds(bad[0], bad[1])
 			wantAt(t, err, fault.InvalidArgument, "/tasklist/partitions_max")

@@ -57,8 +57,7 @@ func (r *rig) spreadOf(t *testing.T, polls int) []int32 {
 
 // Polls go to the partitions in turn, or to where the backlog is, as far as the settings say; who changes them needs no restart.
 func TestPollsAreSpreadOverPartitions(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
+	onRunning(t, func(t *testing.T, r *rig) {
 		r.tellLoad(t, 0, 500, 0) // of one partition nothing is kept
 		testkit.Equal(t, "one partition", r.spreadOf(t, 2), []int32{0, 0})
 		wantCode(t, r.putPartitions("main", 3), "")
@@ -75,8 +74,7 @@ func TestPollsAreSpreadOverPartitions(t *testing.T) {
 
 // Whose turn it is is forgotten with a tasklist that no one polls.
 func TestUnusedTasklistsAreForgotten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
+	onRunning(t, func(t *testing.T, r *rig) {
 		wantCode(t, r.putPartitions("main", 3), "")
 		for _, c := range []struct {
 			after time.Duration
@@ -121,8 +119,7 @@ func TestOddPartitionsAreCut(t *testing.T) {
 
 // What a poll says was lost reaches the owners of all shards, where its tasklist has several partitions: another one may have sent it.
 func TestLostAnswersOfPartitions(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
+	onRunning(t, func(t *testing.T, r *rig) {
 		<-r.poll(time.Minute)
 		if len(r.bus.givenUp) != 0 {
 			t.Errorf("of one partition matching was notified: %v", r.bus.givenUp)
@@ -136,8 +133,7 @@ func TestLostAnswersOfPartitions(t *testing.T) {
 }
 
 func TestBadPartitionsAreRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	onRig(t, func(t *testing.T, r *rig) {
 		for n, ok := range map[int32]bool{-1: false, 0: true, 1: true, 64: true, 65: false} {
 			err := r.putPartitions(fmt.Sprint("l", n+1), n)
 			if ok {
@@ -152,8 +148,7 @@ func TestBadPartitionsAreRefused(t *testing.T) {
 
 // I7: owners report each partition every second.
 func TestPartitionedTasklistsOfADomainAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	onRig(t, func(t *testing.T, r *rig) {
 		for i := range validate.PartitionedMax {
 			wantCode(t, r.putPartitions(fmt.Sprint("l", i), 2), "")
 		}

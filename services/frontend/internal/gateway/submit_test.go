@@ -24,8 +24,7 @@ func printed(id []byte) string {
 }
 
 func TestI2_ARequestIsOneMessage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
+	onRunning(t, func(t *testing.T, r *rig) {
 		got := accepted(t, <-r.submit(t, tasks(1000)))
 		if r.log.messages() != 1 || r.metrics.submitMessages.Value() != 1 || r.metrics.tasksAccepted.Of("shop", "main").Value() != 1000 {
 			t.Errorf("%d messages, counted %d", r.log.messages(), r.metrics.submitMessages.Value())
@@ -44,8 +43,7 @@ func TestI2_ARequestIsOneMessage(t *testing.T) {
 }
 
 func TestI1_KnownFailureGoesToTheNextPartition(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
+	onRunning(t, func(t *testing.T, r *rig) {
 		r.log.fault = func(p int, _ natslog.Msg) (bool, error) {
 			if p != 2 {
 				return false, natslog.ErrNotStored
@@ -67,8 +65,7 @@ func TestI1_KnownFailureGoesToTheNextPartition(t *testing.T) {
 }
 
 func TestNoPartitionIsUnavailableAtTheDeadlineAndRecoversQuickly(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
+	onRunning(t, func(t *testing.T, r *rig) {
 		r.log.fault = func(int, natslog.Msg) (bool, error) { return false, natslog.ErrNotStored }
 		began := time.Now()
 		got := <-r.submit(t, tasks(1))
@@ -90,8 +87,7 @@ func TestNoPartitionIsUnavailableAtTheDeadlineAndRecoversQuickly(t *testing.T) {
 }
 
 func TestUnknownOutcomeIsRepeatedAsTheSameMessage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
+	onRunning(t, func(t *testing.T, r *rig) {
 		n := 0
 		r.log.fault = func(int, natslog.Msg) (bool, error) {
 			if n++; n < 4 {
@@ -115,8 +111,7 @@ func TestUnknownOutcomeIsRepeatedAsTheSameMessage(t *testing.T) {
 // A refusal of the repeat says nothing about the first try: moving on to another
 // partition then would double the tasks.
 func TestARefusedRepeatDoesNotMakeAnOutcomeKnown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
+	onRunning(t, func(t *testing.T, r *rig) {
 		n := 0
 		r.log.fault = func(int, natslog.Msg) (bool, error) {
 			if n++; n == 1 {
@@ -132,8 +127,7 @@ func TestARefusedRepeatDoesNotMakeAnOutcomeKnown(t *testing.T) {
 }
 
 func TestUnknownPartitionIsSetAsideForOthers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
+	onRunning(t, func(t *testing.T, r *rig) {
 		sick := -1
 		r.log.fault = func(p int, _ natslog.Msg) (bool, error) {
 			if sick < 0 {
@@ -159,8 +153,7 @@ func TestUnknownPartitionIsSetAsideForOthers(t *testing.T) {
 }
 
 func TestTooLargeForTheLogIsRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
+	onRunning(t, func(t *testing.T, r *rig) {
 		req := tasks(5)
 		for _, task := range req.Tasks {
 			task.Payload = &yardv1.Payload{Data: make([]byte, 256<<10), Encoding: yardv1.Encoding_ENCODING_BINARY}
@@ -173,8 +166,7 @@ func TestTooLargeForTheLogIsRefused(t *testing.T) {
 }
 
 func TestLoadReportsSteer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
+	onRunning(t, func(t *testing.T, r *rig) {
 		for p, active := range []int64{5000, 10, 5000} {
 			r.queued(t, p, active)
 		}
@@ -206,8 +198,7 @@ func TestAdmissionIsBounded(t *testing.T) {
 }
 
 func TestUnknownDomain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
+	onRunning(t, func(t *testing.T, r *rig) {
 		for domain, code := range map[string]fault.Code{"nobody": fault.NotFound, "admin": fault.InvalidArgument, "a b": fault.InvalidArgument} {
 			answer, got := r.answers(t)
 			c := r.call()
@@ -260,8 +251,7 @@ func TestAPartitionIsWellAgainWhenARepeatIsAcknowledged(t *testing.T) {
 
 // A report about a partition that does not exist changes nothing.
 func TestAReportOfNoPartitionIsDropped(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
+	onRunning(t, func(t *testing.T, r *rig) {
 		for _, p := range []int{-1, rigPartitions, math.MaxInt32} {
 			r.storageFull(t, p, true)
 		}

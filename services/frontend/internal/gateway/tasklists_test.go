@@ -22,8 +22,7 @@ import (
 )
 
 func TestBadTasklistsAreRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	onRig(t, func(t *testing.T, r *rig) {
 		for path, l := range map[string]*yardv1.Tasklist{
 			"/tasklist": nil, "/tasklist/name": {Name: "a.b"}, "/tasklist/priority": {Name: "a", Priority: 6},
 			"/tasklist/description": {Name: "a", Description: strings.Repeat("x", 1025)}, "/tasklist/revision": {Name: "a", Revision: -1},

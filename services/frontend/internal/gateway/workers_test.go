@@ -80,8 +80,7 @@ func TestWorkersOfAllPartitionsAreJoined(t *testing.T) {
 
 // TestPollsOfSilentWorkersEnd that no owner has; the others are matching's. Those of another worker, and of another domain, stay.
 func TestPollsOfSilentWorkersEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
+	onRunning(t, func(t *testing.T, r *rig) {
 		silent := func(domain, id string) {
 			t.Helper()
 			data, err := proto.Marshal(&rpcv1.Silent{Workers: []*rpcv1.SilentWorker{{Domain: domain, WorkerId: id}}})
