@@ -119,11 +119,7 @@ func TestAFullLimitIsAudited(t *testing.T) {
 // A shard that waits for slots asks the others for their entries before it compares with history: one of them may be too high.
 func TestWhoWaitsForSlotsAsksOthersForTheirEntries(t *testing.T) {
 	w, _ := limited(t, 1, 1)
-	w.ends = false
-	w.wait("p", 2)
-	w.run(ms)
-	w.ready("d", "l0", "a", 1, 2)
-	w.run(100 * ms)
+	w.begin(2)
 	w.wait("q", 1)
 	w.run(29 * time.Second)
 	testkit.MustEqual(t, "others were asked early", len(w.restores), 0)

@@ -72,11 +72,7 @@ func TestLimitIsRaisedAndLowered(t *testing.T) {
 // A freed slot is used at once, also if the word of it comes while a call is under way that finds none.
 func TestSlotFreedDuringACall(t *testing.T) {
 	w, _ := limited(t, 1, 1)
-	w.ends = false
-	w.wait("p", 1)
-	w.run(ms)
-	first := w.ready("d", "l0", "a", 1, 1)
-	w.run(100 * ms)
+	first := w.begin(1)
 	w.wait("q", 1)
 	w.run(ms)
 	w.delay = func() time.Duration { return 20 * ms }
@@ -94,11 +90,7 @@ func TestSlotFreedDuringACall(t *testing.T) {
 // What a turn frees is counted before the same turn books.
 func TestReleaseIsCountedInItsTurn(t *testing.T) {
 	w, _ := limited(t, 1, 1)
-	w.ends = false
-	w.wait("p", 1)
-	w.run(ms)
-	first := w.ready("d", "l0", "a", 1, 1)
-	w.run(100 * ms)
+	first := w.begin(1)
 	w.wait("q", 1)
 	w.ready("d", "l0", "a", 1, 1)
 	w.run(100 * ms)
@@ -116,11 +108,7 @@ func TestReleaseIsCountedInItsTurn(t *testing.T) {
 // The word that another shard has freed slots counts, also while a call is under way that finds none.
 func TestFreedDuringACall(t *testing.T) {
 	w, o := limited(t, 1, 1)
-	w.ends = false
-	w.wait("p", 1)
-	w.run(ms)
-	w.ready("d", "l0", "a", 1, 1)
-	w.run(100 * ms)
+	w.begin(1)
 	w.wait("q", 1)
 	w.run(ms)
 	w.delay = func() time.Duration { return 20 * ms }

@@ -275,19 +275,27 @@ func TestNothingIsRejectedThatIsPaused(t *testing.T) {
 	}
 }
 
-// TestARoundIsOfWhatWaitsAtItsEnd: a partition was silent, and what had waited when it was asked has started meanwhile.
-func TestARoundIsOfWhatWaitsAtItsEnd(t *testing.T) {
+// openRound is a round that a silent partition holds open: as many run as may, and the two that had waited when it was asked start now,
+// since two that ran have ended.
+func openRound(t *testing.T, most int) *world {
+	t.Helper()
 	w, o := begun(t, 2)
 	w.ends, w.policies["d/a"] = false, CancelOldest
-	w.set(o, map[string]int{"d/a": 3})
+	w.set(o, map[string]int{"d/a": most})
 	w.pollAll(40)
-	running := w.readyIn(0, 3)
+	running := w.readyIn(0, most)
 	w.run(100 * ms)
 	w.readyIn(0, 2)
 	w.partitions[1].silent = true
 	w.run(overflowAfter + time.Second)
-	w.finish(running[1])
-	w.finish(running[2])
+	w.finish(running[most-2])
+	w.finish(running[most-1])
+	return w
+}
+
+// TestARoundIsOfWhatWaitsAtItsEnd: a partition was silent, and what had waited when it was asked has started meanwhile.
+func TestARoundIsOfWhatWaitsAtItsEnd(t *testing.T) {
+	w := openRound(t, 3)
 	w.run(100 * ms)
 	testkit.Equal(t, "running", w.runs("d/a"), []int{3})
 	w.readyIn(0, 1)
@@ -301,17 +309,7 @@ func TestARoundIsOfWhatWaitsAtItsEnd(t *testing.T) {
 
 // TestARoundThatTookLongIsVoid: what waits at its end is not what was counted, though one of it has waited for long enough.
 func TestARoundThatTookLongIsVoid(t *testing.T) {
-	w, o := begun(t, 2)
-	w.ends, w.policies["d/a"] = false, CancelOldest
-	w.set(o, map[string]int{"d/a": 4})
-	w.pollAll(40)
-	running := w.readyIn(0, 4)
-	w.run(100 * ms)
-	w.readyIn(0, 2)
-	w.partitions[1].silent = true
-	w.run(overflowAfter + time.Second)
-	w.finish(running[2])
-	w.finish(running[3])
+	w := openRound(t, 4)
 	w.run(roundFor)
 	w.readyIn(0, 1)
 	w.run(2 * overflowAfter)

@@ -93,6 +93,18 @@ func TestARestEndsWhenManyHaveGathered(t *testing.T) {
 	}
 }
 
+// booked is called with the triggers of one column, each of which books a slot; one is in use.
+func (o *solo) booked(limited Triggers) Inputs {
+	o.Helper()
+	in := o.called()
+	in.Outcomes[0].Outcome.Taken[0] = table.Taken{
+		Batches: []table.Batch{{Column: limited.Column, ReadyAt: limited.ReadyAt, Triggers: limited.Packed, Booked: true}},
+		Heads:   []table.Head{{Column: limited.Column, Empty: true, Gone: 1}},
+	}
+	in.Outcomes[0].Outcome.Limits = []table.LimitState{{Used: 1}}
+	return in
+}
+
 // A grab that books a slot of a limit of which half are in use goes at once, since others may wait for the slot, and takes along what
 // has gathered. Its nonce says so; that of what is handed back is the grab's, though the limit is lifted in between.
 func TestAGrabOfAScarceSlotDoesNotRest(t *testing.T) {
@@ -108,13 +120,7 @@ func TestAGrabOfAScarceSlotDoesNotRest(t *testing.T) {
 	if o.grabs() != 0 || len(o.wants()) != 1 {
 		t.Fatalf("%d are sent, it asks for %+v", o.grabs(), o.wants())
 	}
-	in := o.called()
-	in.Outcomes[0].Outcome.Taken[0] = table.Taken{
-		Batches: []table.Batch{{Column: limited.Column, ReadyAt: limited.ReadyAt, Triggers: limited.Packed, Booked: true}},
-		Heads:   []table.Head{{Column: limited.Column, Empty: true, Gone: 1}},
-	}
-	in.Outcomes[0].Outcome.Limits = []table.LimitState{{Used: 1}}
-	o.step(0, in)
+	o.step(0, o.booked(limited))
 	if len(o.fx.Batches) != 1 || o.grabs() != 2 {
 		t.Fatalf("%d are sent", o.grabs())
 	}
@@ -150,13 +156,7 @@ func TestAGrabOfASlotToSpareRests(t *testing.T) {
 	o.step(0, Inputs{Hints: []Hints{{Delivery: 99, Triggers: []Triggers{limited}}}})
 	o.step(0, o.called())
 	o.step(0, o.poll(1, time.Hour, "a"))
-	in := o.called()
-	in.Outcomes[0].Outcome.Taken[0] = table.Taken{
-		Batches: []table.Batch{{Column: limited.Column, ReadyAt: limited.ReadyAt, Triggers: limited.Packed, Booked: true}},
-		Heads:   []table.Head{{Column: limited.Column, Empty: true, Gone: 1}},
-	}
-	in.Outcomes[0].Outcome.Limits = []table.LimitState{{Used: 1}}
-	if o.step(0, in); o.grabs() != 0 {
+	if o.step(0, o.booked(limited)); o.grabs() != 0 {
 		t.Fatalf("%d are sent", o.grabs())
 	}
 	if o.step(20*ms, Inputs{}); o.grabs() != 1 || ids.Scarce(o.fx.Batches[0].Grabs[0].Nonce) || len(o.fx.Batches[0].Grabs[0].Path) != 1 {

@@ -248,11 +248,7 @@ func TestTakeoverWaitsForAllBookings(t *testing.T) {
 // more is dropped.
 func TestEntriesAreKeptFresh(t *testing.T) {
 	w, o := limited(t, 1, 5)
-	w.ends = false
-	w.wait("p", 2)
-	w.run(ms)
-	made := w.ready("d", "l0", "a", 1, 2)
-	w.run(100 * ms)
+	made := w.begin(2)
 	o.give(func(in *Inputs) { in.Restore = []LimitHint{{"d", []table.Ref{"type/a"}}} })
 	w.run(100 * ms)
 	calls := len(w.calls)

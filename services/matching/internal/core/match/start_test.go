@@ -188,14 +188,20 @@ func TestDeliveredIsTold(t *testing.T) {
 	}
 }
 
-// An answer that was not delivered is handed back; another poll gets it.
-func TestABouncedAnswerIsHandedBack(t *testing.T) {
+// withADeafPoll is a world in which a poll is about to get so many tasks, and does not hear of it.
+func withADeafPoll(t *testing.T, n int) (*world, *owner) {
 	w, o := begun(t, 1)
 	w.ends = false
 	w.deaf = func(inbox string) bool { return inbox == "deaf" }
-	w.wait("deaf", 2)
+	w.wait("deaf", n)
 	w.run(ms)
-	w.ready("d", "l0", "b", 1, 2)
+	w.ready("d", "l0", "b", 1, n)
+	return w, o
+}
+
+// An answer that was not delivered is handed back; another poll gets it.
+func TestABouncedAnswerIsHandedBack(t *testing.T) {
+	w, o := withADeafPoll(t, 2)
 	w.run(50 * ms)
 	o.give(func(in *Inputs) { in.Bounced = []uint64{1, 2, 3} }) // no one knows these
 	w.wait("p", 5)
@@ -235,12 +241,7 @@ func TestHowLateAnAnswerBounces(t *testing.T) {
 // R41: an owner that was stopped hears that there was no subscriber when it goes on, a little after its first turn: until then
 // its answer does not count as received.
 func TestR41StoppedOwnerHearsLate(t *testing.T) {
-	w, o := begun(t, 1)
-	w.ends = false
-	w.deaf = func(inbox string) bool { return inbox == "deaf" }
-	w.wait("deaf", 2)
-	w.run(ms)
-	w.ready("d", "l0", "b", 1, 2)
+	w, o := withADeafPoll(t, 2)
 	w.delay = func() time.Duration {
 		if w.polls["deaf"].answered > 0 {
 			return 5 * time.Second
@@ -265,12 +266,7 @@ func TestR41StoppedOwnerHearsLate(t *testing.T) {
 
 // A hand-back that history could not look at is repeated.
 func TestHandBackIsRepeated(t *testing.T) {
-	w, o := begun(t, 1)
-	w.ends = false
-	w.deaf = func(inbox string) bool { return inbox == "deaf" }
-	w.wait("deaf", 1)
-	w.run(ms)
-	w.ready("d", "l0", "b", 1, 1)
+	w, o := withADeafPoll(t, 1)
 	w.run(3 * ms)
 	w.partitions[0].silent = true
 	w.run(50 * ms)
