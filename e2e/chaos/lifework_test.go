@@ -61,18 +61,7 @@ func (l *life) worker(ctx context.Context, busy *sync.WaitGroup, name string) (k
 		})
 	}
 	w.HandleFunc(calledLife, func(_ context.Context, a *yard.Attempt) (yard.Payload, error) { return yard.Payload{}, l.called(a) })
-	running, stop := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	busy.Go(func() {
-		defer close(ended)
-		_ = w.Run(running) // its connection may be gone
-	})
-	return func() {
-		close(dead)
-		client.Close()
-		stop()
-		<-ended
-	}
+	return working(ctx, busy, w, client, dead)
 }
 
 // begin notes that a handler runs, and takes what is to become of it.

@@ -302,6 +302,11 @@ func (m *medley) worker(ctx context.Context, busy *sync.WaitGroup, dice *rand.Ra
 	for _, l := range medleyLimits {
 		w.HandleFunc(l.typ, handler)
 	}
+	return working(ctx, busy, w, client, dead)
+}
+
+// working has a worker run until it is killed: that closes dead, so that its handlers end, and its client.
+func working(ctx context.Context, busy *sync.WaitGroup, w *yard.Worker, client *yard.Client, dead chan<- struct{}) (kill func()) {
 	running, stop := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	busy.Go(func() {
