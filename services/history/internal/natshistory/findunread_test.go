@@ -29,22 +29,15 @@ func TestUnreadIsBounded(t *testing.T) {
 func unreadIsBounded(t *testing.T, replicated bool) {
 	owner, reader := serverPorts(t)
 	reader.logReplicas = replicas{many: replicated, asked: time.Now().Add(time.Hour)}
-	store := func(subject string, data []byte) uint64 {
-		t.Helper()
-		seq, _, err := natslog.Append(t.Context(), owner.NATS, natslog.Msg{Subject: subject, Data: data})
-		testkit.NoError(t, err)
-		return seq
-	}
 	created := time.Now() // of both: a search begins there, however long the log takes to be written
 	id, absent := ids.NewTaskID(created, 0, 1), ids.NewTaskID(created, 0, 2)
-	batch, err := (&logv1.Batch{Tasks: []*logv1.Record{{Id: id[:], Domain: "shop"}}}).MarshalVT()
-	testkit.NoError(t, err)
-	early := store(topology.Submit(0, 3, "shop", "mail"), batch)
+	batch := ofTask(t, &logv1.Record{Id: id[:], Domain: "shop"})
+	early := stored(t, owner, topology.Submit(0, 3, "shop", "mail"), batch)
 	event := make([]byte, 1_000_000)
 	for range scanBytesMax/len(event) + 3 {
-		store(topology.Event(0), event)
+		stored(t, owner, topology.Event(0), event)
 	}
-	late := store(topology.Submit(0, 1, "shop", "mail"), batch)
+	late := stored(t, owner, topology.Submit(0, 1, "shop", "mail"), batch)
 	for _, c := range []struct {
 		what    string
 		id      ids.TaskID
@@ -112,15 +105,25 @@ func TestManySearchTheLogAtOnce(t *testing.T) {
 	}
 }
 
+// ofTask is a message of a submit of one task.
+func ofTask(t *testing.T, r *logv1.Record) []byte {
+	t.Helper()
+	return testkit.Encoded(t, &logv1.Batch{Tasks: []*logv1.Record{r}})
+}
+
+// stored stores a message, and returns where it lies.
+func stored(t *testing.T, owner Config, subject string, data []byte) uint64 {
+	t.Helper()
+	seq, _, err := natslog.Append(t.Context(), owner.NATS, natslog.Msg{Subject: subject, Data: data})
+	testkit.NoError(t, err)
+	return seq
+}
+
 // A caller that has gone ends its own search, and no other one.
 func TestASearchIsGivenUpAlone(t *testing.T) {
 	owner, reader := serverPorts(t)
 	id := ids.NewTaskID(time.Now(), 0, 1)
-	batch, err := (&logv1.Batch{Tasks: []*logv1.Record{{Id: id[:], Domain: "shop"}}}).MarshalVT()
-	testkit.NoError(t, err)
-	if _, _, err := natslog.Append(t.Context(), owner.NATS, natslog.Msg{Subject: topology.Submit(0, 3, "shop", "mail"), Data: batch}); err != nil {
-		t.Fatal(err)
-	}
+	stored(t, owner, topology.Submit(0, 3, "shop", "mail"), ofTask(t, &logv1.Record{Id: id[:], Domain: "shop"}))
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	absent := ids.NewTaskID(time.Now(), 0, 2)
@@ -138,10 +141,7 @@ func TestI1_WhatIsVoidIsNotFoundUnread(t *testing.T) {
 	owner, reader := serverPorts(t)
 	for within, found := range map[int64]bool{0: true, 1: false, 3_600_000: true} {
 		id := ids.NewTaskID(time.Now().Add(-4*time.Second), 0, uint64(within))
-		batch, err := (&logv1.Batch{Tasks: []*logv1.Record{{Id: id[:], Domain: "shop", WithinMs: within}}}).MarshalVT()
-		testkit.NoError(t, err)
-		seq, _, err := natslog.Append(t.Context(), owner.NATS, natslog.Msg{Subject: topology.Submit(0, 3, "shop", "mail"), Data: batch})
-		testkit.NoError(t, err)
+		seq := stored(t, owner, topology.Submit(0, 3, "shop", "mail"), ofTask(t, &logv1.Record{Id: id[:], Domain: "shop", WithinMs: within}))
 		for _, hint := range []uint64{0, seq} {
 			r, _, err := reader.Unread(t.Context(), id, hint, replica.Levels{Lanes: [ids.Lanes]uint64{}})
 			if err != nil || (r != nil) != found {
@@ -155,11 +155,7 @@ func TestI1_WhatIsVoidIsNotFoundUnread(t *testing.T) {
 func TestI1_WhatWasStoredAtTheLastMomentIsFoundUnread(t *testing.T) {
 	owner, reader := serverPorts(t)
 	id := ids.NewTaskID(time.Now().Add(-topology.SubmitLatest), 0, 1)
-	batch, err := (&logv1.Batch{Tasks: []*logv1.Record{{Id: id[:], Domain: "shop"}}}).MarshalVT()
-	testkit.NoError(t, err)
-	if _, _, err := natslog.Append(t.Context(), owner.NATS, natslog.Msg{Subject: topology.Submit(0, 3, "shop", "mail"), Data: batch}); err != nil {
-		t.Fatal(err)
-	}
+	stored(t, owner, topology.Submit(0, 3, "shop", "mail"), ofTask(t, &logv1.Record{Id: id[:], Domain: "shop"}))
 	if r, _, err := reader.Unread(t.Context(), id, 0, replica.Levels{Lanes: [ids.Lanes]uint64{}}); err != nil || r == nil {
 		t.Errorf("%v, %v", r, err)
 	}
@@ -170,22 +166,17 @@ func TestASearchIsTooLongByItsOwnLanesAlone(t *testing.T) {
 	testkit.Slow(t, "stores much, or waits for the server")
 	owner, reader := serverPorts(t)
 	store := func(lane ids.Lane, data []byte) uint64 {
-		t.Helper()
-		seq, _, err := natslog.Append(t.Context(), owner.NATS, natslog.Msg{Subject: topology.Submit(0, lane, "shop", "mail"), Data: data})
-		testkit.NoError(t, err)
-		return seq
+		return stored(t, owner, topology.Submit(0, lane, "shop", "mail"), data)
 	}
 	created := time.Now()
 	other := ids.NewTaskID(created, 0, 1)
-	batch, err := (&logv1.Batch{Tasks: []*logv1.Record{{Id: other[:], Domain: "shop", Payload: make([]byte, 1_000_000)}}}).MarshalVT()
-	testkit.NoError(t, err)
+	batch := ofTask(t, &logv1.Record{Id: other[:], Domain: "shop", Payload: make([]byte, 1_000_000)})
 	var last uint64
 	for range scanBytesMax/len(batch) + 3 {
 		last = store(3, batch)
 	}
 	id := ids.NewTaskID(created, 0, 2)
-	batch, err = (&logv1.Batch{Tasks: []*logv1.Record{{Id: id[:], Domain: "shop"}}}).MarshalVT()
-	testkit.NoError(t, err)
+	batch = ofTask(t, &logv1.Record{Id: id[:], Domain: "shop"})
 	at := store(1, batch)
 	long := &search{caller: t.Context(), id: ids.NewTaskID(created, 0, 3), read: replica.Levels{Lanes: [ids.Lanes]uint64{1: at}}, done: make(chan struct{})}
 	short := &search{caller: t.Context(), id: id, read: replica.Levels{Lanes: [ids.Lanes]uint64{3: last}}, done: make(chan struct{})}
