@@ -15,10 +15,7 @@ import (
 func TestI5_I8_RedisLostAndBack(t *testing.T) {
 	t.Parallel()
 	testkit.Slow(t, "disturbs a cluster of processes")
-	c := cluster.New(t, binaries, instances)
-	c.StartNATS()
-	c.StartServices()
-	c.AwaitReady()
+	c := cluster.Start(t, binaries, instances)
 	l := startLoad(t, c, shortLeases)
 	l.works()
 	killed := time.Now()
@@ -35,10 +32,7 @@ func TestI5_I8_RedisLostAndBack(t *testing.T) {
 func TestRedisWithTLSAndAUserOfItsOwn(t *testing.T) {
 	t.Parallel()
 	testkit.Slow(t, "disturbs a cluster of processes")
-	c := cluster.New(t, binaries, instances, cluster.WithSecuredRedis())
-	c.StartNATS()
-	c.StartServices()
-	c.AwaitReady()
+	c := cluster.Start(t, binaries, instances, cluster.WithSecuredRedis())
 	l := startLoad(t, c, shortLeases)
 	l.works()
 	l.verify()
