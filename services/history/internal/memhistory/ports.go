@@ -91,18 +91,19 @@ func (w *World) Listen(ctx context.Context, one func(batch []byte)) error {
 	w.listened++
 	number := w.listened
 	w.listeners[number] = take
+	waiting := slices.Clone(w.requests) // as of then: what is sent from now on, take gets from its sender
 	w.mu.Unlock()
 	again := time.NewTicker(1013 * time.Millisecond) // not at the moment of what tests send
 	defer again.Stop()
 	for {
-		w.mu.Lock()
-		waiting := slices.Clone(w.requests)
-		w.mu.Unlock()
 		for _, batch := range waiting {
 			take(batch)
 		}
 		select {
 		case <-again.C:
+			w.mu.Lock()
+			waiting = slices.Clone(w.requests)
+			w.mu.Unlock()
 			continue
 		case <-ctx.Done():
 		}
