@@ -1673,7 +1673,7 @@ export interface Batch {
   batch_id?: string;
   /** Its state: it takes tasks, it waits for those that it has, or it is over. */
   state?: BatchState;
-  /** How many tasks it has: the sum of the five that follow. While it is open, those that are stored so far. */
+  /** How many tasks it has: the sum of the five that follow. Until it is over, those that history has admitted: in a backlog, tasks that wait on disk follow. */
   tasks?: number;
   /** Those that have not ended. A task that ends counts here for a moment longer, until it is in the archive. */
   active?: number;
@@ -1777,6 +1777,8 @@ export type SubmitOutcome =
   | "rejected"
   /** The task with this id had the unique key, and is this one now: on_conflict is replace. */
   | "replaced"
+  /** The task is not stored, nor will be by a repeat, and other tasks of the request are: its batch was closed, or its tasklist or type drained, before its partition had it. It has no id. */
+  | "refused"
   | (string & {});
 
 export type TaskEventKind =

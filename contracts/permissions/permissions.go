@@ -83,7 +83,7 @@ func (l *lists) frontend(n topology.Partitioning) {
 		l.publish(api("STREAM.MSG.GET", topology.HistoryStream(p))) // what a repeated request stored, who has a unique key, and batches
 		l.publish(api("DIRECT.GET", topology.HistoryStream(p)))     // pages of batches
 		l.publish(api("STREAM.MSG.GET", topology.ArchiveStream(p))) // how tasks of batches ended
-		l.calls(p, topology.HistoryCall, "events", "get", "list", "describe", "workers", "keys")
+		l.calls(p, topology.HistoryCall, "events", "get", "list", "describe", "workers", "keys", "batch")
 		l.calls(p, topology.TimerCall, "get", "list", "describe")
 	}
 	l.deadLetters()
@@ -113,7 +113,8 @@ func (l *lists) history(n topology.Partitioning) {
 		l.stream(snapshots)
 		l.publish(topology.SnapshotAny(p), api("STREAM.PURGE", snapshots))
 		l.calls(p, topology.TimerCall, "cancel", "locate")
-		for _, verb := range []string{"events", "get", "list", "describe", "bookings", "undelivered", "retrigger", "workers", "keys"} {
+		l.calls(p, topology.HistoryCall, "batch") // how many tasks a batch has there
+		for _, verb := range []string{"events", "get", "list", "describe", "bookings", "undelivered", "retrigger", "workers", "keys", "batch"} {
 			l.subscribe(topology.HistoryCall(p, verb))
 		}
 	}

@@ -7,16 +7,18 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
 
 // Batches of tasks. A subject has a digest of the batch's id, since any text may be one; its domain comes first, so that the batches of one can be
 // listed.
 
 const (
-	batchHomePart    = ".batch.home."
-	batchMembersPart = ".batch.members."
-	batchEndsPart    = ".batch."
-	batchFiledPart   = ".members"
+	batchHomePart   = ".batch.home."
+	batchClosedPart = ".batch.closed."
+	batchEndsPart   = ".batch."
+	batchFiledPart  = ".members"
 )
 
 // BatchHome is where the log of partition p, the home of a batch, has the batch itself: only the last message counts.
@@ -37,9 +39,22 @@ func DomainOfBatchHome(p int, subject string) string {
 	return firstBehind(subject, "yard.history."+num(p)+batchHomePart)
 }
 
-// BatchMembers is where the log of partition p says how many tasks it has of a batch that was created at a time, Unix ms: only the last message counts.
-func BatchMembers(p int, domain, batch string, madeMS int64) string {
-	return "yard.history." + num(p) + batchMembersPart + BatchOf(domain, batch, madeMS)
+// BatchClosed is where the log of partition p says that a batch which was created at a time, Unix ms, takes no more tasks there.
+func BatchClosed(p int, domain, batch string, madeMS int64) string {
+	return "yard.history." + num(p) + batchClosedPart + BatchOf(domain, batch, madeMS)
+}
+
+// SubmitBatch is where the tasks of a batch are filed in a lane of partition p.
+func SubmitBatch(p int, lane ids.Lane, domain, batch string) string {
+	return Submit(p, lane, domain, BatchTasklist(domain, batch))
+}
+
+// BatchTasklist takes the place of a tasklist in the subjects of the tasks of a batch.
+func BatchTasklist(domain, batch string) string { return "+" + batchToken(domain, batch) }
+
+// SubmitBatchAny filters the tasks of a batch in all lanes of partition p.
+func SubmitBatchAny(p int, domain, batch string) string {
+	return "yard.history." + num(p) + submitPart + "*." + domain + "." + BatchTasklist(domain, batch)
 }
 
 // BatchAny filters what the log of partition p says about batches.
@@ -50,14 +65,14 @@ func BatchEnds(p int, domain, batch string, madeMS int64) string {
 	return "yard.archive." + num(p) + batchEndsPart + BatchOf(domain, batch, madeMS)
 }
 
-// BatchOf names a batch among all that have or had its name, as the subjects of its words and documents end.
+// BatchOf names a batch among all that have or had its name, as the subjects of its records end.
 func BatchOf(domain, batch string, madeMS int64) string {
 	return domain + "." + batchToken(domain, batch) + "." + strconv.FormatInt(madeMS, 10)
 }
 
-// BatchOfMembers is the BatchOf of a subject of BatchMembers of partition p; "" = it is none.
-func BatchOfMembers(p int, subject string) string {
-	return behind(subject, "yard.history."+num(p)+batchMembersPart)
+// BatchOfClosed is the BatchOf of a subject of BatchClosed of partition p; "" = it is none.
+func BatchOfClosed(p int, subject string) string {
+	return behind(subject, "yard.history."+num(p)+batchClosedPart)
 }
 
 // DomainOfBatch is the domain of a BatchOf.
@@ -68,9 +83,6 @@ func DomainOfBatch(batch string) string {
 
 // BatchEndsOf is BatchEnds for a BatchOf.
 func BatchEndsOf(p int, batch string) string { return "yard.archive." + num(p) + batchEndsPart + batch }
-
-// BatchMembersAny filters what the log of partition p says about the members of batches.
-func BatchMembersAny(p int) string { return "yard.history." + num(p) + batchMembersPart + ">" }
 
 // BatchOfEnds is the BatchOf of a subject of BatchEnds of partition p; "" = it is none.
 func BatchOfEnds(p int, subject string) string {
@@ -122,8 +134,8 @@ const (
 	// BatchFiledKept is for how long an archive knows of each task of a batch that it is counted, however soon its domain forgets finished tasks: an owner that
 	// takes over from a checkpoint that old would count them again.
 	BatchFiledKept = 7 * 24 * time.Hour
-	// BatchFenceKept is for how long the words on the members of a batch outlive it: longer than a try to store one may still come.
-	BatchFenceKept = 15 * time.Minute
+	// BatchClosedKept is for how long the closed records of a batch outlive it: longer than a try to store one of its tasks may still come.
+	BatchClosedKept = 15 * time.Minute
 )
 
 // BatchesMax bounds the batches of a domain whose home is one partition, with those that are over and still kept.

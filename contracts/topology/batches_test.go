@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
 
 // match tells whether a filter of NATS takes a subject: "*" is one token, ">" at the end is one or more.
@@ -25,17 +27,18 @@ func match(filter, subject string) bool {
 func TestSubjectsOfBatchesStayAsTheyAre(t *testing.T) {
 	const token = "f8b7cff9eef28032f6736801a0cccbc0"
 	for got, want := range map[string]string{
-		BatchHome(3, "shop", "import"):                       "yard.history.3.batch.home.shop." + token,
-		BatchHomesOf(3, "shop"):                              "yard.history.3.batch.home.shop.*",
-		BatchHomeAny(3):                                      "yard.history.3.batch.home.>",
-		BatchMembers(3, "shop", "import", 1_700_000_000_000): "yard.history.3.batch.members.shop." + token + ".1700000000000",
-		BatchAny(3):                                          "yard.history.3.batch.>",
-		BatchEnds(3, "shop", "import", 1_700_000_000_000):    "yard.archive.3.batch.shop." + token + ".1700000000000",
-		BatchEndsAny(3):                                      "yard.archive.3.batch.>",
-		BatchMembersAny(3):                                   "yard.history.3.batch.members.>",
-		BatchFiled(3):                                        "yard.archive.3.members",
-		HintBatch(3):                                         "yard.hint.batch.3",
-		HintBatchAny:                                         "yard.hint.batch.*",
+		BatchHome(3, "shop", "import"):                      "yard.history.3.batch.home.shop." + token,
+		BatchHomesOf(3, "shop"):                             "yard.history.3.batch.home.shop.*",
+		BatchHomeAny(3):                                     "yard.history.3.batch.home.>",
+		BatchClosed(3, "shop", "import", 1_700_000_000_000): "yard.history.3.batch.closed.shop." + token + ".1700000000000",
+		BatchAny(3):                                         "yard.history.3.batch.>",
+		BatchEnds(3, "shop", "import", 1_700_000_000_000):   "yard.archive.3.batch.shop." + token + ".1700000000000",
+		BatchEndsAny(3):                                     "yard.archive.3.batch.>",
+		SubmitBatch(3, 4, "shop", "import"):                 "yard.history.3.submit.p4.shop.+" + token,
+		SubmitBatchAny(3, "shop", "import"):                 "yard.history.3.submit.*.shop.+" + token,
+		BatchFiled(3):                                       "yard.archive.3.members",
+		HintBatch(3):                                        "yard.hint.batch.3",
+		HintBatchAny:                                        "yard.hint.batch.*",
 	} {
 		if got != want {
 			t.Errorf("%s is spelled %s", want, got)
@@ -48,16 +51,16 @@ func TestTheBatchOfASubject(t *testing.T) {
 	const made = 1_700_000_000_000
 	of := BatchOf("shop", "import", made)
 	for name, got := range map[string]string{
-		"the words": BatchOfMembers(3, BatchMembers(3, "shop", "import", made)), "the documents": BatchOfEnds(3, BatchEnds(3, "shop", "import", made)),
+		"the closed records": BatchOfClosed(3, BatchClosed(3, "shop", "import", made)), "the documents": BatchOfEnds(3, BatchEnds(3, "shop", "import", made)),
 		"by name": BatchOfEnds(3, BatchEndsOf(3, of)),
 	} {
 		if got != of || DomainOfBatch(got) != "shop" {
 			t.Errorf("%s are of %q, want %q", name, got, of)
 		}
 	}
-	for _, other := range []string{BatchMembers(4, "shop", "import", made), BatchHome(3, "shop", "import"), BatchEnds(4, "shop", "import", made), BatchFiled(3), ArchiveIndexed(3)} {
-		if BatchOfMembers(3, other) != "" || BatchOfEnds(3, other) != "" {
-			t.Errorf("%s is of %q %q", other, BatchOfMembers(3, other), BatchOfEnds(3, other))
+	for _, other := range []string{BatchClosed(4, "shop", "import", made), BatchHome(3, "shop", "import"), BatchEnds(4, "shop", "import", made), BatchFiled(3), ArchiveIndexed(3)} {
+		if BatchOfClosed(3, other) != "" || BatchOfEnds(3, other) != "" {
+			t.Errorf("%s is of %q %q", other, BatchOfClosed(3, other), BatchOfEnds(3, other))
 		}
 	}
 }
@@ -70,7 +73,7 @@ func TestTheIDOfABatchIsNotInItsSubject(t *testing.T) {
 		if rest, ok := strings.CutPrefix(home, "yard.history.0.batch.home.shop."); !ok || !token.MatchString(rest) {
 			t.Errorf("%q is at %q", id, home)
 		}
-		for _, counted := range []string{BatchMembers(0, "shop", id, 7), BatchEnds(0, "shop", id, 7)} {
+		for _, counted := range []string{BatchClosed(0, "shop", id, 7), BatchEnds(0, "shop", id, 7)} {
 			if rest, ok := strings.CutSuffix(counted, ".7"); !ok || !token.MatchString(rest[strings.LastIndexByte(rest, '.')+1:]) {
 				t.Errorf("%q is counted at %q", id, counted)
 			}
@@ -101,7 +104,7 @@ func TestNoTwoBatchesShareASubject(t *testing.T) {
 		subjects := map[string]bool{}
 		for p := range 2 {
 			for _, made := range []int64{1, 12, 1_700_000_000_000} {
-				subjects[BatchMembers(p, b.domain, b.id, made)], subjects[BatchEnds(p, b.domain, b.id, made)] = true, true
+				subjects[BatchClosed(p, b.domain, b.id, made)], subjects[BatchEnds(p, b.domain, b.id, made)] = true, true
 			}
 			subjects[BatchHome(p, b.domain, b.id)] = true
 		}
@@ -124,20 +127,23 @@ func TestNoTwoBatchesShareASubject(t *testing.T) {
 // Each filter takes what it says, and nothing of another kind, domain or partition.
 func TestFiltersOfBatchesTakeTheirOwn(t *testing.T) {
 	const made = 1_700_000_000_000
-	home, members, ends := BatchHome(3, "shop", "a.b"), BatchMembers(3, "shop", "a.b", made), BatchEnds(3, "shop", "a.b", made)
+	home, members, ends := BatchHome(3, "shop", "a.b"), BatchClosed(3, "shop", "a.b", made), BatchEnds(3, "shop", "a.b", made)
 	elsewhere := []string{
-		BatchHome(4, "shop", "a.b"), BatchMembers(4, "shop", "a.b", made), BatchEnds(4, "shop", "a.b", made), BatchHome(30, "shop", "a.b"),
+		BatchHome(4, "shop", "a.b"), BatchClosed(4, "shop", "a.b", made), BatchEnds(4, "shop", "a.b", made), BatchHome(30, "shop", "a.b"),
 		Event(3), Fired(3), UniqueKey(3, "shop", "a.b"), SubmitShared(3, 1), ArchiveOf(3, "shop"), ArchivePage(3, 0, 17), ArchiveIndexed(3),
 	}
-	all := append([]string{home, members, ends, BatchHome(3, "bank", "a.b"), HintBatch(3), HintBatch(4)}, elsewhere...)
+	all := append([]string{home, members, ends, BatchHome(3, "bank", "a.b"), HintBatch(3), HintBatch(4), SubmitBatch(3, 1, "shop", "a.b"), SubmitBatch(3, ids.LaneKeyed, "shop", "a.b")}, elsewhere...)
 	for filter, want := range map[string][]string{
-		BatchHomesOf(3, "shop"): {home},
-		BatchHomesOf(3, "bank"): {BatchHome(3, "bank", "a.b")},
-		BatchHomesOf(3, "sho"):  nil,
-		BatchHomeAny(3):         {home, BatchHome(3, "bank", "a.b")},
-		BatchAny(3):             {home, members, BatchHome(3, "bank", "a.b")},
-		BatchEndsAny(3):         {ends},
-		HintBatchAny:            {HintBatch(3), HintBatch(4)},
+		BatchHomesOf(3, "shop"):          {home},
+		BatchHomesOf(3, "bank"):          {BatchHome(3, "bank", "a.b")},
+		BatchHomesOf(3, "sho"):           nil,
+		BatchHomeAny(3):                  {home, BatchHome(3, "bank", "a.b")},
+		BatchAny(3):                      {home, members, BatchHome(3, "bank", "a.b")},
+		BatchEndsAny(3):                  {ends},
+		SubmitBatchAny(3, "shop", "a.b"): {SubmitBatch(3, 1, "shop", "a.b"), SubmitBatch(3, ids.LaneKeyed, "shop", "a.b")},
+		SubmitDomain(3, 1, "shop"):       {SubmitBatch(3, 1, "shop", "a.b")},
+		SubmitLane(3, 1):                 {SubmitBatch(3, 1, "shop", "a.b"), SubmitShared(3, 1)},
+		HintBatchAny:                     {HintBatch(3), HintBatch(4)},
 	} {
 		takes := map[string]bool{}
 		for _, subject := range want {
@@ -153,7 +159,7 @@ func TestFiltersOfBatchesTakeTheirOwn(t *testing.T) {
 
 // What is stored of batches is in the streams of its partition, and is taken for nothing else there.
 func TestBatchesAreInTheStreamsOfTheirPartition(t *testing.T) {
-	for _, subject := range []string{BatchHome(3, "shop", "a"), BatchMembers(3, "shop", "a", 1)} {
+	for _, subject := range []string{BatchHome(3, "shop", "a"), BatchClosed(3, "shop", "a", 1)} {
 		if !match(HistoryAny(3), subject) || match(HistoryAny(2), subject) {
 			t.Errorf("%s is not in the log of partition 3 alone", subject)
 		}
@@ -180,7 +186,7 @@ func TestTheDomainOfABatchIsReadBack(t *testing.T) {
 		BatchHome(3, "a-b_c", ""):      "a-b_c",
 		BatchHome(3, "home", "a.b"):    "home",
 		BatchHome(4, "shop", "import"): "", BatchHome(30, "shop", "import"): "", // of other partitions
-		BatchMembers(3, "shop", "import", 1): "", BatchEnds(3, "shop", "import", 1): "",
+		BatchClosed(3, "shop", "import", 1): "", BatchEnds(3, "shop", "import", 1): "",
 		Event(3): "", SubmitShared(3, 1): "", UniqueKey(3, "shop", "import"): "", HintBatch(3): "",
 		"yard.history.3.batch.home.": "", "yard.history.3.batch.home.shop": "", "yard.history.3.batch.home": "", "": "",
 		"x.yard.history.3.batch.home.shop.1": "",
@@ -232,10 +238,10 @@ func TestTimesOfBatchesFitTogether(t *testing.T) {
 	if BatchFiledKept <= RetentionMin || BatchFiledKept > BatchLifeMax {
 		t.Errorf("members are known for %v once they are filed", BatchFiledKept)
 	}
-	if BatchFenceKept <= SubmitLatest {
-		t.Errorf("a member may be stored %v after its batch, whose fence is kept for %v", SubmitLatest, BatchFenceKept)
+	if BatchClosedKept <= SubmitLatest {
+		t.Errorf("a member may be stored %v after its batch, whose fence is kept for %v", SubmitLatest, BatchClosedKept)
 	}
-	if BatchLifeMax < BatchExpiresMax+BatchFenceKept+24*time.Hour {
+	if BatchLifeMax < BatchExpiresMax+BatchClosedKept+24*time.Hour {
 		t.Errorf("what is stored of a batch is kept for %v, a batch for %v", BatchLifeMax, BatchExpiresMax)
 	}
 	if BatchesMax <= 0 {

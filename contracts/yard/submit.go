@@ -49,7 +49,8 @@ func (c *Client) Submit(ctx context.Context, task Task) (string, error) {
 // all of them are accepted or none. More are sent as several such requests, one
 // after the other; each is atomic, all together are not. An error comes with the
 // ids accepted so far, those of the first tasks: tasks[len(ids):] are left. If the
-// code is UNKNOWN, the first request's worth of these may have been accepted too. Retries are as for Submit.
+// code is UNKNOWN, the first request's worth of these may have been accepted too. If a batch was closed meanwhile, a request may be stored in part: the
+// ids of tasks that were refused are empty, and the error names the first. Retries are as for Submit.
 //
 // Tasks with order keys travel apart from others, too. A request of them with several keys may be stored in parts: none of it is known to be
 // accepted if that ends with UNKNOWN.
@@ -83,8 +84,14 @@ func (c *Client) submitEach(ctx context.Context, tasks []Task) ([]Submitted, err
 		if len(resp.Results) != len(req.Tasks) {
 			return accepted, fault.New(fault.Internal, "%d results were answered for %d tasks", len(resp.Results), len(req.Tasks))
 		}
-		for _, r := range resp.Results {
+		for i, r := range resp.Results {
 			accepted = append(accepted, Submitted{r.TaskId, SubmitOutcome(r.Outcome.Name())})
+			if r.Outcome == yardv1.SubmitOutcome_SUBMIT_OUTCOME_REFUSED && err == nil {
+				err = fault.At(fault.FailedPrecondition, taskPath(offset+i), "was refused, and other tasks are stored: its batch was closed, or its tasklist or type drained, meanwhile")
+			}
+		}
+		if err != nil {
+			return accepted, err
 		}
 	}
 	return accepted, nil

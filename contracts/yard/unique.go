@@ -7,7 +7,7 @@ import (
 )
 
 // SubmitOutcome is what became of one task of a submit. Later versions of the engine may have more; each of them means that the task with
-// the id exists.
+// the id exists, if there is an id.
 type SubmitOutcome string
 
 // The outcomes.
@@ -20,6 +20,9 @@ const (
 	OutcomeRejected SubmitOutcome = "rejected"
 	// OutcomeReplaced: the task with this id had the unique key, and is the submitted one now. With Unique.Replace.
 	OutcomeReplaced SubmitOutcome = "replaced"
+	// OutcomeRefused: the task is not stored, and has no id: its batch was closed, or its tasklist or type drained, while other tasks of the request were
+	// stored. The submit returns an error then.
+	OutcomeRefused SubmitOutcome = "refused"
 )
 
 // Submitted is what became of one task.

@@ -76,7 +76,7 @@ func TestI13EveryFieldIsWritten(t *testing.T) {
 		}
 	}
 	var missing []string
-	for _, name := range []protoreflect.Name{"Policy", "Record", "Attempt", "Step", "Batch", "ArchivePage", "Event", "Turn", "EventBatch", "Cursor", "CursorPart", "Checkpoint", "LaneCursor", "Admission", "SnapshotRef", "SnapshotChunk", "SnapshotHead", "SnapshotTask", "QueueCursor", "Header", "Expiry", "Unique", "UniqueKey", "Update", "Updates", "Redrive", "Redriven", "Order", "BatchHome", "BatchMembers", "BatchEnds"} {
+	for _, name := range []protoreflect.Name{"Policy", "Record", "Attempt", "Step", "Batch", "ArchivePage", "Event", "Turn", "EventBatch", "Cursor", "CursorPart", "Checkpoint", "LaneCursor", "Admission", "SnapshotRef", "SnapshotChunk", "SnapshotHead", "SnapshotTask", "QueueCursor", "Header", "Expiry", "Unique", "UniqueKey", "Update", "Updates", "Redrive", "Redriven", "Order", "BatchHome", "BatchClosed", "BatchEnds", "BatchCount"} {
 		fields := logv1.File_yard_log_v1_log_proto.Messages().ByName(name).Fields()
 		for i := range fields.Len() {
 			if field := fieldName(fields.Get(i)); !seen[field] && !slices.Contains(unwritten, field) {

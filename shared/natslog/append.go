@@ -41,6 +41,12 @@ func (m Msg) Over(seq uint64) Msg {
 	return m.with(nats.Header{jetstream.ExpectedLastSubjSeqHeader: {strconv.FormatUint(seq, 10)}})
 }
 
+// OverOf is m that is stored only if the last message of another subject of its stream is this one; 0 = there is none. Else ErrWrongLast. A cluster refuses
+// it, too, while another message that expects something of that subject is on its way.
+func (m Msg) OverOf(subject string, seq uint64) Msg {
+	return m.Over(seq).with(nats.Header{jetstream.ExpectedLastSubjSeqSubjHeader: {subject}})
+}
+
 // InPlace is m that takes the place of all of its subject before it, and is forgotten after a while.
 func (m Msg) InPlace(kept time.Duration) Msg {
 	return m.with(nats.Header{

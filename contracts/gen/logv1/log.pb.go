@@ -921,35 +921,29 @@ func (x *BatchHome) GetCallbackTaskId() []byte {
 	return nil
 }
 
-// BatchMembers says how many tasks of a batch the log of a partition has: the last message on its subject, stored in one atomic batch with the last of them.
-type BatchMembers struct {
-	state      protoimpl.MessageState `protogen:"open.v1"`
-	BatchId    string                 `protobuf:"bytes,1,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
-	LogVersion uint32                 `protobuf:"varint,2,opt,name=log_version,json=logVersion,proto3" json:"log_version,omitempty"`
-	Tasks      int64                  `protobuf:"varint,3,opt,name=tasks,proto3" json:"tasks,omitempty"`
-	// No more come.
-	Closed bool `protobuf:"varint,4,opt,name=closed,proto3" json:"closed,omitempty"`
-	// When tasks of a repeat were last stored with it, or before that, Unix ms, later each time; 1 = none ever were. 0 = it is not known: who stored it does not
-	// tell.
-	RepeatedAtMs  int64 `protobuf:"varint,5,opt,name=repeated_at_ms,json=repeatedAtMs,proto3" json:"repeated_at_ms,omitempty"`
+// BatchClosed closes a batch in the log of a partition: the log stores no task of it behind this message.
+type BatchClosed struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	BatchId       string                 `protobuf:"bytes,1,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
+	LogVersion    uint32                 `protobuf:"varint,2,opt,name=log_version,json=logVersion,proto3" json:"log_version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *BatchMembers) Reset() {
-	*x = BatchMembers{}
+func (x *BatchClosed) Reset() {
+	*x = BatchClosed{}
 	mi := &file_yard_log_v1_log_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *BatchMembers) String() string {
+func (x *BatchClosed) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*BatchMembers) ProtoMessage() {}
+func (*BatchClosed) ProtoMessage() {}
 
-func (x *BatchMembers) ProtoReflect() protoreflect.Message {
+func (x *BatchClosed) ProtoReflect() protoreflect.Message {
 	mi := &file_yard_log_v1_log_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -961,42 +955,21 @@ func (x *BatchMembers) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use BatchMembers.ProtoReflect.Descriptor instead.
-func (*BatchMembers) Descriptor() ([]byte, []int) {
+// Deprecated: Use BatchClosed.ProtoReflect.Descriptor instead.
+func (*BatchClosed) Descriptor() ([]byte, []int) {
 	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{4}
 }
 
-func (x *BatchMembers) GetBatchId() string {
+func (x *BatchClosed) GetBatchId() string {
 	if x != nil {
 		return x.BatchId
 	}
 	return ""
 }
 
-func (x *BatchMembers) GetLogVersion() uint32 {
+func (x *BatchClosed) GetLogVersion() uint32 {
 	if x != nil {
 		return x.LogVersion
-	}
-	return 0
-}
-
-func (x *BatchMembers) GetTasks() int64 {
-	if x != nil {
-		return x.Tasks
-	}
-	return 0
-}
-
-func (x *BatchMembers) GetClosed() bool {
-	if x != nil {
-		return x.Closed
-	}
-	return false
-}
-
-func (x *BatchMembers) GetRepeatedAtMs() int64 {
-	if x != nil {
-		return x.RepeatedAtMs
 	}
 	return 0
 }
@@ -3823,8 +3796,10 @@ type SnapshotChunk struct {
 	// The format of this message.
 	LogVersion uint32 `protobuf:"varint,1,opt,name=log_version,json=logVersion,proto3" json:"log_version,omitempty"`
 	// The first chunk has the head.
-	Head          *SnapshotHead   `protobuf:"bytes,2,opt,name=head,proto3" json:"head,omitempty"`
-	Tasks         []*SnapshotTask `protobuf:"bytes,3,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	Head  *SnapshotHead   `protobuf:"bytes,2,opt,name=head,proto3" json:"head,omitempty"`
+	Tasks []*SnapshotTask `protobuf:"bytes,3,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	// The batches of which tasks have been admitted, and that are not over.
+	Batches       []*BatchCount `protobuf:"bytes,4,rep,name=batches,proto3" json:"batches,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3876,6 +3851,13 @@ func (x *SnapshotChunk) GetHead() *SnapshotHead {
 func (x *SnapshotChunk) GetTasks() []*SnapshotTask {
 	if x != nil {
 		return x.Tasks
+	}
+	return nil
+}
+
+func (x *SnapshotChunk) GetBatches() []*BatchCount {
+	if x != nil {
+		return x.Batches
 	}
 	return nil
 }
@@ -3994,6 +3976,76 @@ func (x *SnapshotHead) GetWaitingIndexes() []uint32 {
 	return nil
 }
 
+// BatchCount is how many tasks of a batch a partition has admitted.
+type BatchCount struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Domain  string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	BatchId string                 `protobuf:"bytes,2,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
+	// When the batch was created, Unix ms.
+	MadeMs        int64 `protobuf:"varint,3,opt,name=made_ms,json=madeMs,proto3" json:"made_ms,omitempty"`
+	Tasks         int64 `protobuf:"varint,4,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BatchCount) Reset() {
+	*x = BatchCount{}
+	mi := &file_yard_log_v1_log_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BatchCount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BatchCount) ProtoMessage() {}
+
+func (x *BatchCount) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_log_v1_log_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BatchCount.ProtoReflect.Descriptor instead.
+func (*BatchCount) Descriptor() ([]byte, []int) {
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *BatchCount) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
+}
+
+func (x *BatchCount) GetBatchId() string {
+	if x != nil {
+		return x.BatchId
+	}
+	return ""
+}
+
+func (x *BatchCount) GetMadeMs() int64 {
+	if x != nil {
+		return x.MadeMs
+	}
+	return 0
+}
+
+func (x *BatchCount) GetTasks() int64 {
+	if x != nil {
+		return x.Tasks
+	}
+	return 0
+}
+
 // SnapshotTask is one task of a snapshot.
 type SnapshotTask struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4016,7 +4068,7 @@ type SnapshotTask struct {
 
 func (x *SnapshotTask) Reset() {
 	*x = SnapshotTask{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[37]
+	mi := &file_yard_log_v1_log_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4028,7 +4080,7 @@ func (x *SnapshotTask) String() string {
 func (*SnapshotTask) ProtoMessage() {}
 
 func (x *SnapshotTask) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[37]
+	mi := &file_yard_log_v1_log_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4041,7 +4093,7 @@ func (x *SnapshotTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotTask.ProtoReflect.Descriptor instead.
 func (*SnapshotTask) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{37}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SnapshotTask) GetTask() *Record {
@@ -4111,7 +4163,7 @@ type ShardFence struct {
 
 func (x *ShardFence) Reset() {
 	*x = ShardFence{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[38]
+	mi := &file_yard_log_v1_log_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4123,7 +4175,7 @@ func (x *ShardFence) String() string {
 func (*ShardFence) ProtoMessage() {}
 
 func (x *ShardFence) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[38]
+	mi := &file_yard_log_v1_log_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4136,7 +4188,7 @@ func (x *ShardFence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardFence.ProtoReflect.Descriptor instead.
 func (*ShardFence) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{38}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ShardFence) GetShard() uint32 {
@@ -4164,7 +4216,7 @@ type LaneCursor struct {
 
 func (x *LaneCursor) Reset() {
 	*x = LaneCursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[39]
+	mi := &file_yard_log_v1_log_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4176,7 +4228,7 @@ func (x *LaneCursor) String() string {
 func (*LaneCursor) ProtoMessage() {}
 
 func (x *LaneCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[39]
+	mi := &file_yard_log_v1_log_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4189,7 +4241,7 @@ func (x *LaneCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaneCursor.ProtoReflect.Descriptor instead.
 func (*LaneCursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{39}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *LaneCursor) GetLane() uint32 {
@@ -4222,7 +4274,7 @@ type QueueCursor struct {
 
 func (x *QueueCursor) Reset() {
 	*x = QueueCursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[40]
+	mi := &file_yard_log_v1_log_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4234,7 +4286,7 @@ func (x *QueueCursor) String() string {
 func (*QueueCursor) ProtoMessage() {}
 
 func (x *QueueCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[40]
+	mi := &file_yard_log_v1_log_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4247,7 +4299,7 @@ func (x *QueueCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueCursor.ProtoReflect.Descriptor instead.
 func (*QueueCursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{40}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *QueueCursor) GetLane() uint32 {
@@ -4296,7 +4348,7 @@ type BatchHint_Ref struct {
 
 func (x *BatchHint_Ref) Reset() {
 	*x = BatchHint_Ref{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[41]
+	mi := &file_yard_log_v1_log_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4308,7 +4360,7 @@ func (x *BatchHint_Ref) String() string {
 func (*BatchHint_Ref) ProtoMessage() {}
 
 func (x *BatchHint_Ref) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[41]
+	mi := &file_yard_log_v1_log_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4434,14 +4486,11 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\aexpired\x18\v \x01(\bR\aexpired\x12*\n" +
 	"\x04ends\x18\f \x01(\v2\x16.yard.log.v1.BatchEndsR\x04ends\x12\x14\n" +
 	"\x05tasks\x18\r \x01(\x03R\x05tasks\x12(\n" +
-	"\x10callback_task_id\x18\x0e \x01(\fR\x0ecallbackTaskId\"\x9e\x01\n" +
-	"\fBatchMembers\x12\x19\n" +
+	"\x10callback_task_id\x18\x0e \x01(\fR\x0ecallbackTaskId\"I\n" +
+	"\vBatchClosed\x12\x19\n" +
 	"\bbatch_id\x18\x01 \x01(\tR\abatchId\x12\x1f\n" +
 	"\vlog_version\x18\x02 \x01(\rR\n" +
-	"logVersion\x12\x14\n" +
-	"\x05tasks\x18\x03 \x01(\x03R\x05tasks\x12\x16\n" +
-	"\x06closed\x18\x04 \x01(\bR\x06closed\x12$\n" +
-	"\x0erepeated_at_ms\x18\x05 \x01(\x03R\frepeatedAtMs\"\xb1\x01\n" +
+	"logVersion\"\xb1\x01\n" +
 	"\tBatchEnds\x12\x19\n" +
 	"\bbatch_id\x18\x01 \x01(\tR\abatchId\x12\x1f\n" +
 	"\vlog_version\x18\x02 \x01(\rR\n" +
@@ -4712,12 +4761,13 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x06chunks\x18\x03 \x01(\rR\x06chunks\x12\x14\n" +
 	"\x05bytes\x18\x04 \x01(\x03R\x05bytes\x12\x16\n" +
 	"\x06digest\x18\x05 \x01(\fR\x06digest\x12\x1b\n" +
-	"\ttimer_seq\x18\x06 \x01(\x04R\btimerSeq\"\x90\x01\n" +
+	"\ttimer_seq\x18\x06 \x01(\x04R\btimerSeq\"\xc3\x01\n" +
 	"\rSnapshotChunk\x12\x1f\n" +
 	"\vlog_version\x18\x01 \x01(\rR\n" +
 	"logVersion\x12-\n" +
 	"\x04head\x18\x02 \x01(\v2\x19.yard.log.v1.SnapshotHeadR\x04head\x12/\n" +
-	"\x05tasks\x18\x03 \x03(\v2\x19.yard.log.v1.SnapshotTaskR\x05tasks\"\xdd\x02\n" +
+	"\x05tasks\x18\x03 \x03(\v2\x19.yard.log.v1.SnapshotTaskR\x05tasks\x121\n" +
+	"\abatches\x18\x04 \x03(\v2\x17.yard.log.v1.BatchCountR\abatches\"\xdd\x02\n" +
 	"\fSnapshotHead\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12-\n" +
 	"\x05lanes\x18\x02 \x03(\v2\x17.yard.log.v1.LaneCursorR\x05lanes\x120\n" +
@@ -4729,7 +4779,13 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\vtimer_epoch\x18\a \x01(\x04R\n" +
 	"timerEpoch\x12!\n" +
 	"\fwaiting_seqs\x18\b \x03(\x04R\vwaitingSeqs\x12'\n" +
-	"\x0fwaiting_indexes\x18\t \x03(\rR\x0ewaitingIndexes\"\x90\x02\n" +
+	"\x0fwaiting_indexes\x18\t \x03(\rR\x0ewaitingIndexes\"n\n" +
+	"\n" +
+	"BatchCount\x12\x16\n" +
+	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x19\n" +
+	"\bbatch_id\x18\x02 \x01(\tR\abatchId\x12\x17\n" +
+	"\amade_ms\x18\x03 \x01(\x03R\x06madeMs\x12\x14\n" +
+	"\x05tasks\x18\x04 \x01(\x03R\x05tasks\"\x90\x02\n" +
 	"\fSnapshotTask\x12'\n" +
 	"\x04task\x18\x01 \x01(\v2\x13.yard.log.v1.RecordR\x04task\x12\"\n" +
 	"\rarrived_at_ms\x18\x02 \x01(\x03R\varrivedAtMs\x12\x14\n" +
@@ -4785,7 +4841,7 @@ func file_yard_log_v1_log_proto_rawDescGZIP() []byte {
 }
 
 var file_yard_log_v1_log_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_yard_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
+var file_yard_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_yard_log_v1_log_proto_goTypes = []any{
 	(EventKind)(0),        // 0: yard.log.v1.EventKind
 	(Admission_Kind)(0),   // 1: yard.log.v1.Admission.Kind
@@ -4793,7 +4849,7 @@ var file_yard_log_v1_log_proto_goTypes = []any{
 	(*ErrorRetry)(nil),    // 3: yard.log.v1.ErrorRetry
 	(*Record)(nil),        // 4: yard.log.v1.Record
 	(*BatchHome)(nil),     // 5: yard.log.v1.BatchHome
-	(*BatchMembers)(nil),  // 6: yard.log.v1.BatchMembers
+	(*BatchClosed)(nil),   // 6: yard.log.v1.BatchClosed
 	(*BatchEnds)(nil),     // 7: yard.log.v1.BatchEnds
 	(*BatchHint)(nil),     // 8: yard.log.v1.BatchHint
 	(*Order)(nil),         // 9: yard.log.v1.Order
@@ -4826,11 +4882,12 @@ var file_yard_log_v1_log_proto_goTypes = []any{
 	(*SnapshotRef)(nil),   // 36: yard.log.v1.SnapshotRef
 	(*SnapshotChunk)(nil), // 37: yard.log.v1.SnapshotChunk
 	(*SnapshotHead)(nil),  // 38: yard.log.v1.SnapshotHead
-	(*SnapshotTask)(nil),  // 39: yard.log.v1.SnapshotTask
-	(*ShardFence)(nil),    // 40: yard.log.v1.ShardFence
-	(*LaneCursor)(nil),    // 41: yard.log.v1.LaneCursor
-	(*QueueCursor)(nil),   // 42: yard.log.v1.QueueCursor
-	(*BatchHint_Ref)(nil), // 43: yard.log.v1.BatchHint.Ref
+	(*BatchCount)(nil),    // 39: yard.log.v1.BatchCount
+	(*SnapshotTask)(nil),  // 40: yard.log.v1.SnapshotTask
+	(*ShardFence)(nil),    // 41: yard.log.v1.ShardFence
+	(*LaneCursor)(nil),    // 42: yard.log.v1.LaneCursor
+	(*QueueCursor)(nil),   // 43: yard.log.v1.QueueCursor
+	(*BatchHint_Ref)(nil), // 44: yard.log.v1.BatchHint.Ref
 }
 var file_yard_log_v1_log_proto_depIdxs = []int32{
 	3,  // 0: yard.log.v1.Policy.by_error:type_name -> yard.log.v1.ErrorRetry
@@ -4845,7 +4902,7 @@ var file_yard_log_v1_log_proto_depIdxs = []int32{
 	9,  // 9: yard.log.v1.Record.order:type_name -> yard.log.v1.Order
 	4,  // 10: yard.log.v1.BatchHome.callback:type_name -> yard.log.v1.Record
 	7,  // 11: yard.log.v1.BatchHome.ends:type_name -> yard.log.v1.BatchEnds
-	43, // 12: yard.log.v1.BatchHint.batches:type_name -> yard.log.v1.BatchHint.Ref
+	44, // 12: yard.log.v1.BatchHint.batches:type_name -> yard.log.v1.BatchHint.Ref
 	2,  // 13: yard.log.v1.Redrive.policy:type_name -> yard.log.v1.Policy
 	2,  // 14: yard.log.v1.Update.policy:type_name -> yard.log.v1.Policy
 	16, // 15: yard.log.v1.Update.expiry:type_name -> yard.log.v1.Expiry
@@ -4866,17 +4923,18 @@ var file_yard_log_v1_log_proto_depIdxs = []int32{
 	34, // 30: yard.log.v1.Cursor.ahead:type_name -> yard.log.v1.CursorPart
 	36, // 31: yard.log.v1.Checkpoint.snapshot:type_name -> yard.log.v1.SnapshotRef
 	38, // 32: yard.log.v1.SnapshotChunk.head:type_name -> yard.log.v1.SnapshotHead
-	39, // 33: yard.log.v1.SnapshotChunk.tasks:type_name -> yard.log.v1.SnapshotTask
-	41, // 34: yard.log.v1.SnapshotHead.lanes:type_name -> yard.log.v1.LaneCursor
-	42, // 35: yard.log.v1.SnapshotHead.queues:type_name -> yard.log.v1.QueueCursor
-	40, // 36: yard.log.v1.SnapshotHead.fences:type_name -> yard.log.v1.ShardFence
-	4,  // 37: yard.log.v1.SnapshotTask.task:type_name -> yard.log.v1.Record
-	19, // 38: yard.log.v1.SnapshotTask.granted:type_name -> yard.log.v1.Granted
-	39, // [39:39] is the sub-list for method output_type
-	39, // [39:39] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	40, // 33: yard.log.v1.SnapshotChunk.tasks:type_name -> yard.log.v1.SnapshotTask
+	39, // 34: yard.log.v1.SnapshotChunk.batches:type_name -> yard.log.v1.BatchCount
+	42, // 35: yard.log.v1.SnapshotHead.lanes:type_name -> yard.log.v1.LaneCursor
+	43, // 36: yard.log.v1.SnapshotHead.queues:type_name -> yard.log.v1.QueueCursor
+	41, // 37: yard.log.v1.SnapshotHead.fences:type_name -> yard.log.v1.ShardFence
+	4,  // 38: yard.log.v1.SnapshotTask.task:type_name -> yard.log.v1.Record
+	19, // 39: yard.log.v1.SnapshotTask.granted:type_name -> yard.log.v1.Granted
+	40, // [40:40] is the sub-list for method output_type
+	40, // [40:40] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_yard_log_v1_log_proto_init() }
@@ -4890,7 +4948,7 @@ func file_yard_log_v1_log_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_log_v1_log_proto_rawDesc), len(file_yard_log_v1_log_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   42,
+			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

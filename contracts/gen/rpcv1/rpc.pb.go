@@ -3169,6 +3169,130 @@ func (x *ListKeysResponse) GetMore() bool {
 	return false
 }
 
+// CountBatch (history, "batch"): how many tasks of a batch the partition has admitted.
+type CountBatchRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Domain  string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	BatchId string                 `protobuf:"bytes,2,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
+	// When the batch was created, Unix ms.
+	MadeMs int64 `protobuf:"varint,3,opt,name=made_ms,json=madeMs,proto3" json:"made_ms,omitempty"`
+	// The batch is over, and its tasks need not be counted any more.
+	Forget        bool `protobuf:"varint,4,opt,name=forget,proto3" json:"forget,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CountBatchRequest) Reset() {
+	*x = CountBatchRequest{}
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CountBatchRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CountBatchRequest) ProtoMessage() {}
+
+func (x *CountBatchRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CountBatchRequest.ProtoReflect.Descriptor instead.
+func (*CountBatchRequest) Descriptor() ([]byte, []int) {
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *CountBatchRequest) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
+}
+
+func (x *CountBatchRequest) GetBatchId() string {
+	if x != nil {
+		return x.BatchId
+	}
+	return ""
+}
+
+func (x *CountBatchRequest) GetMadeMs() int64 {
+	if x != nil {
+		return x.MadeMs
+	}
+	return 0
+}
+
+func (x *CountBatchRequest) GetForget() bool {
+	if x != nil {
+		return x.Forget
+	}
+	return false
+}
+
+type CountBatchResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Tasks int64                  `protobuf:"varint,1,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	// No task that was stored before the request is missing. If tasks wait on disk for long, the answer does not wait for them.
+	Complete      bool `protobuf:"varint,2,opt,name=complete,proto3" json:"complete,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CountBatchResponse) Reset() {
+	*x = CountBatchResponse{}
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CountBatchResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CountBatchResponse) ProtoMessage() {}
+
+func (x *CountBatchResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CountBatchResponse.ProtoReflect.Descriptor instead.
+func (*CountBatchResponse) Descriptor() ([]byte, []int) {
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *CountBatchResponse) GetTasks() int64 {
+	if x != nil {
+		return x.Tasks
+	}
+	return 0
+}
+
+func (x *CountBatchResponse) GetComplete() bool {
+	if x != nil {
+		return x.Complete
+	}
+	return false
+}
+
 // Branches (hint "branch", to the matching shard of the parents) are several of them.
 type Branches struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3179,7 +3303,7 @@ type Branches struct {
 
 func (x *Branches) Reset() {
 	*x = Branches{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[43]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3191,7 +3315,7 @@ func (x *Branches) String() string {
 func (*Branches) ProtoMessage() {}
 
 func (x *Branches) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[43]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3204,7 +3328,7 @@ func (x *Branches) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Branches.ProtoReflect.Descriptor instead.
 func (*Branches) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{43}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Branches) GetBranches() []*Branch {
@@ -3232,7 +3356,7 @@ type Branch struct {
 
 func (x *Branch) Reset() {
 	*x = Branch{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[44]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3244,7 +3368,7 @@ func (x *Branch) String() string {
 func (*Branch) ProtoMessage() {}
 
 func (x *Branch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[44]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3257,7 +3381,7 @@ func (x *Branch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Branch.ProtoReflect.Descriptor instead.
 func (*Branch) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{44}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Branch) GetDomain() string {
@@ -3312,7 +3436,7 @@ type Wanted struct {
 
 func (x *Wanted) Reset() {
 	*x = Wanted{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[45]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3324,7 +3448,7 @@ func (x *Wanted) String() string {
 func (*Wanted) ProtoMessage() {}
 
 func (x *Wanted) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[45]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3337,7 +3461,7 @@ func (x *Wanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Wanted.ProtoReflect.Descriptor instead.
 func (*Wanted) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{45}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Wanted) GetType() string {
@@ -3387,7 +3511,7 @@ type TasklistLoad struct {
 
 func (x *TasklistLoad) Reset() {
 	*x = TasklistLoad{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[46]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3399,7 +3523,7 @@ func (x *TasklistLoad) String() string {
 func (*TasklistLoad) ProtoMessage() {}
 
 func (x *TasklistLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[46]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3412,7 +3536,7 @@ func (x *TasklistLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TasklistLoad.ProtoReflect.Descriptor instead.
 func (*TasklistLoad) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{46}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *TasklistLoad) GetPartitions() []*PartitionLoad {
@@ -3438,7 +3562,7 @@ type PartitionLoad struct {
 
 func (x *PartitionLoad) Reset() {
 	*x = PartitionLoad{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[47]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3450,7 +3574,7 @@ func (x *PartitionLoad) String() string {
 func (*PartitionLoad) ProtoMessage() {}
 
 func (x *PartitionLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[47]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3463,7 +3587,7 @@ func (x *PartitionLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartitionLoad.ProtoReflect.Descriptor instead.
 func (*PartitionLoad) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{47}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *PartitionLoad) GetDomain() string {
@@ -3512,7 +3636,7 @@ type Freed struct {
 
 func (x *Freed) Reset() {
 	*x = Freed{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[48]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3524,7 +3648,7 @@ func (x *Freed) String() string {
 func (*Freed) ProtoMessage() {}
 
 func (x *Freed) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[48]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3537,7 +3661,7 @@ func (x *Freed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freed.ProtoReflect.Descriptor instead.
 func (*Freed) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{48}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Freed) GetDomain() string {
@@ -3565,7 +3689,7 @@ type Restore struct {
 
 func (x *Restore) Reset() {
 	*x = Restore{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[49]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3577,7 +3701,7 @@ func (x *Restore) String() string {
 func (*Restore) ProtoMessage() {}
 
 func (x *Restore) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[49]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3590,7 +3714,7 @@ func (x *Restore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Restore.ProtoReflect.Descriptor instead.
 func (*Restore) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{49}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Restore) GetDomain() string {
@@ -3859,7 +3983,15 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\tafter_key\x18\a \x01(\tR\bafterKey\"M\n" +
 	"\x10ListKeysResponse\x12%\n" +
 	"\x04keys\x18\x01 \x03(\v2\x11.yard.v1.OrderKeyR\x04keys\x12\x12\n" +
-	"\x04more\x18\x02 \x01(\bR\x04more\";\n" +
+	"\x04more\x18\x02 \x01(\bR\x04more\"w\n" +
+	"\x11CountBatchRequest\x12\x16\n" +
+	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x19\n" +
+	"\bbatch_id\x18\x02 \x01(\tR\abatchId\x12\x17\n" +
+	"\amade_ms\x18\x03 \x01(\x03R\x06madeMs\x12\x16\n" +
+	"\x06forget\x18\x04 \x01(\bR\x06forget\"F\n" +
+	"\x12CountBatchResponse\x12\x14\n" +
+	"\x05tasks\x18\x01 \x01(\x03R\x05tasks\x12\x1a\n" +
+	"\bcomplete\x18\x02 \x01(\bR\bcomplete\";\n" +
 	"\bBranches\x12/\n" +
 	"\bbranches\x18\x01 \x03(\v2\x13.yard.rpc.v1.BranchR\bbranches\"\xb2\x01\n" +
 	"\x06Branch\x12\x16\n" +
@@ -3904,7 +4036,7 @@ func file_yard_rpc_v1_rpc_proto_rawDescGZIP() []byte {
 	return file_yard_rpc_v1_rpc_proto_rawDescData
 }
 
-var file_yard_rpc_v1_rpc_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
+var file_yard_rpc_v1_rpc_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
 var file_yard_rpc_v1_rpc_proto_goTypes = []any{
 	(*Poll)(nil),                      // 0: yard.rpc.v1.Poll
 	(*PollsAnswered)(nil),             // 1: yard.rpc.v1.PollsAnswered
@@ -3949,55 +4081,57 @@ var file_yard_rpc_v1_rpc_proto_goTypes = []any{
 	(*DrainedWorker)(nil),             // 40: yard.rpc.v1.DrainedWorker
 	(*ListKeysRequest)(nil),           // 41: yard.rpc.v1.ListKeysRequest
 	(*ListKeysResponse)(nil),          // 42: yard.rpc.v1.ListKeysResponse
-	(*Branches)(nil),                  // 43: yard.rpc.v1.Branches
-	(*Branch)(nil),                    // 44: yard.rpc.v1.Branch
-	(*Wanted)(nil),                    // 45: yard.rpc.v1.Wanted
-	(*TasklistLoad)(nil),              // 46: yard.rpc.v1.TasklistLoad
-	(*PartitionLoad)(nil),             // 47: yard.rpc.v1.PartitionLoad
-	(*Freed)(nil),                     // 48: yard.rpc.v1.Freed
-	(*Restore)(nil),                   // 49: yard.rpc.v1.Restore
-	nil,                               // 50: yard.rpc.v1.DescribeShardResponse.SlotsEntry
-	nil,                               // 51: yard.rpc.v1.DescribeShardResponse.LimitsEntry
-	(*yardv1.Poller)(nil),             // 52: yard.v1.Poller
-	(*yardv1.LimitUse)(nil),           // 53: yard.v1.LimitUse
-	(*yardv1.Task)(nil),               // 54: yard.v1.Task
-	(*yardv1.ListRequest)(nil),        // 55: yard.v1.ListRequest
-	(*yardv1.ListedTasklist)(nil),     // 56: yard.v1.ListedTasklist
-	(*logv1.Record)(nil),              // 57: yard.log.v1.Record
-	(*yardv1.LiveWorker)(nil),         // 58: yard.v1.LiveWorker
-	(*yardv1.WorkerDrain)(nil),        // 59: yard.v1.WorkerDrain
-	(*yardv1.OrderKey)(nil),           // 60: yard.v1.OrderKey
+	(*CountBatchRequest)(nil),         // 43: yard.rpc.v1.CountBatchRequest
+	(*CountBatchResponse)(nil),        // 44: yard.rpc.v1.CountBatchResponse
+	(*Branches)(nil),                  // 45: yard.rpc.v1.Branches
+	(*Branch)(nil),                    // 46: yard.rpc.v1.Branch
+	(*Wanted)(nil),                    // 47: yard.rpc.v1.Wanted
+	(*TasklistLoad)(nil),              // 48: yard.rpc.v1.TasklistLoad
+	(*PartitionLoad)(nil),             // 49: yard.rpc.v1.PartitionLoad
+	(*Freed)(nil),                     // 50: yard.rpc.v1.Freed
+	(*Restore)(nil),                   // 51: yard.rpc.v1.Restore
+	nil,                               // 52: yard.rpc.v1.DescribeShardResponse.SlotsEntry
+	nil,                               // 53: yard.rpc.v1.DescribeShardResponse.LimitsEntry
+	(*yardv1.Poller)(nil),             // 54: yard.v1.Poller
+	(*yardv1.LimitUse)(nil),           // 55: yard.v1.LimitUse
+	(*yardv1.Task)(nil),               // 56: yard.v1.Task
+	(*yardv1.ListRequest)(nil),        // 57: yard.v1.ListRequest
+	(*yardv1.ListedTasklist)(nil),     // 58: yard.v1.ListedTasklist
+	(*logv1.Record)(nil),              // 59: yard.log.v1.Record
+	(*yardv1.LiveWorker)(nil),         // 60: yard.v1.LiveWorker
+	(*yardv1.WorkerDrain)(nil),        // 61: yard.v1.WorkerDrain
+	(*yardv1.OrderKey)(nil),           // 62: yard.v1.OrderKey
 }
 var file_yard_rpc_v1_rpc_proto_depIdxs = []int32{
 	2,  // 0: yard.rpc.v1.PollsAnswered.moved:type_name -> yard.rpc.v1.MovedPoll
-	50, // 1: yard.rpc.v1.DescribeShardResponse.slots:type_name -> yard.rpc.v1.DescribeShardResponse.SlotsEntry
-	51, // 2: yard.rpc.v1.DescribeShardResponse.limits:type_name -> yard.rpc.v1.DescribeShardResponse.LimitsEntry
-	52, // 3: yard.rpc.v1.DescribeShardResponse.listed_pollers:type_name -> yard.v1.Poller
+	52, // 1: yard.rpc.v1.DescribeShardResponse.slots:type_name -> yard.rpc.v1.DescribeShardResponse.SlotsEntry
+	53, // 2: yard.rpc.v1.DescribeShardResponse.limits:type_name -> yard.rpc.v1.DescribeShardResponse.LimitsEntry
+	54, // 3: yard.rpc.v1.DescribeShardResponse.listed_pollers:type_name -> yard.v1.Poller
 	5,  // 4: yard.rpc.v1.DescribeShardResponse.top:type_name -> yard.rpc.v1.ShardLimit
-	53, // 5: yard.rpc.v1.ShardLimit.use:type_name -> yard.v1.LimitUse
-	54, // 6: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
-	55, // 7: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
-	54, // 8: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
-	56, // 9: yard.rpc.v1.DescribePartitionResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	56, // 10: yard.rpc.v1.DescribeWaitingResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	55, // 5: yard.rpc.v1.ShardLimit.use:type_name -> yard.v1.LimitUse
+	56, // 6: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
+	57, // 7: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
+	56, // 8: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
+	58, // 9: yard.rpc.v1.DescribePartitionResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	58, // 10: yard.rpc.v1.DescribeWaitingResponse.tasklists:type_name -> yard.v1.ListedTasklist
 	17, // 11: yard.rpc.v1.BookingsRequest.holders:type_name -> yard.rpc.v1.HoldersQuery
 	16, // 12: yard.rpc.v1.BookingsResponse.groups:type_name -> yard.rpc.v1.Bookings
 	18, // 13: yard.rpc.v1.BookingsResponse.holders:type_name -> yard.rpc.v1.LimitHolders
 	19, // 14: yard.rpc.v1.LimitHolders.oldest:type_name -> yard.rpc.v1.SlotAttempt
 	22, // 15: yard.rpc.v1.UndeliveredResponse.grants:type_name -> yard.rpc.v1.UndeliveredGrant
-	57, // 16: yard.rpc.v1.CancelWaitingResponse.tasks:type_name -> yard.log.v1.Record
-	57, // 17: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
+	59, // 16: yard.rpc.v1.CancelWaitingResponse.tasks:type_name -> yard.log.v1.Record
+	59, // 17: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
 	31, // 18: yard.rpc.v1.HistoryLoad.queued:type_name -> yard.rpc.v1.QueuedTasks
 	31, // 19: yard.rpc.v1.HistoryLoad.queued_groups:type_name -> yard.rpc.v1.QueuedTasks
 	30, // 20: yard.rpc.v1.HistoryLoad.full_keys:type_name -> yard.rpc.v1.FullKey
 	35, // 21: yard.rpc.v1.Silent.workers:type_name -> yard.rpc.v1.SilentWorker
-	58, // 22: yard.rpc.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
+	60, // 22: yard.rpc.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
 	40, // 23: yard.rpc.v1.DrainedWorkers.workers:type_name -> yard.rpc.v1.DrainedWorker
-	59, // 24: yard.rpc.v1.DrainedWorker.drain:type_name -> yard.v1.WorkerDrain
-	60, // 25: yard.rpc.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
-	44, // 26: yard.rpc.v1.Branches.branches:type_name -> yard.rpc.v1.Branch
-	45, // 27: yard.rpc.v1.Branch.wanted:type_name -> yard.rpc.v1.Wanted
-	47, // 28: yard.rpc.v1.TasklistLoad.partitions:type_name -> yard.rpc.v1.PartitionLoad
+	61, // 24: yard.rpc.v1.DrainedWorker.drain:type_name -> yard.v1.WorkerDrain
+	62, // 25: yard.rpc.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
+	46, // 26: yard.rpc.v1.Branches.branches:type_name -> yard.rpc.v1.Branch
+	47, // 27: yard.rpc.v1.Branch.wanted:type_name -> yard.rpc.v1.Wanted
+	49, // 28: yard.rpc.v1.TasklistLoad.partitions:type_name -> yard.rpc.v1.PartitionLoad
 	29, // [29:29] is the sub-list for method output_type
 	29, // [29:29] is the sub-list for method input_type
 	29, // [29:29] is the sub-list for extension type_name
@@ -4016,7 +4150,7 @@ func file_yard_rpc_v1_rpc_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_rpc_v1_rpc_proto_rawDesc), len(file_yard_rpc_v1_rpc_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   52,
+			NumMessages:   54,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -7180,7 +7180,7 @@ type Batch struct {
 	BatchId string `protobuf:"bytes,1,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
 	// Its state: it takes tasks, it waits for those that it has, or it is over.
 	State BatchState `protobuf:"varint,2,opt,name=state,proto3,enum=yard.v1.BatchState" json:"state,omitempty"`
-	// How many tasks it has: the sum of the five that follow. While it is open, those that are stored so far.
+	// How many tasks it has: the sum of the five that follow. Until it is over, those that history has admitted: in a backlog, tasks that wait on disk follow.
 	Tasks int64 `protobuf:"varint,3,opt,name=tasks,proto3" json:"tasks,omitempty"`
 	// Those that have not ended. A task that ends counts here for a moment longer, until it is in the archive.
 	Active int64 `protobuf:"varint,4,opt,name=active,proto3" json:"active,omitempty"`

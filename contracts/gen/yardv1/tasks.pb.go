@@ -364,6 +364,9 @@ const (
 	SubmitOutcome_SUBMIT_OUTCOME_REJECTED SubmitOutcome = 3
 	// The task with this id had the unique key, and is this one now: on_conflict is replace.
 	SubmitOutcome_SUBMIT_OUTCOME_REPLACED SubmitOutcome = 4
+	// The task is not stored, nor will be by a repeat, and other tasks of the request are: its batch was closed, or its tasklist or type drained, before its
+	// partition had it. It has no id.
+	SubmitOutcome_SUBMIT_OUTCOME_REFUSED SubmitOutcome = 5
 )
 
 // Enum value maps for SubmitOutcome.
@@ -374,6 +377,7 @@ var (
 		2: "SUBMIT_OUTCOME_EXISTING",
 		3: "SUBMIT_OUTCOME_REJECTED",
 		4: "SUBMIT_OUTCOME_REPLACED",
+		5: "SUBMIT_OUTCOME_REFUSED",
 	}
 	SubmitOutcome_value = map[string]int32{
 		"SUBMIT_OUTCOME_UNSPECIFIED": 0,
@@ -381,6 +385,7 @@ var (
 		"SUBMIT_OUTCOME_EXISTING":    2,
 		"SUBMIT_OUTCOME_REJECTED":    3,
 		"SUBMIT_OUTCOME_REPLACED":    4,
+		"SUBMIT_OUTCOME_REFUSED":     5,
 	}
 )
 
@@ -3811,13 +3816,14 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"OnConflict\x12\x18\n" +
 	"\x14ON_CONFLICT_EXISTING\x10\x00\x12\x16\n" +
 	"\x12ON_CONFLICT_REJECT\x10\x01\x12\x17\n" +
-	"\x13ON_CONFLICT_REPLACE\x10\x02*\xa2\x01\n" +
+	"\x13ON_CONFLICT_REPLACE\x10\x02*\xbe\x01\n" +
 	"\rSubmitOutcome\x12\x1e\n" +
 	"\x1aSUBMIT_OUTCOME_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16SUBMIT_OUTCOME_CREATED\x10\x01\x12\x1b\n" +
 	"\x17SUBMIT_OUTCOME_EXISTING\x10\x02\x12\x1b\n" +
 	"\x17SUBMIT_OUTCOME_REJECTED\x10\x03\x12\x1b\n" +
-	"\x17SUBMIT_OUTCOME_REPLACED\x10\x04*\xfd\x01\n" +
+	"\x17SUBMIT_OUTCOME_REPLACED\x10\x04\x12\x1a\n" +
+	"\x16SUBMIT_OUTCOME_REFUSED\x10\x05*\xfd\x01\n" +
 	"\tTaskState\x12\x1a\n" +
 	"\x16TASK_STATE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12TASK_STATE_WAITING\x10\x01\x12\x15\n" +

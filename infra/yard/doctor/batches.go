@@ -13,9 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
 
-// Batches (decision 0047): batch records of the logs say how many tasks a batch has, documents of the archives how these ended, and the home record whether
-// the batch is over. The documents are read before the batch records, and these before the home records: a task is in a batch record before it ends, and all
-// are counted before the batch is over.
+// Batches (decision 0047): documents of the archives say how the tasks of a batch ended, and the home record whether the batch is over, with how many tasks.
 
 const (
 	// batchLate is how long a batch may stay as it is though it could be over: its keeper checks it every five minutes or more often.
@@ -181,16 +179,7 @@ func (p *pass) checkCalls() {
 	}
 }
 
-// batchSum is what the records and documents of all partitions say of a batch, and when the last of them was stored.
-type batchSum struct {
-	tasks int64
-	ended int64
-	last  time.Time
-	// more: a document counts more than its batch record, at that place.
-	more string
-}
-
-// lookAtBatches compares batch records, documents and home records of all partitions, in as many parts as fit into memory.
+// lookAtBatches compares the documents and the home records of all partitions, in as many parts as fit into memory.
 func (x *examiner) lookAtBatches(ctx context.Context, only map[string]bool) (found []Finding, err error) {
 	err = inParts([]part{{0, 1}}, func(of part) error {
 		some, err := x.batchesIn(ctx, of, only)
@@ -206,27 +195,9 @@ type batchLook struct {
 	only  map[string]bool
 	most  int
 	began time.Time
-	sums  map[string]*batchSum
+	// ended is how many tasks of each batch have ended.
+	ended map[string]int64
 	found []Finding
-}
-
-// sum is that of a batch, of which something was stored at an instant; nil = the look is not about it.
-func (l *batchLook) sum(batch string, stored time.Time) (*batchSum, error) {
-	if !l.about(batch) {
-		return nil, nil
-	}
-	s := l.sums[batch]
-	if s == nil {
-		if len(l.sums) >= l.most && l.part.of < 1<<20 {
-			return nil, errTooMany
-		}
-		s = &batchSum{}
-		l.sums[batch] = s
-	}
-	if stored.After(s.last) {
-		s.last = stored
-	}
-	return s, nil
 }
 
 func (l *batchLook) about(batch string) bool {
@@ -234,12 +205,12 @@ func (l *batchLook) about(batch string) bool {
 }
 
 func (x *examiner) batchesIn(ctx context.Context, of part, only map[string]bool) (found []Finding, err error) {
-	l := &batchLook{part: of, only: only, most: max(x.opts.TasksMax/2, 1), sums: map[string]*batchSum{}}
+	l := &batchLook{part: of, only: only, most: max(x.opts.TasksMax/2, 1), ended: map[string]int64{}}
 	if l.began, err = x.source.now(ctx); err != nil {
 		return nil, err
 	}
 	for p := range x.n.History {
-		if err := x.source.batchPartition(ctx, p, l.sum); err != nil {
+		if err := l.addUp(ctx, x.source, p); err != nil {
 			return nil, err
 		}
 	}
@@ -259,70 +230,42 @@ func (x *examiner) batchesIn(ctx context.Context, of part, only map[string]bool)
 	return l.found, nil
 }
 
-// home holds a batch against its sum.
+// home holds a batch against the sum of its documents. These are read first, and count all tasks before the batch is over.
 func (l *batchLook) home(where, domain string, h *logv1.BatchHome) {
 	batch := topology.BatchOf(domain, h.BatchId, h.CreatedAtMs)
 	if !l.about(batch) {
 		return
 	}
-	s := l.sums[batch]
-	if s == nil {
-		s = &batchSum{}
-	}
-	report := func(code Code, where, format string, args ...any) {
+	report := func(code Code, format string, args ...any) {
 		l.found = append(l.found, Finding{
 			Code: code, Where: where, Domain: domain, What: fmt.Sprintf("batch %q ", h.BatchId) + fmt.Sprintf(format, args...), section: section{kind: sectionBatches}, batch: batch, batchID: h.BatchId,
 		})
 	}
 	late := func(ms int64) bool { return l.began.Sub(time.UnixMilli(ms)) > batchLate }
-	stamp := func(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
 	switch ended := endsOf(h.Ends).sum(); {
-	case h.EndedAtMs != 0:
-		if !h.Expired && ended != h.Tasks {
-			report(BatchMiscounted, where, "has %d tasks, and %d ended", h.Tasks, ended)
-		}
-	case s.ended > s.tasks:
-		report(BatchMiscounted, where, "has %d tasks, and %d ended", s.tasks, s.ended)
-	case late(h.ExpiresAtMs):
-		report(BatchStuck, where, "was to expire at %s", stamp(h.ExpiresAtMs))
-	case h.ClosedAtMs != 0 && late(h.ClosedAtMs) && s.ended == s.tasks && l.began.Sub(s.last) > batchLate:
-		report(BatchStuck, where, "is closed since %s, and its %d tasks have ended", stamp(h.ClosedAtMs), s.tasks)
-	}
-	if s.more != "" {
-		report(BatchMiscounted, s.more, "has more ends in this partition than tasks")
+	case h.EndedAtMs == 0 && late(h.ExpiresAtMs):
+		report(BatchStuck, "was to expire at %s", time.UnixMilli(h.ExpiresAtMs).UTC().Format(time.RFC3339))
+	case h.EndedAtMs == 0 || h.Expired:
+	case ended != h.Tasks:
+		report(BatchMiscounted, "has %d tasks, and %d ended", h.Tasks, ended)
+	case h.EndedAtMs < l.began.UnixMilli() && l.ended[batch] != h.Tasks:
+		report(BatchMiscounted, "has %d tasks, and the archives count %d", h.Tasks, l.ended[batch])
 	}
 }
 
-// batchPartition adds up what a partition says of batches: first how tasks ended, then how many there are.
-func (s source) batchPartition(ctx context.Context, p int, sum func(batch string, at time.Time) (*batchSum, error)) error {
-	said := map[string]int64{}
+// addUp adds up how the tasks of batches in a partition ended.
+func (l *batchLook) addUp(ctx context.Context, s source, p int) error {
 	cfg := natslog.ReadConfig{Stream: topology.ArchiveStream(p), Filters: []string{topology.BatchEndsAny(p)}}
-	err := natslog.ReadAll(ctx, s.js, cfg, func(r natslog.Record) error {
+	return natslog.ReadAll(ctx, s.js, cfg, func(r natslog.Record) error {
 		var d logv1.BatchEnds
 		batch := topology.BatchOfEnds(p, r.Subject)
-		b, err := sum(batch, r.Time)
-		if b == nil || d.UnmarshalVT(r.Data) != nil {
-			return err
+		if !l.about(batch) || d.UnmarshalVT(r.Data) != nil {
+			return nil
 		}
-		b.ended += endsOf(&d).sum()
-		said[batch] = endsOf(&d).sum()
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	cfg = natslog.ReadConfig{Stream: topology.HistoryStream(p), Filters: []string{topology.BatchMembersAny(p)}}
-	return natslog.ReadAll(ctx, s.js, cfg, func(r natslog.Record) error {
-		var w logv1.BatchMembers
-		batch := topology.BatchOfMembers(p, r.Subject)
-		b, err := sum(batch, r.Time)
-		if b == nil || w.UnmarshalVT(r.Data) != nil {
-			return err
+		if _, ok := l.ended[batch]; !ok && len(l.ended) >= l.most && l.part.of < 1<<20 {
+			return errTooMany
 		}
-		b.tasks += w.Tasks
-		if said[batch] > w.Tasks {
-			b.more = r.Subject
-		}
+		l.ended[batch] += endsOf(&d).sum()
 		return nil
 	})
 }

@@ -250,17 +250,10 @@ func damagedBatches() []damage {
 		}, nil},
 		{"an open batch", func(p *patient) { other(p, func(h *logv1.BatchHome) { h.ClosedAtMs = 0 }) }, nil},
 		{"a batch was just closed", func(p *patient) { other(p, func(h *logv1.BatchHome) { h.ClosedAtMs = time.Now().UnixMilli() }) }, nil},
-		{"a closed batch is not over", func(p *patient) { other(p, func(h *logv1.BatchHome) { h.ClosedAtMs = hourAgo }) }, []doctor.Code{doctor.BatchStuck}},
-		{"a closed batch has tasks that live", func(p *patient) {
-			other(p, func(h *logv1.BatchHome) {
-				h.ClosedAtMs = hourAgo
-				p.putRecord(topology.BatchMembers(0, domain, "other", h.CreatedAtMs), &logv1.BatchMembers{BatchId: "other", Tasks: 1, Closed: true})
-			})
-		}, nil},
 		{"a batch does not expire", func(p *patient) {
 			other(p, func(h *logv1.BatchHome) { h.ClosedAtMs, h.ExpiresAtMs = 0, hourAgo })
 		}, []doctor.Code{doctor.BatchStuck}},
-		{"a word on members that is none", func(p *patient) { p.put(topology.BatchMembers(0, domain, "other", 7), []byte{0xff}) }, []doctor.Code{doctor.Unreadable}},
+		{"a closed record that is none", func(p *patient) { p.put(topology.BatchClosed(0, domain, "other", 7), []byte{0xff}) }, []doctor.Code{doctor.Unreadable}},
 		{"a batch of the next version", func(p *patient) { other(p, func(h *logv1.BatchHome) { h.LogVersion = 1000 }) }, []doctor.Code{doctor.NewerRecord}},
 	}
 }

@@ -322,10 +322,8 @@ func (p *pass) log(r natslog.Record) error {
 		return p.said(r)
 	case topology.DomainOfBatchHome(p.partition, r.Subject) != "":
 		return p.batchHome(r)
-	case topology.BatchOfMembers(p.partition, r.Subject) != "":
-		var w logv1.BatchMembers
-		p.decode(topology.HistoryStream(p.partition), r, &w)
-		return nil
+	case topology.BatchOfClosed(p.partition, r.Subject) != "":
+		p.decode(topology.HistoryStream(p.partition), r, &logv1.BatchClosed{})
 	}
 	return nil
 }

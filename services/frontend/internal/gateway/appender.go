@@ -21,12 +21,10 @@ type appender struct {
 	mu         sync.Mutex
 	balancer   *distribution.Balancer
 	partitions []*partition
-	// words are the last known messages that count the members of batches. They may be out of date.
-	words map[batchAt]batchWord
 }
 
 func newAppender(g *Gateway) *appender {
-	a := &appender{g: g, balancer: distribution.New(g.Partitioning.History), words: map[batchAt]batchWord{}}
+	a := &appender{g: g, balancer: distribution.New(g.Partitioning.History)}
 	for p := range g.Partitioning.History {
 		submits := func(batch []*submission) { a.inCompany(len(batch), func() { a.flush(p, batch) }) }
 		keyed := func(parts []*part) { a.inCompany(len(parts), func() { a.flushKeys(parts) }) }

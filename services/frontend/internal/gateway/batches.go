@@ -15,11 +15,12 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
-	"github.com/yardmaster-io/yardmaster/shared/batchmembers"
+	"github.com/yardmaster-io/yardmaster/shared/batchclose"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/parallel"
 
@@ -140,23 +141,15 @@ func (g *Gateway) closeMembers(ctx context.Context, domain string, home *logv1.B
 	err := parallel.Each(ctx, g.Partitioning.History, askedAtOnce, func(ctx context.Context, p int) error {
 		ctx, cancel := context.WithTimeout(ctx, g.Config.AppendTimeout)
 		defer cancel()
-		_, err := batchmembers.Close(ctx, g.History, membersOf(domain, home, p), g.LogVersion())
-		return err
+		return batchclose.Close(ctx, g.History, batchclose.Key{Partition: p, Domain: domain, ID: home.BatchId, Made: home.CreatedAtMs}, g.LogVersion())
 	})
 	switch {
 	case errors.Is(err, natslog.ErrFull):
 		return errStorageFull()
-	case errors.Is(err, batchmembers.ErrUnreadable):
-		return fault.New(fault.Internal, "%v", err)
 	case err != nil:
 		return fault.New(fault.Unavailable, "the batch is not closed in all partitions yet: repeat the request: %v", err).After(awayRetryAfter)
 	}
 	return nil
-}
-
-// membersOf names a batch in partition p.
-func membersOf(domain string, home *logv1.BatchHome, p int) batchmembers.Key {
-	return batchmembers.Key{Partition: p, Domain: domain, ID: home.BatchId, Made: home.CreatedAtMs}
 }
 
 // WaitBatch waits until a batch is over (batches.wait).
@@ -285,14 +278,14 @@ func (g *Gateway) countedBatch(ctx context.Context, domain string, home *logv1.B
 	}
 	n := g.Partitioning.History
 	ends, tasks := make([]*logv1.BatchEnds, n), make([]int64, n)
-	for _, read := range []func(ctx context.Context, p int) error{ // in this order: what has ended was stored before
+	for _, read := range []func(ctx context.Context, p int) error{ // in this order: what has ended was admitted before
 		func(ctx context.Context, p int) (err error) {
 			ends[p], err = g.Batches.Ends(ctx, p, topology.BatchEnds(p, domain, home.BatchId, home.CreatedAtMs))
 			return err
 		},
 		func(ctx context.Context, p int) error {
-			said, _, err := batchMembers(ctx, g.History, membersOf(domain, home, p))
-			tasks[p] = said.Tasks
+			resp, err := g.Owners.HistoryBatch(ctx, p, &rpcv1.CountBatchRequest{Domain: domain, BatchId: home.BatchId, MadeMs: home.CreatedAtMs})
+			tasks[p] = resp.GetTasks()
 			return err
 		},
 	} {

@@ -19,7 +19,7 @@ import (
 type partition struct {
 	// submits have all domains, tasklists and priorities.
 	submits *gathering[*submission]
-	// keyed are the tasks with unique keys, and members of batches. Those of each domain go by themselves, since one key
+	// keyed are the tasks with unique keys. Those of each domain go by themselves, since one key
 	// that is taken refuses a whole atomic batch.
 	keyed *gathering[*part]
 
@@ -93,6 +93,10 @@ func (a *appender) flush(p int, batch []*submission) {
 // flushed tells the submissions of a message how its append went.
 func (a *appender) flushed(m *message, sent time.Time, outcome natslog.Appended) {
 	err := outcome.Err
+	if errors.Is(err, natslog.ErrWrongLast) {
+		go a.meetsClose(m.batch)
+		return
+	}
 	a.learn(m.batch[0].partition, m.batch, err)
 	switch {
 	case err == nil:
@@ -121,7 +125,7 @@ type message struct {
 func (a *appender) messages(p int, batch []*submission) (messages []message, late []*submission) {
 	requests := make([]filing.Request, len(batch))
 	for i, s := range batch {
-		requests[i] = filing.Request{Destination: s.destination(), Tasks: s.tasks(), Bytes: s.weight}
+		requests[i] = s.filing()
 	}
 	a.mu.Lock()
 	for i := range requests {
@@ -147,7 +151,7 @@ func (a *appender) messages(p int, batch []*submission) (messages []message, lat
 			}
 			continue
 		}
-		m.Msg = natslog.Msg{Subject: subject(p, planned.Destination), MsgID: newMessageID().String(), Data: data}
+		m.Msg = m.batch[0].member(natslog.Msg{Subject: subject(p, planned.Destination), MsgID: newMessageID().String(), Data: data})
 		messages = append(messages, m)
 	}
 	return messages, late
@@ -155,7 +159,16 @@ func (a *appender) messages(p int, batch []*submission) (messages []message, lat
 
 // destination is where s belongs in the log.
 func (s *submission) destination() filing.Destination {
-	return filing.Destination{Lane: s.accepted.Lane, Domain: s.call.Domain, Tasklist: s.accepted.Tasklist}
+	d := filing.Destination{Lane: s.accepted.Lane, Domain: s.call.Domain, Tasklist: s.accepted.Tasklist}
+	if batch := s.batch(); batch != "" {
+		d.Tasklist = topology.BatchTasklist(d.Domain, batch)
+	}
+	return d
+}
+
+// filing is what planning a flush needs to know of s.
+func (s *submission) filing() filing.Request {
+	return filing.Request{Destination: s.destination(), Tasks: s.tasks(), Bytes: max(1, s.weight), Alone: s.batch() != ""}
 }
 
 // subject is where a message for a destination is filed.

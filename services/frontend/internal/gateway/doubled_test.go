@@ -56,6 +56,7 @@ func loseAndRepeat(t *testing.T, random *rand.Rand) {
 	b := newKnowingRig(t, func(d *Deps) { d.History = a.log }, slow)
 	b.log = a.log
 	frontends := []*rig{a, b}
+	testkit.NoError(t, testkit.Err(asked(a, "shop", false, a.CreateBatch, &yardv1.CreateBatchRequest{BatchId: "a"})))
 	paused.Store(true)
 	a.log.fault = a.log.moody(choose)
 	var all sync.WaitGroup
@@ -64,22 +65,27 @@ func loseAndRepeat(t *testing.T, random *rand.Rand) {
 		all.Go(func() {
 			time.Sleep(time.Duration(choose(3000)) * time.Millisecond)
 			req := markedTasks(n, choose)
-			if inOrder && n%2 == 0 { // in one partition, or in several
-				for _, task := range req.Tasks {
+			for _, task := range req.Tasks {
+				if inOrder && n%2 == 0 { // in one partition, or in several
 					task.OrderKey = fmt.Sprint("account ", choose(3))
 				}
+				if n%3 == 0 {
+					task.BatchId = "a"
+				}
 			}
-			code, ok := persistent(t, frontends, req, choose)
+			o, ok := persistent(t, frontends, req, choose)
 			mu.Lock()
 			defer mu.Unlock()
-			for _, task := range req.Tasks {
+			for i, task := range req.Tasks {
 				if ok {
-					want[string(task.Payload.Data)] = code == ""
-					none[string(task.Payload.Data)] = code != ""
+					stored := o.err == nil && o.resp.(*yardv1.SubmitResponse).Results[i].Outcome == yardv1.SubmitOutcome_SUBMIT_OUTCOME_CREATED
+					want[string(task.Payload.Data)], none[string(task.Payload.Data)] = stored, !stored
 				}
 			}
 		})
 	}
+	time.Sleep(time.Duration(choose(20_000)) * time.Millisecond)
+	had := closeAtLast(t, frontends, choose)
 	all.Wait()
 	paused.Store(false)
 	time.Sleep(4 * time.Minute) // all that was on its way has come
@@ -87,7 +93,41 @@ func loseAndRepeat(t *testing.T, random *rand.Rand) {
 		t.Error("nothing was accepted")
 	}
 	wantMarks(t, a.log.marks(), want, none)
+	testkit.Equal(t, "members behind the close", len(a.log.members())-len(had), 0)
 	a.log.wantInLine(t)
+}
+
+// closeAtLast closes batch a, however often it takes, and returns its members then.
+func closeAtLast(t *testing.T, frontends []*rig, choose func(int) int) map[ids.TaskID]bool {
+	t.Helper()
+	for {
+		r := frontends[choose(len(frontends))]
+		switch _, err := asked(r, "shop", false, r.CloseBatch, &yardv1.CloseBatchRequest{BatchId: "a"}); fault.CodeOf(err) {
+		case "":
+			return r.log.members()
+		case fault.Unavailable, fault.Unknown:
+		default:
+			t.Errorf("the close got %v", err)
+			return nil
+		}
+	}
+}
+
+// members are the tasks of batches that count.
+func (l *memLog) members() map[ids.TaskID]bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := map[ids.TaskID]bool{}
+	for p, msgs := range l.partitions {
+		for i, m := range submits(msgs) {
+			for _, r := range batchOf(m.Data).Tasks {
+				if r.BatchId != "" && (r.WithinMs == 0 || l.storedAt[p][i].Sub(ids.TaskID(r.Id).Time()) <= time.Duration(r.WithinMs)*time.Millisecond) {
+					all[ids.TaskID(r.Id)] = true
+				}
+			}
+		}
+	}
+	return all
 }
 
 // wantInLine checks that each task with an order key lies on the lane of those, under its domain, in the partition of its key.
@@ -139,7 +179,7 @@ func (l *memLog) moody(choose func(int) int) func(p int, m natslog.Msg) (bool, e
 				l.mu.Lock()
 				defer l.mu.Unlock()
 				if _, taken := l.find(p, m.MsgID); !taken {
-					l.store(p, m)
+					_ = l.storeAtomic(p, []natslog.Msg{m}) // it may be refused by then
 				}
 			})
 			return false, natslog.ErrOutcomeUnknown
@@ -156,7 +196,7 @@ func (l *memLog) marks() map[string]int {
 	defer l.mu.Unlock()
 	all := map[string]int{}
 	for p, msgs := range l.partitions {
-		for i, m := range msgs {
+		for i, m := range submits(msgs) {
 			for _, r := range batchOf(m.Data).Tasks {
 				if r.WithinMs == 0 || l.storedAt[p][i].Sub(ids.TaskID(r.Id).Time()) <= time.Duration(r.WithinMs)*time.Millisecond {
 					all[string(r.Payload)]++
@@ -180,8 +220,8 @@ func markedTasks(n int, choose func(int) int) *yardv1.SubmitRequest {
 }
 
 // persistent submits req at any frontend, with a deadline that is often too short, and repeats it, sometimes before it is
-// answered. It returns the last answer's code; ok is false where there was none to rely on.
-func persistent(t *testing.T, frontends []*rig, req *yardv1.SubmitRequest, choose func(int) int) (code fault.Code, ok bool) {
+// answered. It returns the last answer; ok is false where there was none to rely on.
+func persistent(t *testing.T, frontends []*rig, req *yardv1.SubmitRequest, choose func(int) int) (o outcome, ok bool) {
 	withID(req, choose(2) == 0)
 	for range 100 {
 		o, ok := submitOnce(frontends, req, choose)
@@ -190,14 +230,14 @@ func persistent(t *testing.T, frontends []*rig, req *yardv1.SubmitRequest, choos
 		}
 		switch code := fault.CodeOf(o.err); code {
 		case "", fault.FailedPrecondition: // stored; or not, nor will be
-			return code, true
+			return o, true
 		case fault.Unknown, fault.Unavailable:
 		default:
 			t.Errorf("got %v", o.err)
-			return code, false
+			return o, false
 		}
 	}
-	return "", false
+	return o, false
 }
 
 // submitOnce submits req at any frontend, with a deadline that is often too short; ok is false if its answer is lost.

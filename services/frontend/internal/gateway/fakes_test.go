@@ -121,7 +121,11 @@ func (l *memLog) AppendAtomic(_ context.Context, msgs []natslog.Msg) (lastSeq ui
 // storeAtomic stores all messages or none; l.mu is held.
 func (l *memLog) storeAtomic(p int, msgs []natslog.Msg) error {
 	for _, m := range msgs {
-		if want := m.Header[jetstream.ExpectedLastSubjSeqHeader]; want != nil && want[0] != strconv.FormatUint(l.lastFor(p, m.Subject), 10) {
+		of := m.Subject
+		if other := m.Header[jetstream.ExpectedLastSubjSeqSubjHeader]; other != nil {
+			of = other[0]
+		}
+		if want := m.Header[jetstream.ExpectedLastSubjSeqHeader]; want != nil && want[0] != strconv.FormatUint(l.lastFor(p, of), 10) {
 			return natslog.ErrWrongLast
 		}
 	}
@@ -337,6 +341,9 @@ func noOwners() Owners {
 		},
 		HistoryWorkers: func(context.Context, int, *rpcv1.ListWorkersRequest) (*rpcv1.ListWorkersResponse, error) {
 			return &rpcv1.ListWorkersResponse{}, nil
+		},
+		HistoryBatch: func(context.Context, int, *rpcv1.CountBatchRequest) (*rpcv1.CountBatchResponse, error) {
+			return &rpcv1.CountBatchResponse{}, nil
 		},
 		HistoryDescribe: func(context.Context, int, *rpcv1.DescribePartitionRequest) (*rpcv1.DescribePartitionResponse, error) {
 			return &rpcv1.DescribePartitionResponse{}, nil

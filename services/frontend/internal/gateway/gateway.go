@@ -111,7 +111,8 @@ type Gateway struct {
 	// drainVoice is Run's.
 	drainVoice drainVoice
 	// batchWaits are the batches that requests wait for.
-	batchWaits batchWaits
+	batchWaits  batchWaits
+	openBatches openBatches
 
 	// base ends when draining took too long: what waits then gives up.
 	base   context.Context

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
@@ -18,14 +17,13 @@ import (
 // keyBatchesMax bounds the atomic batches that a frontend has under way in a partition: the server works on 50 of a stream at a time.
 const keyBatchesMax = 8
 
-// storePart stores a part, with others of its domain or alone. An error that wraps natslog.ErrWrongLast says that something was said about a key.
+// storePart stores a part, with others of its domain and batch or alone. An error that wraps natslog.ErrWrongLast says that something was said about a key,
+// or that the batch may be closed.
 func (a *appender) storePart(ctx context.Context, pt *part, alone bool) error {
 	if alone {
 		once, cancel := context.WithTimeout(a.g.base, a.g.Config.AppendTimeout)
 		defer cancel()
-		var stored error
-		a.storeAll(once, []*part{pt}, func(_ *part, err error) { stored = err })
-		return stored
+		return a.storeTogether(once, []*part{pt})
 	}
 	pt.weight = max(1, pt.of.weight*pt.tasks()/pt.of.tasks())
 	if !a.partitions[pt.partition].keyed.add(pt) {
@@ -35,44 +33,47 @@ func (a *appender) storePart(ctx context.Context, pt *part, alone bool) error {
 	return <-pt.done // within AppendTimeout of the flushes before it
 }
 
-// flushKeys appends parts, those of each domain together.
+// flushKeys appends parts, those of each domain and batch together.
 func (a *appender) flushKeys(parts []*part) {
 	ctx, cancel := context.WithTimeout(a.g.base, a.g.Config.AppendTimeout)
 	defer cancel()
-	together := byDomain(parts)
+	together := byBatch(parts)
 	_ = parallel.Each(ctx, len(together), keyBatchesMax, func(ctx context.Context, i int) error {
-		a.storeAll(ctx, together[i], func(pt *part, err error) { pt.done <- err })
+		err := a.storeTogether(ctx, together[i])
+		for _, pt := range together[i] {
+			pt.done <- err
+		}
 		return nil
 	})
 }
 
-// byDomain divides parts into those that go together.
-func byDomain(parts []*part) [][]*part {
-	at, messages := map[string]int{}, map[string]int{}
+// byBatch divides parts into those that go together: of one domain, and of one batch or of none.
+func byBatch(parts []*part) [][]*part {
+	at, tasks := map[batchRef]int{}, map[batchRef]int{}
 	var all [][]*part
 	for _, pt := range parts {
-		i, ok := at[pt.call.Domain]
-		if n := messages[pt.call.Domain]; !ok || n+pt.messages() > partTasksMax {
+		of := pt.batchRef()
+		i, ok := at[of]
+		if n := tasks[of]; !ok || n+pt.tasks() > partTasksMax {
 			i = len(all)
-			at[pt.call.Domain], messages[pt.call.Domain] = i, 0
+			at[of], tasks[of] = i, 0
 			all = append(all, nil)
 		}
 		all[i] = append(all[i], pt)
-		messages[pt.call.Domain] += pt.messages()
+		tasks[of] += pt.tasks()
 	}
 	return all
 }
 
-// storeTogether stores parts of one domain in one atomic batch: first the words on their batches, then what is said about their keys, then the tasks.
-func (a *appender) storeTogether(ctx context.Context, parts []*part, words []*batchWord) error {
+// storeTogether stores parts of one domain in one atomic batch: first what is said about their keys, then the tasks.
+func (a *appender) storeTogether(ctx context.Context, parts []*part) error {
 	p := parts[0].partition
 	requests := make([]filing.Request, len(parts))
 	keys := 0
 	for i, pt := range parts {
-		requests[i] = filing.Request{Destination: pt.destination(), Tasks: pt.tasks(), Bytes: max(1, pt.weight), Apart: pt.ordered()}
-		if pt.unique() {
-			keys += pt.tasks()
-		}
+		requests[i] = pt.filing()
+		requests[i].Apart = pt.ordered()
+		keys += pt.tasks()
 	}
 	// Each goes on its own lane: the room for what shares one is counted for one flush at a time. One domain is never left for a later flush.
 	plan, _ := filing.Plan(requests, &filing.Room{}, batchBytesMax)
@@ -80,14 +81,8 @@ func (a *appender) storeTogether(ctx context.Context, parts []*part, words []*ba
 	if err != nil {
 		return fault.New(fault.Internal, "encode a batch: %v", err)
 	}
-	members, err := encodeWords(p, words, a.g.LogVersion())
-	if err != nil {
-		return fault.New(fault.Internal, "encode the word on a batch: %v", err)
-	}
 	sent := time.Now()
-	msgs := slices.Concat(members, said, tasks)
-	last, err := a.g.History.AppendAtomic(ctx, msgs)
-	a.learnWords(p, words, last-uint64(len(msgs)-1), err)
+	last, err := a.g.History.AppendAtomic(ctx, append(said, tasks...))
 	if errors.Is(err, natslog.ErrFull) {
 		a.refusedFull(p)
 	}
@@ -113,9 +108,6 @@ func (a *appender) encodeKeyed(p int, parts []*part, plan []filing.Message, keys
 		for _, i := range planned.Requests {
 			pt := parts[i]
 			for k, r := range pt.accepted.Records {
-				if r.Unique == nil {
-					break // none of them has one
-				}
 				r.Unique.Before = uint32(keys + j - len(said))
 				data, err := (&logv1.UniqueKey{TaskId: r.Id, Key: r.Unique.Key, LogVersion: version, WithinMs: r.WithinMs}).MarshalVT()
 				if err != nil {
@@ -129,7 +121,7 @@ func (a *appender) encodeKeyed(p int, parts []*part, plan []filing.Message, keys
 		if err != nil {
 			return nil, nil, err
 		}
-		tasks = append(tasks, natslog.Msg{Subject: subject(p, planned.Destination), Data: data})
+		tasks = append(tasks, parts[planned.Requests[0]].member(natslog.Msg{Subject: subject(p, planned.Destination), Data: data}))
 	}
 	return said, tasks, nil
 }

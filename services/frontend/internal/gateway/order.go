@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"encoding/binary"
+	"errors"
 	"sync"
 	"time"
 
@@ -57,11 +58,11 @@ func (g *Gateway) storeParts(s *submission, all [][]int) {
 	}
 	began := time.Now()
 	s.results = make([]*yardv1.SubmitResult, s.tasks())
-	errs := make([]error, len(all))
+	parts, errs := make([]*submission, len(all)), make([]error, len(all))
 	var open sync.WaitGroup
 	open.Add(len(all))
 	for k, where := range all {
-		g.store(s.partOf(g, where, func(m codec.Message, err error) {
+		parts[k] = s.partOf(g, where, func(m codec.Message, err error) {
 			defer open.Done()
 			if errs[k] = err; err != nil {
 				return
@@ -69,11 +70,14 @@ func (g *Gateway) storeParts(s *submission, all [][]int) {
 			for n, r := range m.(*yardv1.SubmitResponse).Results {
 				s.results[where[n]] = r
 			}
-		}))
+		})
+	}
+	for _, own := range parts {
+		g.store(own)
 	}
 	go func() { // each is answered by its deadline
 		open.Wait()
-		g.endParts(s, errs, began)
+		g.endParts(s, parts, errs, began)
 	}()
 }
 
@@ -82,7 +86,7 @@ func (g *Gateway) storeParts(s *submission, all [][]int) {
 func (s *submission) partOf(g *Gateway, where []int, answer Answer) *submission {
 	own := &submission{
 		call: s.call, answer: answer, at: s.at, seed: s.seed, message: s.message, wait: -1, certain: true, span: noop.Span{},
-		hasID: s.hasID, tries: s.tries, alone: s.alone, within: s.within, drained: s.drained, pinned: true,
+		hasID: s.hasID, tries: s.tries, alone: s.alone, within: s.within, refusal: s.refusal, pinned: true,
 	}
 	if !s.repeats() {
 		own.held = held{by: g.queues} // counted as a whole
@@ -99,22 +103,28 @@ func (s *submission) partOf(g *Gateway, where []int, answer Answer) *submission 
 	return own
 }
 
-// endParts answers s: all tasks are stored, or none is, or it is not known of all, or some are and a repeat stores the others.
-func (g *Gateway) endParts(s *submission, errs []error, began time.Time) {
+// endParts answers s: what became of all tasks is known, or not of all, or some are stored and a repeat stores the others.
+func (g *Gateway) endParts(s *submission, parts []*submission, errs []error, began time.Time) {
 	var refused error
-	stored, unknown := 0, false
-	for _, err := range errs {
+	stored, unknown, forGood := 0, false, true
+	for k, err := range errs {
 		if err == nil {
 			stored++
 			continue
 		}
 		refused = err
 		unknown = unknown || fault.CodeOf(err) == fault.Unknown
+		forGood = forGood && parts[k].refusedForGood(err)
+	}
+	answer := func() {
+		s.held.resolve(false, 0) // the owners count them
+		g.answerSubmit(s, began, time.Now())
 	}
 	switch {
 	case refused == nil:
-		s.held.resolve(false, 0) // the owners count them
-		g.answerSubmit(s, began, time.Now())
+		answer()
+	case forGood:
+		s.refuseRest(refused, answer)
 	case unknown:
 		g.unknown(s)
 	case stored > 0:
@@ -123,4 +133,9 @@ func (g *Gateway) endParts(s *submission, errs []error, began time.Time) {
 	default:
 		s.refuse(refused)
 	}
+}
+
+// refusedForGood reports whether an answer to s says that no try of it is stored, nor will be.
+func (s *submission) refusedForGood(err error) bool {
+	return s.refusal != nil && errors.Is(err, s.refusal) || fault.From(err).Detail[fault.DetailNowMs] != ""
 }

@@ -138,7 +138,7 @@ func TestAUniqueKeyCountsWithinAnOrderKey(t *testing.T) {
 			testkit.NoError(t, err)
 			together = append(together, s.divide(r.Gateway)...)
 		}
-		testkit.NoError(t, r.appender.storeTogether(t.Context(), together, nil))
+		testkit.NoError(t, r.appender.storeTogether(t.Context(), together))
 		r.log.wantInLine(t)
 		for p, msgs := range r.log.partitions {
 			for i, m := range submits(msgs) {

@@ -88,6 +88,7 @@ type Owners struct {
 	HistoryList      func(ctx context.Context, p int, req *rpcv1.ListTasksRequest) (*rpcv1.ListTasksResponse, error)
 	HistoryWorkers   func(ctx context.Context, p int, req *rpcv1.ListWorkersRequest) (*rpcv1.ListWorkersResponse, error)
 	HistoryKeys      func(ctx context.Context, p int, req *rpcv1.ListKeysRequest) (*rpcv1.ListKeysResponse, error)
+	HistoryBatch     func(ctx context.Context, p int, req *rpcv1.CountBatchRequest) (*rpcv1.CountBatchResponse, error)
 	HistoryDescribe  func(ctx context.Context, p int, req *rpcv1.DescribePartitionRequest) (*rpcv1.DescribePartitionResponse, error)
 	TimerGet         func(ctx context.Context, p int, req *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error)
 	TimerList        func(ctx context.Context, p int, req *rpcv1.ListTasksRequest) (*rpcv1.ListTasksResponse, error)
@@ -96,6 +97,6 @@ type Owners struct {
 }
 
 func (o Owners) missing() bool {
-	return o.HistoryGet == nil || o.HistoryList == nil || o.HistoryDescribe == nil || o.HistoryWorkers == nil || o.HistoryKeys == nil ||
+	return o.HistoryGet == nil || o.HistoryList == nil || o.HistoryDescribe == nil || o.HistoryWorkers == nil || o.HistoryKeys == nil || o.HistoryBatch == nil ||
 		o.TimerGet == nil || o.TimerList == nil || o.TimerDescribe == nil || o.MatchingDescribe == nil
 }

@@ -158,7 +158,7 @@ func (s *submission) once(g *Gateway) work {
 				return nil, nil
 			}
 			switch code := fault.CodeOf(err); {
-			case code == fault.Internal && errors.As(err, new(*fault.Error)), code == fault.FailedPrecondition:
+			case code == fault.Internal && errors.As(err, new(*fault.Error)), code == fault.FailedPrecondition, s.refusal != nil && errors.Is(err, s.refusal):
 				return nil, err
 			case errors.As(err, new(*queueFullError)):
 				g.metrics.submitsRefused.queue.Add(1)
@@ -182,7 +182,7 @@ func (s *submission) once(g *Gateway) work {
 // for a defect and FAILED_PRECONDITION: nothing was stored, nor will be. Wait is how long to wait before the next try.
 func (g *Gateway) tryOnce(ctx context.Context, s *submission) (wait time.Duration, messages int, err error) {
 	age := s.age()
-	looks := s.tries > 0 || age > freshFor || s.drained != nil
+	looks := s.tries > 0 || age > freshFor || s.refusal != nil
 	if looks {
 		p, found, err := g.find(ctx, s)
 		switch {
@@ -198,8 +198,8 @@ func (g *Gateway) tryOnce(ctx context.Context, s *submission) (wait time.Duratio
 			return 0, 0, s.tooOld(age)
 		case age > appendUntil:
 			return lastAlive + clocksApart - age + time.Millisecond, 0, errNotYet
-		case s.drained != nil:
-			return 0, 0, s.drained
+		case s.refusal != nil:
+			return 0, 0, s.refusal
 		}
 	}
 	if full := g.admit(s); full != nil && s.certain {
@@ -220,8 +220,13 @@ func (g *Gateway) tryOnce(ctx context.Context, s *submission) (wait time.Duratio
 	if err != nil {
 		return 0, 0, fault.New(fault.Internal, "encode a batch: %v", err)
 	}
-	msg := natslog.Msg{Subject: subject(s.home, s.destination()), MsgID: s.message.String(), Data: data}
+	msg := s.member(natslog.Msg{Subject: subject(s.home, s.destination()), MsgID: s.message.String(), Data: data})
 	seq, duplicate, err := g.appender.append(msg)
+	if errors.Is(err, natslog.ErrWrongLast) {
+		if refused, err := g.refusedBy(ctx, s); err == nil {
+			s.refusal = refused // unless it is found: no try is stored any more
+		}
+	}
 	if err != nil {
 		s.certain = s.certain && errors.Is(err, natslog.ErrNotStored)
 		return 0, 0, err
@@ -323,9 +328,6 @@ func (pt *part) late() string {
 			return "the request is too old"
 		}
 		pt.within = min(age+tryAliveFor, lastAlive)
-	}
-	if pt.batch() != "" { // the word on its batch fences its tries
-		pt.within = 0
 	}
 	pt.date()
 	return ""

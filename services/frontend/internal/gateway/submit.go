@@ -33,8 +33,8 @@ type submission struct {
 	hasID, alone, certain bool
 	within                time.Duration
 	held                  held
-	// drained refuses it, unless an earlier try was stored.
-	drained error
+	// refusal refuses it, unless an earlier try was stored: its batch is closed, or what it is for is drained.
+	refusal error
 	// pinned: it goes to its home partition only.
 	pinned bool
 	// partition is where it is now; ids tell it too. Tasks with unique keys may be in several: in[i] is that of task i then. Results are what
@@ -64,8 +64,18 @@ func (g *Gateway) Submit(c Call, req *yardv1.SubmitRequest, answer Answer) {
 	switch {
 	case err != nil:
 		answer(nil, err)
-	case s.unique(), s.batch() != "":
-		g.query(c.Domain, s.call.Deadline, s.failed, s.eachOnce(g))
+	case s.batch() != "":
+		g.joinBatch(s)
+	default:
+		g.route(s)
+	}
+}
+
+// route brings s into the log, by its keys.
+func (g *Gateway) route(s *submission) {
+	switch {
+	case s.unique():
+		g.query(s.call.Domain, s.call.Deadline, s.failed, s.eachOnce(g))
 	case s.ordered():
 		g.submitOrdered(s)
 	default:
@@ -103,8 +113,8 @@ func (g *Gateway) submission(c Call, req *yardv1.SubmitRequest, answer Answer) (
 	if err := validate.Submit(req, judged, c.form()); err != nil {
 		return nil, err
 	}
-	if s.drained = g.drained(c, req); s.drained != nil && !s.repeats() {
-		return nil, s.drained
+	if s.refusal = g.drained(c, req); s.refusal != nil && !s.repeats() {
+		return nil, s.refusal
 	}
 	if req.Wait {
 		s.wait, s.headers = validate.SubmitWaitDefault, req.Tasks[0].Headers
@@ -202,7 +212,7 @@ func (g *Gateway) stored(s *submission, sent, acked time.Time) {
 func (g *Gateway) answerSubmit(s *submission, sent, acked time.Time) {
 	g.traceStored(s, sent, acked)
 	results := s.outcomes()
-	if s.wait < 0 || results[0].Outcome == yardv1.SubmitOutcome_SUBMIT_OUTCOME_REJECTED {
+	if s.wait < 0 || results[0].Outcome == yardv1.SubmitOutcome_SUBMIT_OUTCOME_REJECTED || results[0].Outcome == yardv1.SubmitOutcome_SUBMIT_OUTCOME_REFUSED {
 		s.answer(&yardv1.SubmitResponse{Results: results, NowMs: s.nowMs()}, nil)
 		return
 	}
@@ -214,6 +224,24 @@ func (s *submission) refuse(err error) {
 	s.held.resolve(false, s.partition)
 	s.endSpans(err)
 	s.answer(nil, err)
+}
+
+// refuseRest answers s, of whose tasks those without a result were refused for good.
+func (s *submission) refuseRest(refused error, answer func()) {
+	stored := false
+	for _, r := range s.results {
+		stored = stored || r != nil
+	}
+	if !stored {
+		s.refuse(refused)
+		return
+	}
+	for i, r := range s.results {
+		if r == nil {
+			s.results[i] = &yardv1.SubmitResult{Outcome: yardv1.SubmitOutcome_SUBMIT_OUTCOME_REFUSED}
+		}
+	}
+	answer()
 }
 
 // failed answers s if what stores it has failed; else that has answered.

@@ -39,10 +39,6 @@ type part struct {
 	seq  uint64
 	// certain: no try of ours may have been stored. fenced: what is not stored of it never will be.
 	certain, fenced bool
-	// word is the one on the members of its batch that its tasks are to be stored over; nil = the last one that is known.
-	word *batchWord
-	// looked is what a word said of repeats that it was looked for behind (batchWord.repeated); 0 = it was not, or none said so.
-	looked int64
 	// done takes how a group commit went.
 	done chan error
 }
@@ -60,18 +56,6 @@ type openTask struct {
 
 // partTasksMax bounds the tasks with unique keys of one part, and of one atomic batch: each is a message more.
 const partTasksMax = 400
-
-// messages is how many messages a part is of an atomic batch, besides those of its tasks.
-func (pt *part) messages() int {
-	n := 0
-	if pt.unique() {
-		n = pt.tasks()
-	}
-	if pt.batch() != "" {
-		n++
-	}
-	return n
-}
 
 func (s *submission) unique() bool { return s.accepted.Records[0].Unique != nil }
 
@@ -128,8 +112,9 @@ func (s *submission) eachOnce(g *Gateway) work {
 			}
 		}
 		if slices.Contains(s.results, nil) {
-			if s.drained != nil {
-				return nil, s.drained
+			if s.refusal != nil {
+				s.refuseRest(s.refusal, func() { g.storedEach(s, parts, began) })
+				return nil, nil
 			}
 			if err := g.admit(s); err != nil {
 				g.metrics.submitsRefused.queue.Add(1)
@@ -185,12 +170,18 @@ func (g *Gateway) endEach(s *submission, parts []*part, failed error, began time
 		g.storedEach(s, parts, began)
 		return
 	}
-	never := !slices.ContainsFunc(parts, func(pt *part) bool { return !pt.fenced })
-	certain := (never || !s.repeats()) && !slices.ContainsFunc(s.results, func(r *yardv1.SubmitResult) bool { return r != nil })
+	never := !slices.ContainsFunc(parts, func(pt *part) bool {
+		return !pt.fenced && slices.ContainsFunc(pt.open, func(one openTask) bool { return s.results[one.where] == nil })
+	})
+	var refused *fault.Error
+	if never && errors.As(failed, &refused) {
+		s.refuseRest(refused, func() { g.storedEach(s, parts, began) })
+		return
+	}
+	certain := !s.repeats() && !slices.ContainsFunc(s.results, func(r *yardv1.SubmitResult) bool { return r != nil })
 	for _, pt := range parts {
 		certain = certain && pt.certain
 	}
-	var refused *fault.Error
 	switch {
 	case !certain:
 		g.unknown(s)
@@ -219,16 +210,12 @@ func (g *Gateway) storedEach(s *submission, parts []*part, began time.Time) {
 	g.answerSubmit(s, began, acked)
 }
 
-// partitionOf is where a task goes that is for itself, or a member of a batch: with the others of its order key, with its unique key, or with the
-// others of its request.
-func (s *submission) partitionOf(r *logv1.Record, n topology.Partitioning) int {
-	switch {
-	case r.Order != nil:
+// keyPartition is where a task with a unique key goes: with the others of its order key, or with its own.
+func keyPartition(r *logv1.Record, n topology.Partitioning) int {
+	if r.Order != nil {
 		return topology.OrderKeyPartition(r.Domain, r.Order.Key, n)
-	case r.Unique != nil:
-		return topology.UniqueKeyPartition(r.Domain, r.Unique.Key, n)
 	}
-	return s.home
+	return topology.UniqueKeyPartition(r.Domain, r.Unique.Key, n)
 }
 
 // uniqueSubject is where the log says which task has the unique key of one. With an order key it counts among the tasks of that.
@@ -239,18 +226,15 @@ func uniqueSubject(p int, r *logv1.Record) string {
 // divide gives every task its partition and its id, and makes the parts of s.
 func (s *submission) divide(g *Gateway) []*part {
 	s.in, s.results = make([]int, s.tasks()), make([]*yardv1.SubmitResult, s.tasks())
-	if !s.hasID {
-		s.home = int(s.seed % uint64(g.Partitioning.History))
-	}
 	open := map[int]*part{}
 	var parts []*part
 	for i, r := range s.accepted.Records {
-		p := s.partitionOf(r, g.Partitioning)
+		p := keyPartition(r, g.Partitioning)
 		s.in[i] = p
 		id := s.id(i)
 		r.Id = id[:]
 		pt := open[p]
-		if pt == nil || pt.unique() && pt.tasks() == partTasksMax {
+		if pt == nil || pt.tasks() == partTasksMax {
 			pt = &part{of: s, certain: true, done: make(chan error, 1)}
 			pt.call, pt.at, pt.hasID, pt.tries, pt.partition = s.call, s.at, s.hasID, s.tries, p
 			open[p], parts = pt, append(parts, pt)
@@ -267,12 +251,6 @@ func (s *submission) divide(g *Gateway) []*part {
 // decideStored decides about the tasks that an earlier try has stored.
 func (g *Gateway) decideStored(ctx context.Context, parts []*part) error {
 	for _, pt := range parts {
-		if !pt.unique() {
-			if err := g.decideWhole(ctx, pt); err != nil {
-				return err
-			}
-			continue
-		}
 		err := parallel.Each(ctx, pt.tasks(), askedAtOnce, func(ctx context.Context, k int) error {
 			id := ids.TaskID(pt.accepted.Records[k].Id)
 			task, err := g.lookUp(ctx, pt.call.Domain, id, time.Time{})
@@ -289,29 +267,19 @@ func (g *Gateway) decideStored(ctx context.Context, parts []*part) error {
 	return nil
 }
 
-// decideWhole decides about a part without unique keys, which is stored whole, if an earlier try has stored it.
-func (g *Gateway) decideWhole(ctx context.Context, pt *part) error {
-	task, err := g.lookUp(ctx, pt.call.Domain, ids.TaskID(pt.accepted.Records[0].Id), time.Time{})
-	if err != nil || task == nil {
-		return err
-	}
-	pt.created()
-	pt.keep()
-	return nil
-}
-
 // storeEach decides about all tasks of a part, or returns why it has not.
 func (g *Gateway) storeEach(ctx context.Context, pt *part) error {
-	check, join := pt.batch() != "" && pt.repeats(), false // the word on its batch must be read before it is looked for
+	check := false
 	for delay := backoff.New(resolveFirst, resolveLast); pt.tasks() > 0; {
 		if check {
-			refused, err := g.readWord(ctx, pt)
+			refused, err := g.refusedBy(ctx, &pt.submission)
 			if err == nil {
 				err = g.checkKeys(ctx, pt)
 			}
 			pt.keep()
 			switch {
 			case err == nil && refused != nil && pt.tasks() > 0:
+				pt.fenced, pt.certain = true, true
 				return refused
 			case err != nil && ctx.Err() != nil:
 				pt.certain = false
@@ -324,8 +292,6 @@ func (g *Gateway) storeEach(ctx context.Context, pt *part) error {
 				continue
 			case pt.tasks() == 0:
 				return nil
-			case join && pt.word.repeated > 0: // it goes with others
-				pt.looked, pt.word, check, join = pt.word.repeated, nil, false, false
 			}
 		}
 		if !g.appender.hasRoom(pt.partition) { // what is left is for the events of the tasks that it has
@@ -336,7 +302,7 @@ func (g *Gateway) storeEach(ctx context.Context, pt *part) error {
 			continue
 		}
 		if why := pt.late(); why != "" {
-			if pt.repeats() && pt.batch() == "" && !pt.replaces() {
+			if pt.repeats() && !pt.replaces() {
 				return pt.endTries(ctx, g)
 			}
 			return errors.New(why)
@@ -348,13 +314,13 @@ func (g *Gateway) storeEach(ctx context.Context, pt *part) error {
 			return nil
 		case err == nil: // it is void if the log took it too late, which its owner knows
 			pt.certain, check = false, true
-		case errors.Is(err, natslog.ErrWrongLast), errors.Is(err, errMayBeCounted):
-			check, join = true, errors.Is(err, errMayBeCounted) && pt.certain
+		case errors.Is(err, natslog.ErrWrongLast):
+			check = true
 			continue
 		case errors.Is(err, natslog.ErrFull), errors.As(err, new(*fault.Error)):
 			return err
 		case !errors.Is(err, natslog.ErrNotStored):
-			pt.certain, check, join = false, true, false
+			pt.certain, check = false, true
 		}
 		delay.Sleep(ctx)
 		if ctx.Err() != nil {
@@ -366,12 +332,6 @@ func (g *Gateway) storeEach(ctx context.Context, pt *part) error {
 
 // checkKeys decides about the tasks whose key another one has, and those that are stored already.
 func (g *Gateway) checkKeys(ctx context.Context, pt *part) error {
-	if !pt.unique() {
-		if pt.certain && !pt.repeats() && pt.batch() == "" { // a first try of members may come behind its repeat
-			return nil
-		}
-		return g.decideWhole(ctx, pt)
-	}
 	return parallel.Each(ctx, pt.tasks(), askedAtOnce, func(ctx context.Context, k int) error {
 		r := pt.accepted.Records[k]
 		if asked := pt.open[k].asked; !asked.IsZero() { // it may have been replaced, and have ended since

@@ -20,6 +20,7 @@ func Owners(nc *nats.Conn) gateway.Owners {
 		HistoryDescribe:  call[rpcv1.DescribePartitionRequest, rpcv1.DescribePartitionResponse](nc, topology.HistoryCall, "describe"),
 		HistoryWorkers:   call[rpcv1.ListWorkersRequest, rpcv1.ListWorkersResponse](nc, topology.HistoryCall, "workers"),
 		HistoryKeys:      call[rpcv1.ListKeysRequest, rpcv1.ListKeysResponse](nc, topology.HistoryCall, "keys"),
+		HistoryBatch:     call[rpcv1.CountBatchRequest, rpcv1.CountBatchResponse](nc, topology.HistoryCall, "batch"),
 		TimerGet:         call[rpcv1.GetTaskRequest, rpcv1.GetTaskResponse](nc, topology.TimerCall, "get"),
 		TimerList:        call[rpcv1.ListTasksRequest, rpcv1.ListTasksResponse](nc, topology.TimerCall, "list"),
 		TimerDescribe:    call[rpcv1.DescribeWaitingRequest, rpcv1.DescribeWaitingResponse](nc, topology.TimerCall, "describe"),

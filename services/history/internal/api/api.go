@@ -17,6 +17,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/batches"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 )
@@ -50,6 +51,9 @@ func Serve(ctx context.Context, nc *nats.Conn, o *partition.Owner, replies *nats
 	add(serve(nc, call("retrigger"), replies, log, o.Retrigger))
 	add(serve(nc, call("workers"), replies, log, o.ListWorkers))
 	add(serve(nc, call("keys"), replies, log, o.Keys))
+	add(serve(nc, call("batch"), replies, log, func(ctx context.Context, req *rpcv1.CountBatchRequest) (*rpcv1.CountBatchResponse, error) {
+		return batches.Count(ctx, o, o.Log, req)
+	}))
 	add(nc.Subscribe(topology.HintMissingTriggers, func(m *nats.Msg) {
 		hint := &rpcv1.Hungry{}
 		if hint.UnmarshalVT(m.Data) == nil {

@@ -8,10 +8,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/batch"
+	"github.com/yardmaster-io/yardmaster/shared/parallel"
 )
 
 const (
@@ -19,6 +21,8 @@ const (
 	looksMax = 8
 	// lookTimeout bounds a look.
 	lookTimeout = 20 * time.Second
+	// countsMax bounds the partitions that a look asks at once how many tasks they have.
+	countsMax = 16
 	// waitingMax bounds what waits for the keeper.
 	waitingMax = 1024
 )
@@ -43,11 +47,12 @@ type Keeper struct {
 	known map[batch.Name]*progress
 }
 
-// progress is what is known of a closed batch, by partition. Both only grow.
+// progress is what is known of a closed batch, by partition. The ends only grow. Counted: no task is missing in tasks.
 type progress struct {
-	closed bool
-	tasks  []int64
-	ends   []batch.Ends
+	closed  bool
+	counted []bool
+	tasks   []int64
+	ends    []batch.Ends
 }
 
 // New makes a keeper.
@@ -168,7 +173,7 @@ func (k *Keeper) carry(ctx context.Context, name batch.Name, was *Loaded, known 
 		return nil, nil
 	}
 	if known == nil {
-		known = &progress{tasks: make([]int64, k.Partitions), ends: make([]batch.Ends, k.Partitions)}
+		known = &progress{counted: make([]bool, k.Partitions), tasks: make([]int64, k.Partitions), ends: make([]batch.Ends, k.Partitions)}
 	}
 	if found.Closed {
 		if err := k.read(ctx, name, known, false); err != nil {
@@ -176,6 +181,7 @@ func (k *Keeper) carry(ctx context.Context, name batch.Name, was *Loaded, known 
 		}
 	}
 	found.Tasks, found.Ends = known.sum()
+	found.Counted = !slices.Contains(known.counted, false)
 	verdict := found.Conclude(k.nowMS())
 	if verdict == batch.Wait {
 		return known, nil
@@ -206,11 +212,24 @@ func (k *Keeper) carry(ctx context.Context, name batch.Name, was *Loaded, known 
 func (k *Keeper) read(ctx context.Context, name batch.Name, known *progress, all bool) (err error) {
 	if !known.closed {
 		for p := range known.tasks {
-			if known.tasks[p], err = k.Store.Close(ctx, name, p); err != nil {
+			if err = k.Store.Close(ctx, name, p); err != nil {
 				return err
 			}
 		}
 		known.closed = true
+	}
+	err = parallel.Each(ctx, k.Partitions, countsMax, func(ctx context.Context, p int) error {
+		if known.counted[p] {
+			return nil
+		}
+		tasks, complete, err := k.Store.Count(ctx, name, p)
+		if err == nil {
+			known.tasks[p], known.counted[p] = tasks, complete
+		}
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	for p := range known.ends {
 		if all || known.ends[p].Total() < known.tasks[p] {

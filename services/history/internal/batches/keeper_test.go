@@ -14,6 +14,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/batch"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -24,6 +25,9 @@ type memory struct {
 	// tasks and ends are those of all batches, by partition.
 	tasks [2]int64
 	ends  [2]batch.Ends
+	// backlog: tasks wait on disk that are not counted so far. away is why nothing is counted.
+	backlog bool
+	away    error
 	// then happens at each call, before it, and may have it fail.
 	then func(call string) error
 
@@ -69,8 +73,14 @@ func (m *memory) Load(_ context.Context, name batch.Name) (*Loaded, error) {
 	return nil, err
 }
 
-func (m *memory) Close(_ context.Context, _ batch.Name, partition int) (int64, error) {
-	return m.tasks[partition], m.call("close %d", partition)
+func (m *memory) Close(_ context.Context, _ batch.Name, partition int) error {
+	return m.call("close %d", partition)
+}
+
+func (m *memory) Count(_ context.Context, _ batch.Name, partition int) (int64, bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.tasks[partition], !m.backlog, m.away
 }
 
 func (m *memory) Ends(_ context.Context, _ batch.Name, partition int) (batch.Ends, error) {
@@ -327,4 +337,38 @@ func TestAnOpenBatchIsNotClosed(t *testing.T) {
 	if _, err := k.carry(t.Context(), night, &Loaded{Domain: night.Domain, Home: home(false)}, nil); err != nil || m.took() != "" {
 		t.Errorf("%v, it has ended %d times", err, len(m.over))
 	}
+}
+
+// TestABatchWithABacklogGoesOn: tasks that wait on disk are not counted so far, so it is not over though all that are counted have ended.
+func TestABatchWithABacklogGoesOn(t *testing.T) {
+	m := &memory{tasks: [2]int64{1, 1}, ends: [2]batch.Ends{{Completed: 1}, {Completed: 1}}, backlog: true}
+	kept(t, m, func(func(batch.Name)) {
+		m.says(home(true))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		testkit.Equal(t, "batches are over", len(m.over), 0)
+		m.mu.Lock()
+		m.backlog, m.away = false, errors.New("its owner is away")
+		m.mu.Unlock()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		testkit.Equal(t, "batches are over without a count", len(m.over), 0)
+		m.mu.Lock()
+		m.tasks[0], m.away = 2, nil
+		m.mu.Unlock()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		testkit.Equal(t, "batches are over with a task that runs", len(m.over), 0)
+		m.ends[0].Dead = 1
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if len(m.over) != 1 || m.over[0].Tasks != 3 {
+			t.Errorf("it is over with %v", m.over)
+		}
+	})
+}
+
+// TestMembersAreKeptAsLongAsTheirBatch can be.
+func TestMembersAreKeptAsLongAsTheirBatch(t *testing.T) {
+	testkit.Equal(t, "ms", int64(batch.LifeMS), topology.BatchLifeMax.Milliseconds())
 }

@@ -14,13 +14,16 @@ type Store interface {
 	Follow(ctx context.Context, handle func(batch.Home) error) error
 	// Load reads a batch; nil = there is none any more.
 	Load(ctx context.Context, name batch.Name) (*Loaded, error)
-	// Close closes a batch in a partition: behind that its log takes no member. It returns how many that has.
-	Close(ctx context.Context, name batch.Name, partition int) (tasks int64, err error)
+	// Close closes a batch in a partition: behind that its log takes no member.
+	Close(ctx context.Context, name batch.Name, partition int) error
+	// Count returns how many tasks of a batch a partition has admitted; complete: none that its log has is missing.
+	Count(ctx context.Context, name batch.Name, partition int) (tasks int64, complete bool, err error)
 	// Ends reads how the tasks of a batch in the archive of a partition ended.
 	Ends(ctx context.Context, name batch.Name, partition int) (batch.Ends, error)
 	// End stores that a batch is over, in place of what was loaded, together with its callback, if that is not nil. ErrMoved: something else is stored.
 	End(ctx context.Context, was *Loaded, over *logv1.BatchHome, callback *logv1.Record) error
-	// Forget lets the log of a partition forget its word on a batch that is over, after a while. Its documents in the archive expire by themselves.
+	// Forget has a partition forget how many tasks a batch has that is over, and its log, after a while, that it is closed. Documents in the archive expire by
+	// themselves.
 	Forget(ctx context.Context, name batch.Name, partition int) error
 }
 

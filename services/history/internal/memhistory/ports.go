@@ -43,6 +43,22 @@ func (w *World) Ends(context.Context) (last uint64, of [partition.Sources]uint64
 	return uint64(len(w.log)), of, nil
 }
 
+// LastMember implements partition.Log.
+func (w *World) LastMember(_ context.Context, domain, batch string) (ids.Position, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, m := range slices.Backward(w.log) {
+		var tasks logv1.Batch
+		if m.gone || m.lane >= ids.Lanes || tasks.UnmarshalVT(m.rec.Data) != nil {
+			continue
+		}
+		if slices.ContainsFunc(tasks.Tasks, func(r *logv1.Record) bool { return r.Domain == domain && r.BatchId == batch }) {
+			return ids.NewPosition(m.rec.Seq, m.lane), nil
+		}
+	}
+	return 0, nil
+}
+
 // Append implements partition.Log.
 func (w *World) Append(ctx context.Context, data []byte, after uint64) (uint64, error) {
 	last, err := w.LastTurn(ctx)

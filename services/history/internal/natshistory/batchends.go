@@ -37,7 +37,7 @@ func (b batchEnds) fit(tasks []*taskstate.Task) int {
 		if seen == nil {
 			seen = make(map[batch.Name]bool)
 		}
-		seen[nameOf(t)] = true
+		seen[batch.NameOf(t)] = true
 		if len(seen) > batchesPerWrite {
 			return i
 		}
@@ -49,17 +49,13 @@ func inBatches(tasks []*taskstate.Task) bool {
 	return slices.ContainsFunc(tasks, func(t *taskstate.Task) bool { return t.Batch() != nil })
 }
 
-func nameOf(t *taskstate.Task) batch.Name {
-	return batch.Name{Domain: t.Domain, ID: t.Batch().ID, Made: t.Batch().Made}
-}
-
 // raise are the counts of the batches of some tasks once these are filed; nil = they have none.
 func (b batchEnds) raise(ctx context.Context, tasks []*taskstate.Task, read func(context.Context, batch.Name) (batch.Ends, error)) (raised batchEnds, err error) {
 	for _, t := range tasks {
 		if t.Batch() == nil {
 			continue
 		}
-		name := nameOf(t)
+		name := batch.NameOf(t)
 		ends, known := raised[name]
 		if !known {
 			if ends, known = b[name]; !known {

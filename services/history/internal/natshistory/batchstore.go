@@ -9,14 +9,16 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/batches"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/batch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
-	"github.com/yardmaster-io/yardmaster/shared/batchmembers"
+	"github.com/yardmaster-io/yardmaster/shared/batchclose"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 )
 
 // Batches implements batches.Store for the partition of its config.
@@ -64,17 +66,17 @@ func (b Batches) Load(ctx context.Context, name batch.Name) (*batches.Loaded, er
 	return &batches.Loaded{Domain: name.Domain, Seq: m.Seq, Home: home}, nil
 }
 
-// membersOf names a batch in partition p.
-func membersOf(name batch.Name, p int) batchmembers.Key {
-	return batchmembers.Key{Partition: p, Domain: name.Domain, ID: name.ID, Made: name.Made}
+// closeKey names a batch in partition p.
+func closeKey(name batch.Name, p int) batchclose.Key {
+	return batchclose.Key{Partition: p, Domain: name.Domain, ID: name.ID, Made: name.Made}
 }
 
-// LastFor implements batchmembers.Log.
+// LastFor implements batchclose.Log.
 func (b Batches) LastFor(ctx context.Context, p int, subject string) (*natslog.Record, error) {
 	return natslog.LastForSubject(ctx, b.JetStream, topology.HistoryStream(p), subject)
 }
 
-// Append implements batchmembers.Log.
+// Append implements batchclose.Log.
 func (b Batches) Append(ctx context.Context, m natslog.Msg) (seq uint64, duplicate bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
 	defer cancel()
@@ -82,8 +84,22 @@ func (b Batches) Append(ctx context.Context, m natslog.Msg) (seq uint64, duplica
 }
 
 // Close implements batches.Store.
-func (b Batches) Close(ctx context.Context, name batch.Name, p int) (tasks int64, err error) {
-	return batchmembers.Close(ctx, b, membersOf(name, p), b.LogVersion())
+func (b Batches) Close(ctx context.Context, name batch.Name, p int) error {
+	return batchclose.Close(ctx, b, closeKey(name, p), b.LogVersion())
+}
+
+// Count implements batches.Store.
+func (b Batches) Count(ctx context.Context, name batch.Name, p int) (tasks int64, complete bool, err error) {
+	resp, err := b.call(ctx, name, p, false)
+	return resp.GetTasks(), resp.GetComplete(), err
+}
+
+// call asks the owner of a partition about a batch.
+func (b Batches) call(ctx context.Context, name batch.Name, p int, forget bool) (*rpcv1.CountBatchResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
+	defer cancel()
+	req := &rpcv1.CountBatchRequest{Domain: name.Domain, BatchId: name.ID, MadeMs: name.Made, Forget: forget}
+	return natsrpc.Call[rpcv1.CountBatchResponse](ctx, b.NATS, topology.HistoryCall(p, "batch"), req)
 }
 
 // Ends implements batches.Store.
@@ -117,21 +133,10 @@ func (b Batches) End(ctx context.Context, was *batches.Loaded, over *logv1.Batch
 
 // Forget implements batches.Store.
 func (b Batches) Forget(ctx context.Context, name batch.Name, p int) error {
-	key := membersOf(name, p)
-	said, seq, err := batchmembers.Read(ctx, b, key)
-	if err != nil || !said.Closed {
+	if _, err := b.call(ctx, name, p, true); err != nil {
 		return err
 	}
-	said.LogVersion = b.LogVersion()
-	data, err := said.MarshalVT()
-	if err != nil {
-		return fmt.Errorf("the members of a batch: %w", err)
-	}
-	_, _, err = b.Append(ctx, natslog.Msg{Subject: key.Subject(), Data: data}.InPlace(topology.BatchFenceKept).Over(seq))
-	if errors.Is(err, natslog.ErrWrongLast) {
-		return nil
-	}
-	return err
+	return batchclose.Keep(ctx, b, closeKey(name, p), b.LogVersion(), topology.BatchClosedKept)
 }
 
 // hintsWaitingMax bounds the hints that wait to be read.

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/batches"
@@ -20,6 +21,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
@@ -40,6 +42,13 @@ func newKeeping(t *testing.T) *keeping {
 	testkit.NoError(t, err)
 	k := &keeping{t: t, parts: topology.Partitioning{History: 2, Matching: 1}, cfg: Config{NATS: nc, JetStream: js, LogVersion: version1, Partitions: 2, Log: slog.New(slog.DiscardHandler)}}
 	testkit.NoError(t, provision.Apply(t.Context(), js, k.parts, provision.Options{}))
+	for p, tasks := range []int64{3, 2} { // in the place of the owners
+		sub, err := natsrpc.Serve(nc, topology.HistoryCall(p, "batch"), nil, k.cfg.Log, func(context.Context, *rpcv1.CountBatchRequest) (natsrpc.Message, error) {
+			return &rpcv1.CountBatchResponse{Tasks: tasks, Complete: true}, nil
+		})
+		testkit.NoError(t, err)
+		t.Cleanup(func() { testkit.Check(t, sub.Unsubscribe()) })
+	}
 	for p := range k.archive {
 		k.archive[p] = NewArchive(k.of(p), suiteRetention)
 	}
@@ -66,9 +75,6 @@ func (k *keeping) closed(id string) (name batch.Name) {
 	k.t.Helper()
 	now := time.Now().UnixMilli()
 	name = batch.Name{Domain: "shop", ID: id, Made: now}
-	for p, n := range []int64{3, 2} {
-		k.put(topology.BatchMembers(p, name.Domain, id, now), &logv1.BatchMembers{BatchId: id, LogVersion: 1, Tasks: n})
-	}
 	home := topology.BatchPartition(name.Domain, id, k.parts)
 	k.put(topology.BatchHome(home, name.Domain, id), &logv1.BatchHome{
 		BatchId: id, LogVersion: 1, CreatedAtMs: now, ClosedAtMs: now, ExpiresAtMs: now + time.Hour.Milliseconds(), KeepMs: time.Hour.Milliseconds(),
@@ -211,8 +217,13 @@ func (c *cutOff) Load(ctx context.Context, n batch.Name) (was *batches.Loaded, e
 	return was, errors.Join(err, c.call(n, "load", func() error { was, err = c.Store.Load(ctx, n); return err }))
 }
 
-func (c *cutOff) Close(ctx context.Context, n batch.Name, p int) (tasks int64, err error) {
-	return tasks, c.call(n, "close", func() error { tasks, err = c.Store.Close(ctx, n, p); return err })
+func (c *cutOff) Close(ctx context.Context, n batch.Name, p int) error {
+	return c.call(n, "close", func() error { return c.Store.Close(ctx, n, p) })
+}
+
+func (c *cutOff) Count(ctx context.Context, n batch.Name, p int) (tasks int64, complete bool, err error) {
+	err = c.call(n, "count", func() error { tasks, complete, err = c.Store.Count(ctx, n, p); return err })
+	return tasks, complete, err
 }
 
 func (c *cutOff) Ends(ctx context.Context, n batch.Name, p int) (ends batch.Ends, err error) {

@@ -126,6 +126,19 @@ func (l *Log) Ends(ctx context.Context) (last uint64, of [partition.Sources]uint
 	return last, of, err
 }
 
+// LastMember implements partition.Log.
+func (l *Log) LastMember(ctx context.Context, domain, batch string) (ids.Position, error) {
+	m, err := natslog.LastForSubject(ctx, l.JetStream, topology.HistoryStream(l.Partition), topology.SubmitBatchAny(l.Partition, domain, batch))
+	if err != nil || m == nil {
+		return 0, err
+	}
+	lane, ok := topology.LaneOf(l.Partition, m.Subject)
+	if !ok {
+		return 0, fmt.Errorf("message %d is filed under %s, which is no lane", m.Seq, m.Subject)
+	}
+	return ids.NewPosition(m.Seq, lane), nil
+}
+
 // Backlog implements partition.Log.
 func (l *Log) Backlog(ctx context.Context, of replica.Queue, read uint64) (uint64, error) {
 	stream := topology.HistoryStream(l.Partition)

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/memhistory"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 )
@@ -15,7 +17,10 @@ func newMemory() *memhistory.World {
 func TestPortsInMemory(t *testing.T) {
 	exercisePorts(t, func(*testing.T) suitePorts {
 		w := newMemory()
-		return suitePorts{Log: w, TimerStore: w, Checkpoints: w, Submit: w.AppendSubmit, SubmitOf: w.AppendSubmitOf}
+		member := func(lane ids.Lane, _ string, tasks []byte) uint64 {
+			return w.AppendSubmitOf(replica.Queue{Lane: lane, Domain: "shop"}, tasks)
+		}
+		return suitePorts{Log: w, TimerStore: w, Checkpoints: w, Submit: w.AppendSubmit, SubmitOf: w.AppendSubmitOf, SubmitMember: member}
 	})
 }
 

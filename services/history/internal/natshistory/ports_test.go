@@ -46,6 +46,9 @@ func TestPorts(t *testing.T) {
 			SubmitOf: func(at replica.Queue, batch []byte) uint64 {
 				return store(t, nc, topology.Submit(0, at.Lane, at.Domain, "mail"), batch)
 			},
+			SubmitMember: func(lane ids.Lane, id string, tasks []byte) uint64 {
+				return store(t, nc, topology.SubmitBatch(0, lane, "shop", id), tasks)
+			},
 		}
 	})
 }

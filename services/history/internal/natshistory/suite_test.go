@@ -29,6 +29,8 @@ type suitePorts struct {
 	// Submit appends a submit batch that domains share, as a frontend does, SubmitOf one of a domain.
 	Submit   func(lane ids.Lane, batch []byte) uint64
 	SubmitOf func(at replica.Queue, batch []byte) uint64
+	// SubmitMember appends tasks of a batch of shop.
+	SubmitMember func(lane ids.Lane, id string, tasks []byte) uint64
 }
 
 func task(n uint64, at time.Time) *logv1.Record {
@@ -46,9 +48,31 @@ func exercisePorts(t *testing.T, make func(t *testing.T) suitePorts) {
 	t.Helper()
 	for name, part := range map[string]func(*testing.T, suitePorts){
 		"lanes are read apart, in order, live": lanesApart, "replay ends": replayEnds, "forget": forget,
-		"a domain's messages": ofDomain, "forget beside a domain that lags": forgetBeside, "ends": ends, "turns are appended behind the last one": turnsInLine, "timer tail": timerTail, "checkpoint is compare-and-set": checkpoints,
+		"a domain's messages": ofDomain, "forget beside a domain that lags": forgetBeside, "ends": ends, "members": members, "turns are appended behind the last one": turnsInLine, "timer tail": timerTail, "checkpoint is compare-and-set": checkpoints,
 	} {
 		t.Run(name, func(t *testing.T) { part(t, make(t)) })
+	}
+}
+
+// members: the last message that has tasks of a batch, in whichever lane.
+func members(t *testing.T, p suitePorts) {
+	member := func(n uint64, id string) []byte {
+		r := task(n, time.Now())
+		r.BatchId = id
+		return encodedBatch(t, r)
+	}
+	p.Submit(2, encodedBatch(t, task(1, time.Now())))
+	p.SubmitMember(2, "a", member(2, "a"))
+	p.SubmitMember(4, "a", member(3, "a"))
+	p.SubmitMember(ids.LaneKeyed, "b", member(4, "b"))
+	p.SubmitOf(replica.Queue{Lane: 4, Domain: "shop"}, encodedBatch(t, task(5, time.Now())))
+	for _, c := range []struct {
+		domain, id string
+		want       ids.Position
+	}{{"shop", "a", ids.NewPosition(3, 4)}, {"shop", "b", ids.NewPosition(4, ids.LaneKeyed)}, {"shop", "c", 0}, {"depot", "a", 0}} {
+		got, err := p.Log.LastMember(t.Context(), c.domain, c.id)
+		testkit.NoError(t, err)
+		testkit.Equal(t, c.domain+" "+c.id, got, c.want)
 	}
 }
 

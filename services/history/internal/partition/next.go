@@ -22,8 +22,8 @@ func (o *Owner) next(ctx context.Context, req *rpcv1.ListTasksRequest) (*rpcv1.L
 	}
 	tasklist, typ, group := req.GetFilter().GetTasklist(), req.GetFilter().GetType(), req.GetFilter().GetGroup()
 	out := &rpcv1.ListTasksResponse{}
-	err := o.look(ctx, req.Domain, func() {
-		tasks, more := o.core.Next(int(req.GetFilter().GetLimit()), func(t *taskstate.Task) bool {
+	err := o.Look(ctx, req.Domain, func(core *replica.Replica) {
+		tasks, more := core.Next(int(req.GetFilter().GetLimit()), func(t *taskstate.Task) bool {
 			return t.Domain == req.Domain && t.Tasklist == tasklist && (typ == "" || t.Type == typ) && (group == "" || t.Group() == group) && replica.PlaceOf(t).Compare(after) > 0
 		})
 		for _, t := range tasks {

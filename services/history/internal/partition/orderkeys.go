@@ -6,6 +6,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/line"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 	"github.com/yardmaster-io/yardmaster/shared/paging"
 )
@@ -20,13 +21,10 @@ func (o *Owner) Keys(ctx context.Context, req *rpcv1.ListKeysRequest) (*rpcv1.Li
 		Domain: req.Domain, Key: req.OrderKey, Blocked: req.Blocked, Waiting: req.Waiting,
 		After: line.Place{Since: req.AfterSinceMs, Key: req.AfterKey}, Limit: max(1, min(int(req.Limit), keysMax)),
 	}
-	out, leased := &rpcv1.ListKeysResponse{}, true
-	err := o.look(ctx, req.Domain, func() {
-		if leased = o.leased(); !leased {
-			return
-		}
+	out := &rpcv1.ListKeysResponse{}
+	err := o.Look(ctx, req.Domain, func(core *replica.Replica) {
 		var found []line.Line
-		found, out.More = o.core.OrderKeys().Find(q)
+		found, out.More = core.OrderKeys().Find(q)
 		for _, l := range found {
 			out.Keys = append(out.Keys, &yardv1.OrderKey{
 				OrderKey: l.Key, Head: record.Public(l.Head, true, o.now().MS), Waiting: int64(l.Waiting), SinceMs: l.Since, Reason: l.Head.Why(),
@@ -35,9 +33,6 @@ func (o *Owner) Keys(ctx context.Context, req *rpcv1.ListKeysRequest) (*rpcv1.Li
 	})
 	if err != nil {
 		return nil, err
-	}
-	if !leased {
-		return nil, o.unsure()
 	}
 	page, cut := paging.Cut(out.Keys, len(out.Keys), paging.BytesMax, (*yardv1.OrderKey).SizeVT)
 	out.Keys, out.More = page, out.More || cut

@@ -8,6 +8,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/batches"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/turn"
 )
@@ -48,6 +49,7 @@ type Log interface {
 	// Backlog is how many messages of a lane lie behind a sequence; only those that are filed under a
 	// domain, if one is named.
 	Backlog(ctx context.Context, of replica.Queue, read uint64) (uint64, error)
+	batches.Members
 	// Forget purges the log up to the levels; ErrMore: it has more to purge than it does at a time.
 	Forget(ctx context.Context, levels replica.Levels) error
 }

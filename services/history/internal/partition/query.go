@@ -198,8 +198,8 @@ func (o *Owner) List(ctx context.Context, req *rpcv1.ListTasksRequest) (*rpcv1.L
 	}
 	var all []*yardv1.Task
 	listed := make(map[string]bool)
-	err = o.look(ctx, req.Domain, func() {
-		for _, t := range o.core.List(limit, wanted) {
+	err = o.Look(ctx, req.Domain, func(core *replica.Replica) {
+		for _, t := range core.List(limit, wanted) {
 			task := record.Public(t, true, o.now().MS)
 			listed[task.TaskId] = true
 			all = append(all, task)
@@ -250,10 +250,10 @@ func (o *Owner) backAgain(ctx context.Context, domain string, ended []*logv1.Rec
 		return nil, nil
 	}
 	live = make(map[ids.TaskID]bool)
-	return live, o.look(ctx, domain, func() {
+	return live, o.Look(ctx, domain, func(core *replica.Replica) {
 		for _, r := range ended {
 			id := ids.TaskID(r.Id)
-			if known := o.core.Get(id); dead(r) && known != nil && known.Parkings > r.Parkings {
+			if known := core.Get(id); dead(r) && known != nil && known.Parkings > r.Parkings {
 				live[id] = true
 			}
 		}
@@ -289,16 +289,16 @@ func wantsFinished(states []yardv1.TaskState) bool {
 func (o *Owner) Describe(ctx context.Context, req *rpcv1.DescribePartitionRequest) (*rpcv1.DescribePartitionResponse, error) {
 	out := &rpcv1.DescribePartitionResponse{}
 	if req.List > 0 {
-		err := o.look(ctx, req.Domain, func() {
-			for _, c := range o.core.Tasklists(req.Domain, req.Tasklist, int(req.List)) {
+		err := o.Look(ctx, req.Domain, func(core *replica.Replica) {
+			for _, c := range core.Tasklists(req.Domain, req.Tasklist, int(req.List)) {
 				out.Tasklists = append(out.Tasklists, &yardv1.ListedTasklist{Name: c.Tasklist, Ready: c.Ready, Running: c.Running, Backoff: c.Backoff})
 			}
 		})
 		return out, err
 	}
-	err := o.look(ctx, req.Domain, func() {
-		out.UnreadBatches, out.LaggingLanes = o.readers.unread(req.Domain), int32(o.core.SplitLanes(req.Domain))
-		c := o.core.Describe(req.Domain, req.Tasklist)
+	err := o.Look(ctx, req.Domain, func(core *replica.Replica) {
+		out.UnreadBatches, out.LaggingLanes = o.readers.unread(req.Domain), int32(core.SplitLanes(req.Domain))
+		c := core.Describe(req.Domain, req.Tasklist)
 		out.Ready, out.Running, out.Backoff = c.Ready, c.Running, c.Backoff
 		out.Completed, out.Dead, out.Expired, out.Failed = c.Completed, c.Dead, c.Expired, c.Failed
 		if c.OldestReadyAt > 0 {

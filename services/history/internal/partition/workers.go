@@ -28,8 +28,8 @@ func (o *Owner) endSilent() {
 // ListWorkers tells of workers of a domain that are heard, and what they run here.
 func (o *Owner) ListWorkers(ctx context.Context, req *rpcv1.ListWorkersRequest) (*rpcv1.ListWorkersResponse, error) {
 	out, ids := o.Workers.List(req)
-	err := o.look(ctx, req.Domain, func() {
-		runs, at := o.core.WorkersRun(req.Domain, ids, workerAttemptsMax), o.now().MS
+	err := o.Look(ctx, req.Domain, func(core *replica.Replica) {
+		runs, at := core.WorkersRun(req.Domain, ids, workerAttemptsMax), o.now().MS
 		for _, one := range out.Workers {
 			one.AttemptsCount = runs[one.WorkerId].Count
 			for _, e := range runs[one.WorkerId].Oldest {

@@ -9,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/batch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
@@ -16,8 +17,8 @@ import (
 const (
 	// chunkBytes is how large a chunk of a snapshot gets before the next one begins; one with a large task may be larger.
 	chunkBytes = 400 << 10
-	// chunkTasks is the field of SnapshotChunk that has its tasks.
-	chunkTasks = 3
+	// chunkTasks and chunkBatches are the fields of SnapshotChunk that have its tasks and batches.
+	chunkTasks, chunkBatches = 3, 4
 )
 
 // Snapshot encodes s in chunks. The reference says how many there are, and what they contain.
@@ -40,11 +41,17 @@ func (e *Encoder) Snapshot(s *replica.Snapshot, version uint32, epoch uint64) (c
 		return chunk
 	}
 	chunk := begin(head)
-	for i := range s.Tasks {
+	next := func() []byte {
 		if len(chunk) > chunkBytes {
 			chunks, chunk = append(chunks, chunk), begin(nil)
 		}
-		chunk = e.appendSnapshotTask(chunk, &s.Tasks[i])
+		return chunk
+	}
+	for i := range s.Tasks {
+		chunk = e.appendSnapshotTask(next(), &s.Tasks[i])
+	}
+	for _, b := range s.Batches {
+		chunk = appendMessage(next(), chunkBatches, &logv1.BatchCount{Domain: b.Domain, BatchId: b.ID, MadeMs: b.Made, Tasks: b.Tasks})
 	}
 	chunks = append(chunks, chunk)
 	ref = replica.SnapshotRef{Epoch: epoch, Seq: s.Seq, Chunks: len(chunks), TimerSeq: s.TimerSeq}
@@ -101,6 +108,10 @@ func (d *Decoder) Snapshot(chunks [][]byte, ref *replica.SnapshotRef) (*replica.
 				return nil, fmt.Errorf("chunk %d of a snapshot: %w", i, err)
 			}
 			out.Tasks = append(out.Tasks, t)
+		}
+		for _, b := range c.Batches {
+			name := batch.Name{Domain: d.intern(b.Domain), ID: d.intern(b.BatchId), Made: b.MadeMs}
+			out.Batches = append(out.Batches, batch.Count{Name: name, Tasks: b.Tasks})
 		}
 	}
 	return out, nil

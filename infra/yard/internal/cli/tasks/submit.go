@@ -321,7 +321,7 @@ func printSubmitted(a *command.App, all []yard.Submitted) error {
 	for _, s := range all {
 		outcome := yardv1.SubmitOutcome_value["SUBMIT_OUTCOME_"+strings.ToUpper(string(s.Outcome))]
 		resp.Results = append(resp.Results, &yardv1.SubmitResult{TaskId: s.ID, Outcome: yardv1.SubmitOutcome(outcome)})
-		if s.Outcome != yard.OutcomeRejected {
+		if s.Outcome != yard.OutcomeRejected && s.Outcome != yard.OutcomeRefused {
 			ids = append(ids, s.ID)
 		}
 	}

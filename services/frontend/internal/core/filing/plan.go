@@ -15,7 +15,7 @@ const (
 	// OwnMax bounds the destinations of a flush that get one, the largest first: what a flush costs
 	// must not grow with the number of tasklists that a domain makes up.
 	OwnMax = 8
-	// ApartMax bounds the domains and lanes of a flush that get one because the owner wants it, the first ones. The
+	// ApartMax bounds the messages of a flush for domains that the owner wants apart and for batches, the first ones. The
 	// others are left for the next flush.
 	ApartMax = 64
 )
@@ -25,7 +25,7 @@ type Destination struct {
 	// Lane is the highest priority among those that are due, or Later.
 	Lane   ids.Lane
 	Domain string
-	// Tasklist is empty if there are several.
+	// Tasklist is empty if there are several. Of the tasks of a batch it is topology.BatchTasklist.
 	Tasklist string
 }
 
@@ -36,6 +36,8 @@ type Request struct {
 	Tasks, Bytes int
 	// Apart: the tasks of this domain are to be filed under it, however few: the owner of the partition wants that, or they have order keys.
 	Apart bool
+	// Alone: its tasks share a message with those of the same destination only, however few.
+	Alone bool
 }
 
 // Message is one message of the log.
@@ -52,6 +54,8 @@ type group struct {
 	Message
 	tasks, bytes int
 	mixed, apart bool
+	// wanted: the owner wants it apart.
+	wanted bool
 	// late: it is left for the next flush.
 	late bool
 }
@@ -77,7 +81,7 @@ func Plan(requests []Request, room *Room, bytesMax int) (messages []Message, lat
 	own, small, late := divide(requests)
 	groups := append(share(requests, small, room), own...)
 	for i := range groups {
-		if g := &groups[i]; g.Lane == ids.LaneFirst && !g.apart { // what lags takes nothing of the room
+		if g := &groups[i]; g.Lane == ids.LaneFirst && !g.wanted { // what is split off takes nothing of the room
 			room.charge(g.tasks, g.bytes)
 		}
 	}
@@ -98,7 +102,7 @@ func divide(requests []Request) (own []group, small, late []int) {
 	for i := range requests {
 		r := &requests[i]
 		key := r.Destination
-		if r.Apart {
+		if r.Apart && !r.Alone {
 			key.Tasklist = apartTasklist
 		}
 		k, ok := at[key]
@@ -106,8 +110,8 @@ func divide(requests []Request) (own []group, small, late []int) {
 			k = len(all)
 			at[key] = k
 			all = append(all, group{})
-			if r.Apart {
-				all[k].apart, all[k].late = true, apart >= ApartMax
+			if r.Apart || r.Alone {
+				all[k].apart, all[k].wanted, all[k].late = true, r.Apart, apart >= ApartMax
 				apart++
 			}
 		}

@@ -36,6 +36,18 @@ func TestEndsOfARedrivenTask(t *testing.T) {
 	}
 }
 
+// TestMembersOfOldBatchesAreNotKept, however many there are: their batches are over.
+func TestMembersOfOldBatchesAreNotKept(t *testing.T) {
+	c := make(Counts)
+	member := func(id string, made int64, parkings uint32) *taskstate.Task {
+		return &taskstate.Task{Domain: "shop", Parkings: parkings, Extra: &taskstate.Extra{Batch: &taskstate.Batch{ID: id, Made: made}}}
+	}
+	for _, task := range []*taskstate.Task{member("b", 9, 0), member("a", 7, 0), member("a", 7, 0), member("a", 7, 1), member("old", 6, 0), {Domain: "shop"}} {
+		c.Admit(task)
+	}
+	testkit.Equal(t, "members", fmt.Sprint(c.Since(7)), "[{{shop a 7} 2} {{shop b 9} 1}]")
+}
+
 func TestConclude(t *testing.T) {
 	for _, c := range []struct {
 		f    Found
@@ -43,9 +55,10 @@ func TestConclude(t *testing.T) {
 	}{
 		{Found{Home: Home{ExpiresAt: 10}}, Wait},
 		{Found{Home: Home{ExpiresAt: 5}}, Expire},
-		{Found{Home: Home{ExpiresAt: 10, Closed: true}}, Complete},
-		{Found{Home: Home{ExpiresAt: 10, Closed: true}, Tasks: 2, Ends: Ends{Dead: 1}}, Wait},
-		{Found{Home: Home{ExpiresAt: 5, Closed: true}, Tasks: 2, Ends: Ends{Dead: 1, Completed: 1}}, Complete},
+		{Found{Home: Home{ExpiresAt: 10, Closed: true}, Counted: true}, Complete},
+		{Found{Home: Home{ExpiresAt: 10, Closed: true}}, Wait},
+		{Found{Home: Home{ExpiresAt: 10, Closed: true}, Tasks: 2, Ends: Ends{Dead: 1}, Counted: true}, Wait},
+		{Found{Home: Home{ExpiresAt: 5, Closed: true}, Tasks: 2, Ends: Ends{Dead: 1, Completed: 1}, Counted: true}, Complete},
 		{Found{Home: Home{ExpiresAt: 5, Closed: true}, Tasks: 2, Ends: Ends{Dead: 1}}, Expire},
 		{Found{Home: Home{ExpiresAt: 5, Closed: true, Over: true}}, Wait},
 	} {

@@ -1,6 +1,6 @@
 // Package batch decides what counts as the end of a batch's task, and when a batch is looked at and is over (decision 0047).
 //
-// Owns: the counts by end, the order in which batches are looked at, and what a look concludes. Never does: I/O, or reading a clock.
+// Owns: how many tasks were admitted, the counts by end, the order in which batches are looked at, and what a look concludes. Never does: I/O, or reading a clock.
 // On failure: nothing can fail.
 //
 // Nothing here has to be right about what is stored now: counts only grow, and what is concluded is stored over what was read.

@@ -163,9 +163,10 @@ func (k *Keeper) rest(b *kept, nowMS int64) {
 // Found is what a look has found.
 type Found struct {
 	Home
-	// Tasks is how many the batch has, if it is closed; Ends how they ended.
-	Tasks int64
-	Ends  Ends
+	// Tasks is how many the batch has, if it is closed; Ends how they ended. Counted: no task is missing.
+	Tasks   int64
+	Ends    Ends
+	Counted bool
 }
 
 // The step after a look.
@@ -183,7 +184,7 @@ func (f *Found) Conclude(nowMS int64) int {
 	switch {
 	case f.Over:
 		return Wait
-	case f.Closed && f.Ends.Total() >= f.Tasks:
+	case f.Closed && f.Counted && f.Ends.Total() >= f.Tasks:
 		return Complete
 	case nowMS >= f.ExpiresAt:
 		return Expire

@@ -26,8 +26,8 @@ type Granted struct {
 	Poll           *Poll
 }
 
-// batch is a message of a matching shard.
-type batch struct {
+// shardBatch is a message of a matching shard.
+type shardBatch struct {
 	shard          *shard
 	epoch, request uint64
 	polls          []Poll
@@ -61,11 +61,11 @@ const grantsMax = 16
 
 // batchFrom is the message's batch, or nil if it is not of matching. Its reports about earlier ones are
 // taken in.
-func (r *Replica) batchFrom(in *Events) *batch {
+func (r *Replica) batchFrom(in *Events) *shardBatch {
 	if in.Shard == 0 {
 		return nil
 	}
-	b := &batch{shard: r.shardOf(in.Shard), epoch: in.Epoch, request: in.RequestID, polls: in.Polls, events: len(in.Events)}
+	b := &shardBatch{shard: r.shardOf(in.Shard), epoch: in.Epoch, request: in.RequestID, polls: in.Polls, events: len(in.Events)}
 	if in.Delivered > 0 {
 		b.shard.of(b.epoch).deliveredUpTo(in.Delivered)
 	}
@@ -87,7 +87,7 @@ func (s *shard) of(epoch uint64) *deliveries {
 }
 
 // poll is the poll of a grab; nil if it names none.
-func (b *batch) poll(ev *taskstate.Event) *Poll {
+func (b *shardBatch) poll(ev *taskstate.Event) *Poll {
 	if ev.Poll == 0 || uint64(ev.Poll) > uint64(len(b.polls)) {
 		return nil
 	}
@@ -95,7 +95,7 @@ func (b *batch) poll(ev *taskstate.Event) *Poll {
 }
 
 // granted notes that e was granted by a batch.
-func (b *batch) granted(e *Entry, poll *Poll) {
+func (b *shardBatch) granted(e *Entry, poll *Poll) {
 	d := b.shard.of(b.epoch)
 	if b.request <= d.delivered {
 		return
@@ -169,7 +169,7 @@ func (e *Entry) grantedBy() *Granted {
 // grantedBefore takes in what a snapshot says of the running attempt of e.
 func (r *Replica) grantedBefore(e *Entry, g *Granted) {
 	if g != nil && e.State == taskstate.Running {
-		b := &batch{shard: r.shardOf(g.Shard), epoch: g.Epoch, request: g.Request}
+		b := &shardBatch{shard: r.shardOf(g.Shard), epoch: g.Epoch, request: g.Request}
 		b.granted(e, g.Poll)
 	}
 }

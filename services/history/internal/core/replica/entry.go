@@ -48,7 +48,7 @@ type held struct {
 	place int
 	at    int64
 	// from is the message that it came with, if that is matching's.
-	from *batch
+	from *shardBatch
 	// ans gets its verdict, at i.
 	ans *Answer
 	i   int

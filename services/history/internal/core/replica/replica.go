@@ -7,6 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/admission"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/answer"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/batch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/deadline"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/line"
 )
@@ -95,10 +96,11 @@ type Replica struct {
 	own           []Proposal
 	appending     bool
 
-	// replay is not nil until the takeover is over. parkedTail and archivedTail are what it found in the other stores behind the snapshot.
-	replay       *replay
-	parkedTail   map[Stay]bool
-	archivedTail Ends
+	// replay is not nil until the takeover is over.
+	replay *replay
+
+	// Members counts the tasks of batches that have been admitted.
+	Members batch.Counts
 
 	// letters are the dead letters of the tasks that were brought back and are not in the timer store yet.
 	letters map[ids.TaskID]Letter
@@ -132,10 +134,12 @@ type question struct {
 	again   bool
 }
 
-// replay is what only a takeover needs: the checkpoint that it found, and the commands that waited as of the snapshot.
+// replay is what only a takeover needs: the checkpoint that it found, the commands that waited as of the snapshot, and what the other stores have behind that.
 type replay struct {
-	base    Checkpoint
-	waiting map[EventPlace]bool
+	base     Checkpoint
+	waiting  map[EventPlace]bool
+	parked   map[Stay]bool
+	archived Ends
 }
 
 // New makes the replica of an owner that has just claimed the partition.
@@ -147,7 +151,7 @@ func New(cfg Config, start *Start) *Replica {
 		wake:   deadline.Heap[*Entry]{Entry: func(e *Entry) *deadline.Entry { return &e.wakeup }},
 		early:  newEarlyList(),
 		pinned: make(map[ids.TaskID]*Entry), searching: make(map[ids.TaskID]searching), asking: make(map[ids.TaskID]*question),
-		replay: &replay{base: start.Checkpoint}, letters: make(map[ids.TaskID]Letter), turn: 1,
+		replay: &replay{base: start.Checkpoint, parked: start.Parked, archived: start.Archived}, Members: make(batch.Counts), letters: make(map[ids.TaskID]Letter), turn: 1,
 		gone: gone{max: goneMax, bytesMax: goneBytesMax}, shards: make(map[uint32]*shard), releases: make(map[releaseKey]int), groups: make(map[groupKey]uint64),
 	}
 	r.lease.granted(start.ClaimedAt)

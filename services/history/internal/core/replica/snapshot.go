@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/batch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
@@ -25,6 +26,8 @@ type Snapshot struct {
 	TimerEpoch uint64
 	// Waiting are the commands that waited for their task, in order. They stay in the log, and a takeover reads them there.
 	Waiting []EventPlace
+	// Batches are those of which tasks have been admitted, and that may not be over.
+	Batches []batch.Count
 	// Tasks are all that were in memory, those included that have ended or are on their way to the timer store.
 	Tasks []SnapshotTask
 }
@@ -132,6 +135,7 @@ func (r *Replica) snapshot(now Now) *Snapshot {
 		ArchiveSeq: r.archive.last, TimerSeq: r.park.last, TimerEpoch: r.epoch, Tasks: make([]SnapshotTask, 0, r.live),
 	}
 	out.Waiting = r.early.places()
+	out.Batches = r.Members.Since(now.MS - batch.LifeMS)
 	levels.Events = out.From() - 1
 	for _, e := range r.tasks {
 		if !e.left {
@@ -167,10 +171,12 @@ func (r *Replica) load(start *Start) {
 	}
 	r.snapshots.current = start.Checkpoint.Snapshot
 	r.epoch = start.Epoch
-	r.parkedTail, r.archivedTail = start.Parked, start.Archived
 	r.park.last, r.archive.last = max(snap.TimerSeq, start.TimerSeq), max(snap.ArchiveSeq, start.ArchiveSeq)
 	for _, f := range snap.Fences {
 		r.shardOf(f.Shard).raise(f.Epoch)
+	}
+	for _, b := range snap.Batches {
+		r.Members[b.Name] = b.Tasks
 	}
 	for i := range snap.Tasks {
 		t := &snap.Tasks[i]
@@ -199,9 +205,11 @@ func (r *Replica) load(start *Start) {
 func (r *Replica) leaveIfStored(e *Entry) bool {
 	stay := Stay{e.ID, e.Parkings}
 	switch {
-	case e.State.Finished() && r.archivedTail.take(e):
-	case e.State == taskstate.Waiting && r.parkedTail[stay]:
-		delete(r.parkedTail, stay)
+	case r.replay == nil:
+		return false
+	case e.State.Finished() && r.replay.archived.take(e):
+	case e.State == taskstate.Waiting && r.replay.parked[stay]:
+		delete(r.replay.parked, stay)
 	default:
 		return false
 	}

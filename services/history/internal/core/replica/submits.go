@@ -68,6 +68,7 @@ func (r *Replica) admit(e *Entry, now Now, fx *Effects) {
 	if len(e.Trace) > 0 && r.replay == nil {
 		fx.Traced = append(fx.Traced, Traced{What: TraceApplied, Task: &e.Task, Since: e.arrivedAt})
 	}
+	r.Members.Admit(&e.Task)
 	did := taskstate.Load(&e.Task, e.arrivedAt)
 	r.enterLine(e)
 	if e.seat.First() {
@@ -128,7 +129,7 @@ func (r *Replica) dispatch(e *Entry, now Now) {
 // recovered ends a takeover.
 func (r *Replica) recovered(now Now, fx *Effects) {
 	r.Replayed()
-	r.replay, r.parkedTail, r.archivedTail = nil, nil, nil
+	r.replay = nil
 	r.snapshots.at = now.MS
 	r.spendParked(fx)
 	r.lines.Firsts(func(first *line.Seat) { r.giveTurn(first, now) })
