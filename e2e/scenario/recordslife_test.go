@@ -12,7 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-// endBatches has a batch complete whose tasks end in several ways, and the rest of another one cancelled.
+// endBatches has a batch complete whose tasks end in several ways, and the rest of another one cancelled. A third one stays open.
 func endBatches(w *world) {
 	w.t.Helper()
 	callback := &yardv1.NewTask{Type: "callback", Tasklist: list}
@@ -40,6 +40,10 @@ func endBatches(w *world) {
 		}
 		return nil
 	})
+
+	must[yardv1.CreateBatchResponse](w, "batches.create", &yardv1.CreateBatchRequest{BatchId: "import-9"}) // it stays open, so snapshots have it
+	w.submitOne(&yardv1.NewTask{Type: "member", BatchId: "import-9"})
+	w.complete(w.takeOne("member"))
 }
 
 // batchRecord is an empty message of the type that is stored about batches under a subject; nil = it is about none.
