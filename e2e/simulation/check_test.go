@@ -415,6 +415,11 @@ func (c *checker) end() {
 		if n := p.owner.Len(); n > 0 {
 			w.violated("%s has %d tasks in memory, and all have ended", p.name, n)
 		}
+		for domain, want := range w.members {
+			if n := p.owner.Members(domain, w.half); n != want && p.owner.LeaseHolds() {
+				w.violated("%s counts %d tasks of the batch of %s, and %d were submitted", p.name, n, domain, want)
+			}
+		}
 	}
 	for _, p := range w.livingTimers() {
 		if n := p.owner.Waiting(); n > 0 {

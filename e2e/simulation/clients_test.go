@@ -175,6 +175,13 @@ func (w *world) addTask(m *historysim.Message, priority int, delayed bool, at ta
 		}
 		t.Extra.Unique = &historysim.Unique{Key: id.String(), ForMS: w.dice.Int64N(3), Before: 1 + uint32(w.dice.IntN(5))}
 	}
+	if len(w.order)%2 == 0 {
+		if t.Extra == nil {
+			t.Extra = new(historysim.Extra)
+		}
+		t.Extra.Batch = w.batch()
+		w.members[at.domain]++
+	}
 	if w.fault(ownPolicies, 500) && !w.plan.once {
 		t.Policy = w.ownPolicy()
 	}
@@ -188,6 +195,15 @@ func (w *world) addTask(m *historysim.Message, priority int, delayed bool, at ta
 	w.accepted[id] = at
 	m.Tasks = append(m.Tasks, t)
 	return id
+}
+
+// batch is the one that half of the tasks are of, in each domain. It has the time of the first of them.
+func (w *world) batch() *historysim.Batch {
+	if w.half.ID == "" {
+		w.half = historysim.Batch{ID: "half", Made: w.serverMS()}
+	}
+	b := w.half
+	return &b
 }
 
 // weights are those of groups in all domains.

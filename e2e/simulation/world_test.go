@@ -40,6 +40,9 @@ type world struct {
 	// submits is how many tasks clients submit by themselves.
 	submits  int
 	accepted map[ids.TaskID]task
+	// half is the batch that half of them are of, members counts these by domain.
+	half    historysim.Batch
+	members map[string]int64
 	// groupOf is the group that each was submitted with.
 	groupOf map[ids.TaskID]string
 	// costOf is the cost of those that were submitted with one.
@@ -60,7 +63,7 @@ type world struct {
 
 // newPartition makes a partition of a run.
 func newPartition(s *sim, part int) *world {
-	w := &world{sim: s, part: part, accepted: map[ids.TaskID]task{}, groupOf: map[ids.TaskID]string{}, costOf: map[ids.TaskID]int32{}, keyAt: map[ids.TaskID][]uint64{}, policyOf: map[ids.TaskID]*historysim.Policy{}, keyOf: map[ids.TaskID]string{}}
+	w := &world{sim: s, part: part, accepted: map[ids.TaskID]task{}, members: map[string]int64{}, groupOf: map[ids.TaskID]string{}, costOf: map[ids.TaskID]int32{}, keyAt: map[ids.TaskID][]uint64{}, policyOf: map[ids.TaskID]*historysim.Policy{}, keyOf: map[ids.TaskID]string{}}
 	w.archived, w.waiting, w.decoder = map[ids.TaskID]*historysim.Task{}, newTimerStore(), historysim.NewDecoder()
 	w.letters, w.snapshots = map[ids.TaskID]*letter{}, map[snapshotName][][]byte{}
 	w.senders = map[uint64]*matchProc{}

@@ -35,6 +35,7 @@ type (
 	BookingsPage  = replica.BookingsPage
 	Task          = taskstate.Task
 	Extra         = taskstate.Extra
+	Batch         = taskstate.Batch
 	Unique        = taskstate.Unique
 	Order         = taskstate.Order
 	Expiry        = taskstate.Expiry

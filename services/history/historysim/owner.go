@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/batch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/line"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
@@ -159,6 +160,11 @@ func (o *Owner) FirstOf(domain, key string) (id ids.TaskID, blocked, ok bool) {
 		return id, false, false
 	}
 	return found[0].Head.ID, found[0].Head.Order().Blocked, true
+}
+
+// Members is how many tasks of a batch the owner has admitted.
+func (o *Owner) Members(domain string, b Batch) int64 {
+	return o.r.Members[batch.Name{Domain: domain, ID: b.ID, Made: b.Made}]
 }
 
 // GrabsDecided tells whether every grab up to an event has been decided.
