@@ -52,11 +52,6 @@ func SubmitBatch(p int, lane ids.Lane, domain, batch string) string {
 // BatchTasklist takes the place of a tasklist in the subjects of the tasks of a batch.
 func BatchTasklist(domain, batch string) string { return "+" + batchToken(domain, batch) }
 
-// SubmitBatchAny filters the tasks of a batch in all lanes of partition p.
-func SubmitBatchAny(p int, domain, batch string) string {
-	return "yard.history." + num(p) + submitPart + "*." + domain + "." + BatchTasklist(domain, batch)
-}
-
 // BatchAny filters what the log of partition p says about batches.
 func BatchAny(p int) string { return "yard.history." + num(p) + ".batch.>" }
 

@@ -43,6 +43,7 @@ func (g *Gateway) CreateBatch(c Call, req *yardv1.CreateBatchRequest, answer Ans
 		if req.Callback != nil {
 			home.Callback = g.batchCallback(c, req.Callback)
 		}
+		fresh := false
 		made, err := g.changeBatch(ctx, c.Domain, req.BatchId, func(was *logv1.BatchHome) (*logv1.BatchHome, error) {
 			switch {
 			case was != nil && bytes.Equal(was.Request, digest):
@@ -56,10 +57,14 @@ func (g *Gateway) CreateBatch(c Call, req *yardv1.CreateBatchRequest, answer Ans
 			if err == nil && n >= topology.BatchesMax {
 				err = fault.New(fault.ResourceExhausted, "the domain has %d batches with the home of this one, with those that are over and still kept: %d are allowed", n, topology.BatchesMax).After(fullRetryAfter)
 			}
+			fresh = true
 			return home, err
 		})
 		if err != nil {
 			return nil, err
+		}
+		if fresh { // no owner has tasks of it
+			return &yardv1.CreateBatchResponse{Batch: publicBatch(made)}, nil
 		}
 		told, err := g.countedBatch(ctx, c.Domain, made)
 		return &yardv1.CreateBatchResponse{Batch: told}, err
@@ -284,7 +289,9 @@ func (g *Gateway) countedBatch(ctx context.Context, domain string, home *logv1.B
 			return err
 		},
 		func(ctx context.Context, p int) error {
-			resp, err := g.Owners.HistoryBatch(ctx, p, &rpcv1.CountBatchRequest{Domain: domain, BatchId: home.BatchId, MadeMs: home.CreatedAtMs})
+			resp, err := retryCall(ctx, time.Time{}, func(ctx context.Context) (*rpcv1.CountBatchResponse, error) {
+				return g.Owners.HistoryBatch(ctx, p, &rpcv1.CountBatchRequest{Domain: domain, BatchId: home.BatchId, MadeMs: home.CreatedAtMs})
+			})
 			tasks[p] = resp.GetTasks()
 			return err
 		},
@@ -300,7 +307,16 @@ func (g *Gateway) countedBatch(ctx context.Context, domain string, home *logv1.B
 		told.Cancelled += ends[p].Cancelled
 		told.Expired += ends[p].Expired
 	}
-	told.Active = told.Tasks - told.Completed - told.Dead - told.Cancelled - told.Expired
+	if told.Active = told.Tasks - told.Completed - told.Dead - told.Cancelled - told.Expired; told.Active < 0 { // it is over meanwhile, and its tasks are forgotten
+		now, _, err := g.batchHome(ctx, domain, home.BatchId)
+		if err == nil && now.GetEndedAtMs() == 0 {
+			err = fault.New(fault.Unavailable, "the batch is being counted: repeat the request").After(awayRetryAfter)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return publicBatch(now), nil
+	}
 	return told, nil
 }
 

@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"context"
+	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,10 +25,17 @@ const (
 	openKnownMax = 4096
 )
 
+// inTransit is how long a message of a batch waits that a cluster has refused since another one was on its way.
+func inTransit() time.Duration {
+	return time.Duration(2+rand.IntN(18)) * time.Millisecond
+}
+
 // openBatches are batches that were open a moment ago.
 type openBatches struct {
 	mu    sync.Mutex
 	known map[batchRef]openBatch
+	// waiting are submissions whose batch is being read.
+	waiting map[batchRef][]*submission
 }
 
 // openBatch is when a batch was created, Unix ms, and when it was read.
@@ -35,11 +44,28 @@ type openBatch struct {
 	read time.Time
 }
 
-func (o *openBatches) made(of batchRef) (made int64, ok bool) {
+// find returns when the batch of s was created, if it was open a moment ago. Else s waits until the batch is read; first: no one reads it so far.
+func (o *openBatches) find(s *submission) (made int64, known, first bool) {
+	of := s.batchRef()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	b, ok := o.known[of]
-	return b.made, ok && time.Since(b.read) < openKnownFor
+	if b, ok := o.known[of]; ok && time.Since(b.read) < openKnownFor {
+		return b.made, true, false
+	}
+	if o.waiting == nil {
+		o.waiting = make(map[batchRef][]*submission)
+	}
+	o.waiting[of] = append(o.waiting[of], s)
+	return 0, false, len(o.waiting[of]) == 1
+}
+
+// read takes those out that wait for a batch.
+func (o *openBatches) read(of batchRef) []*submission {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	all := o.waiting[of]
+	delete(o.waiting, of)
+	return all
 }
 
 func (o *openBatches) learn(of batchRef, made int64) {
@@ -71,35 +97,59 @@ func (s *submission) member(m natslog.Msg) natslog.Msg {
 
 // joinBatch stores the tasks of s in their batch, if it is open. It answers s.
 func (g *Gateway) joinBatch(s *submission) {
-	if made, ok := g.openBatches.made(s.batchRef()); ok {
+	made, known, first := g.openBatches.find(s)
+	if known {
 		s.joins(made)
 		g.route(s)
 		return
 	}
-	g.query(s.call.Domain, s.call.Deadline, s.failed, func(ctx context.Context) (codec.Message, error) {
-		home, _, err := g.batchHome(ctx, s.call.Domain, s.batch())
-		if err == nil && home.GetClosedAtMs() != 0 && s.repeats() { // what is not stored by now never will be
-			err = g.closeMembers(ctx, s.call.Domain, home)
+	if !first {
+		return
+	}
+	of := s.batchRef()
+	failed := func(_ codec.Message, err error) {
+		if err == nil {
+			return
 		}
-		switch {
-		case err != nil && s.repeats():
-			g.unknown(s)
-			return nil, nil
-		case err != nil:
-			return nil, err
+		for _, s := range g.openBatches.read(of) {
+			s.refuse(err)
 		}
-		switch refused := refusal(s.batch(), home); {
-		case refused == nil:
-			g.openBatches.learn(s.batchRef(), home.CreatedAtMs)
-			s.joins(home.CreatedAtMs)
-		case !s.repeats():
-			return nil, refused
-		case s.refusal == nil:
-			s.refusal = refused
+	}
+	g.query(of.domain, time.Now().Add(g.Config.AppendTimeout), failed, func(ctx context.Context) (codec.Message, error) {
+		home, _, err := g.batchHome(ctx, of.domain, of.id)
+		if err == nil && home.GetClosedAtMs() == 0 && home != nil {
+			g.openBatches.learn(of, home.CreatedAtMs)
 		}
-		g.route(s)
+		all := g.openBatches.read(of)
+		if err == nil && home.GetClosedAtMs() != 0 && slices.ContainsFunc(all, (*submission).repeats) { // what is not stored by now never will be
+			err = g.closeMembers(ctx, of.domain, home)
+		}
+		for _, s := range all {
+			g.joinHome(s, home, err)
+		}
 		return nil, nil
 	})
+}
+
+// joinHome stores the tasks of s in a batch, if it is open; nil = there is none. It answers s.
+func (g *Gateway) joinHome(s *submission, home *logv1.BatchHome, err error) {
+	refused := refusal(s.batch(), home)
+	switch {
+	case err != nil && s.repeats():
+		g.unknown(s)
+		return
+	case err != nil:
+		s.refuse(err)
+		return
+	case refused == nil:
+		s.joins(home.CreatedAtMs)
+	case !s.repeats():
+		s.refuse(refused)
+		return
+	default:
+		s.refusal, s.closed = refused, true
+	}
+	g.route(s)
 }
 
 // joins notes the batch that the tasks of s are of.
@@ -143,10 +193,10 @@ func (a *appender) meetsClose(batch []*submission) {
 	for _, s := range batch {
 		a.returned(s)
 		if err == nil && refused != nil {
-			s.refusal = refused
+			s.refusal, s.closed = refused, true
 			s.refuse(refused)
 		} else {
-			a.place(s)
+			time.AfterFunc(inTransit(), func() { a.place(s) })
 		}
 	}
 }

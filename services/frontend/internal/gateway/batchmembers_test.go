@@ -1,14 +1,17 @@
 package gateway
 
 import (
+	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
@@ -179,6 +182,107 @@ func TestAMemberOfNoBatch(t *testing.T) {
 			req.Tries = tries
 			e := fault.From((<-r.submit(t, req)).err)
 			testkit.Equal(t, "the refusal", fmt.Sprint(e.Code, " ", e.Path), "NOT_FOUND /tasks/0/batch_id")
+		}
+	})
+}
+
+// TestManyMembersAtOnceReadTheirBatchOnce, however many come while it is not known.
+func TestManyMembersAtOnceReadTheirBatchOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var reads atomic.Int64
+		r := newKnowingRig(t, func(d *Deps) { d.History = countingLog{d.History, &reads} })
+		testkit.NoError(t, testkit.Err(asked(r, "shop", false, r.CreateBatch, &yardv1.CreateBatchRequest{BatchId: "a"})))
+		const members = 2000
+		for range 2 {
+			reads.Store(0)
+			var got []<-chan outcome
+			for range members {
+				got = append(got, r.submit(t, withID(ofBatch(tasks(1)), true)))
+			}
+			for _, one := range got {
+				accepted(t, <-one)
+			}
+			if n := reads.Load(); n < 1 || n > 2 {
+				t.Errorf("the batch was read %d times", n)
+			}
+			time.Sleep(openKnownFor)
+		}
+		wantMarksOnce(t, r.log, 2*members)
+	})
+}
+
+// TestAMemberIsMeasuredAsItIsSent: with the time of its batch, which the frontend adds, no message is longer than the log takes.
+func TestAMemberIsMeasuredAsItIsSent(t *testing.T) {
+	onBatch(t, "", func(t *testing.T, r *rig) {
+		longest := 0
+		r.log.fault = func(_ int, m natslog.Msg) (bool, error) {
+			longest = max(longest, len(m.Data))
+			return true, nil
+		}
+		req := withID(ofBatch(tasks(1000)), true)
+		for _, task := range req.Tasks {
+			task.Payload = &yardv1.Payload{Data: make([]byte, 900)}
+		}
+		grow := req.Tasks[0].Payload
+		for { // up to the limit
+			if _, err := r.submission(r.call(), req.CloneVT(), nil); err != nil {
+				break
+			}
+			grow.Data = append(grow.Data, make([]byte, 512)...)
+		}
+		grow.Data = grow.Data[:len(grow.Data)-512]
+		accepted(t, <-r.submit(t, req))
+		const room = 4 << 10 // that of headers, and of what dates tasks
+		if limit := r.log.MessageBytesMax(); longest > limit+room {
+			t.Errorf("%d bytes were sent, the limit is %d", longest, limit)
+		}
+	})
+}
+
+// TestADrainRefusesNoTaskForGood: a try of it may be under way, so a request of which some tasks are stored is UNKNOWN.
+func TestADrainRefusesNoTaskForGood(t *testing.T) {
+	for _, req := range []*yardv1.SubmitRequest{ordered(keyIn(0), keyIn(1)), keyed(uniqueIn(0), uniqueIn(1))} {
+		onKnowing(t, func(t *testing.T, r *rig) {
+			r.log.fault = func(p int, _ natslog.Msg) (bool, error) {
+				if p == 1 {
+					return false, natslog.ErrOutcomeUnknown
+				}
+				return true, nil
+			}
+			req := withID(req, true)
+			wantCode(t, (<-r.submit(t, req)).err, fault.Unknown)
+			r.drainList(t, "main")
+			req.Tries = 2
+			wantCode(t, (<-r.submit(t, req)).err, fault.Unknown)
+		})
+	}
+}
+
+// endingBatches has all tasks of the batch a end, and the batch be over and forgotten, behind the first read of it.
+type endingBatches struct{ memBatches }
+
+func (endingBatches) Ends(context.Context, int, string) (*logv1.BatchEnds, error) {
+	return &logv1.BatchEnds{Completed: 2}, nil
+}
+
+// TestABatchThatEndsWhileItIsCounted is shown as it ended, and never with fewer tasks than have ended.
+func TestABatchThatEndsWhileItIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r *rig
+		ends := func(context.Context, int, *rpcv1.CountBatchRequest) (*rpcv1.CountBatchResponse, error) {
+			_, err := r.changeBatch(context.Background(), "shop", "a", func(was *logv1.BatchHome) (*logv1.BatchHome, error) {
+				over := was.CloneVT()
+				over.EndedAtMs, over.Tasks, over.Ends = 1, 6, &logv1.BatchEnds{Completed: 6}
+				return over, nil
+			})
+			return &rpcv1.CountBatchResponse{Complete: true}, err
+		}
+		r = newKnowingRig(t, func(d *Deps) { d.Batches, d.Owners.HistoryBatch = endingBatches{}, ends })
+		testkit.NoError(t, testkit.Err(asked(r, "shop", false, r.CreateBatch, &yardv1.CreateBatchRequest{BatchId: "a"})))
+		resp, err := asked(r, "shop", false, r.GetBatch, &yardv1.GetBatchRequest{BatchId: "a"})
+		testkit.NoError(t, err)
+		if b := resp.(*yardv1.GetBatchResponse).Batch; b.Tasks != 6 || b.Active != 0 || b.State != yardv1.BatchState_BATCH_STATE_COMPLETED {
+			t.Errorf("%v", b)
 		}
 	})
 }

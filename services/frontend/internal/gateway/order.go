@@ -86,7 +86,7 @@ func (g *Gateway) storeParts(s *submission, all [][]int) {
 func (s *submission) partOf(g *Gateway, where []int, answer Answer) *submission {
 	own := &submission{
 		call: s.call, answer: answer, at: s.at, seed: s.seed, message: s.message, wait: -1, certain: true, span: noop.Span{},
-		hasID: s.hasID, tries: s.tries, alone: s.alone, within: s.within, refusal: s.refusal, pinned: true,
+		hasID: s.hasID, tries: s.tries, alone: s.alone, within: s.within, refusal: s.refusal, closed: s.closed, pinned: true,
 	}
 	if !s.repeats() {
 		own.held = held{by: g.queues} // counted as a whole
@@ -137,5 +137,5 @@ func (g *Gateway) endParts(s *submission, parts []*submission, errs []error, beg
 
 // refusedForGood reports whether an answer to s says that no try of it is stored, nor will be.
 func (s *submission) refusedForGood(err error) bool {
-	return s.refusal != nil && errors.Is(err, s.refusal) || fault.From(err).Detail[fault.DetailNowMs] != ""
+	return s.closed && errors.Is(err, s.refusal) || fault.From(err).Detail[fault.DetailNowMs] != ""
 }

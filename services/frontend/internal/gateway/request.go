@@ -169,7 +169,11 @@ func (s *submission) once(g *Gateway) work {
 					return nil, nil
 				}
 			}
-			backoff.Sleep(ctx, max(wait, delay.Next()))
+			if errors.Is(err, natslog.ErrWrongLast) {
+				backoff.Sleep(ctx, inTransit())
+			} else {
+				backoff.Sleep(ctx, max(wait, delay.Next()))
+			}
 			if ctx.Err() != nil {
 				g.unknown(s)
 				return nil, nil
@@ -223,9 +227,10 @@ func (g *Gateway) tryOnce(ctx context.Context, s *submission) (wait time.Duratio
 	msg := s.member(natslog.Msg{Subject: subject(s.home, s.destination()), MsgID: s.message.String(), Data: data})
 	seq, duplicate, err := g.appender.append(msg)
 	if errors.Is(err, natslog.ErrWrongLast) {
-		if refused, err := g.refusedBy(ctx, s); err == nil {
-			s.refusal = refused // unless it is found: no try is stored any more
+		if refused, err := g.refusedBy(ctx, s); err == nil && refused != nil {
+			s.refusal, s.closed = refused, true // unless it is found: no try is stored any more
 		}
+		return 0, 0, err
 	}
 	if err != nil {
 		s.certain = s.certain && errors.Is(err, natslog.ErrNotStored)

@@ -33,8 +33,10 @@ type submission struct {
 	hasID, alone, certain bool
 	within                time.Duration
 	held                  held
-	// refusal refuses it, unless an earlier try was stored: its batch is closed, or what it is for is drained.
+	// refusal refuses it, unless an earlier try was stored: its batch takes no tasks, or what it is for is drained. closed: it is for its batch, so what is
+	// not stored by now never will be.
 	refusal error
+	closed  bool
 	// pinned: it goes to its home partition only.
 	pinned bool
 	// partition is where it is now; ids tell it too. Tasks with unique keys may be in several: in[i] is that of task i then. Results are what
@@ -133,6 +135,9 @@ func (g *Gateway) submission(c Call, req *yardv1.SubmitRequest, answer Answer) (
 	g.startTasks(s, requestTrace)
 	s.date()
 	s.place(0) // so that sizes are right
+	if s.batch() != "" {
+		s.joins(c.Now.UnixMilli())
+	}
 	if err := s.measure(g.History.MessageBytesMax(), g.LogVersion()); err != nil {
 		s.endSpans(err)
 		return nil, err

@@ -112,9 +112,15 @@ func (s *submission) eachOnce(g *Gateway) work {
 			}
 		}
 		if slices.Contains(s.results, nil) {
-			if s.refusal != nil {
+			switch some := slices.ContainsFunc(s.results, func(r *yardv1.SubmitResult) bool { return r != nil }); {
+			case s.closed:
 				s.refuseRest(s.refusal, func() { g.storedEach(s, parts, began) })
 				return nil, nil
+			case s.refusal != nil && some: // a try of the others may be under way
+				g.unknown(s)
+				return nil, nil
+			case s.refusal != nil:
+				return nil, s.refusal
 			}
 			if err := g.admit(s); err != nil {
 				g.metrics.submitsRefused.queue.Add(1)
@@ -307,7 +313,7 @@ func (g *Gateway) storeEach(ctx context.Context, pt *part) error {
 			}
 			return errors.New(why)
 		}
-		err := g.appender.storePart(ctx, pt, check)
+		err := g.appender.storePart(ctx, pt, check && pt.batch() == "")
 		switch {
 		case err == nil && pt.inTime():
 			pt.created()
@@ -315,7 +321,9 @@ func (g *Gateway) storeEach(ctx context.Context, pt *part) error {
 		case err == nil: // it is void if the log took it too late, which its owner knows
 			pt.certain, check = false, true
 		case errors.Is(err, natslog.ErrWrongLast):
-			check = true
+			if check = true; pt.batch() != "" { // a cluster refuses it also for what is on its way
+				backoff.Sleep(ctx, inTransit())
+			}
 			continue
 		case errors.Is(err, natslog.ErrFull), errors.As(err, new(*fault.Error)):
 			return err

@@ -2,6 +2,7 @@ package batches
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
@@ -26,8 +27,8 @@ type Owner interface {
 
 // Members is the log of a partition.
 type Members interface {
-	// LastMember is the position of the last message of the log that has tasks of a batch, as the leader of the stream has it; 0 = there is none.
-	LastMember(ctx context.Context, domain, batch string) (ids.Position, error)
+	// LastMembers are the positions of the last message with tasks of a batch in each lane that has one, as the leader of the stream has them.
+	LastMembers(ctx context.Context, domain, batch string) ([]ids.Position, error)
 }
 
 // Count counts the tasks of a batch that a partition has admitted, or forgets them, since the batch is over. Owners need not agree on that: no one asks for
@@ -38,13 +39,14 @@ func Count(ctx context.Context, owner Owner, log Members, req *rpcv1.CountBatchR
 	if req.Forget {
 		return out, owner.Look(ctx, req.Domain, func(r *replica.Replica) { delete(r.Members, name) })
 	}
-	last, err := log.LastMember(ctx, req.Domain, req.BatchId)
+	last, err := log.LastMembers(ctx, req.Domain, req.BatchId)
 	if err != nil {
 		return nil, fault.New(fault.Unavailable, "look for the tasks of the batch: %v", err)
 	}
 	for until := time.Now().Add(countFor); ; backoff.Sleep(ctx, countEvery) {
 		err := owner.Look(ctx, req.Domain, func(r *replica.Replica) {
-			out.Tasks, out.Complete = r.Members[name], last == 0 || !r.Unread(last, req.Domain)
+			out.Tasks = r.Members[name]
+			out.Complete = !slices.ContainsFunc(last, func(at ids.Position) bool { return r.Unread(at, req.Domain) })
 		})
 		if err != nil || out.Complete || time.Now().After(until) || ctx.Err() != nil {
 			return out, err

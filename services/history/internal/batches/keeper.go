@@ -196,16 +196,30 @@ func (k *Keeper) carry(ctx context.Context, name batch.Name, was *Loaded, known 
 	if verdict == batch.Complete {
 		callback = callbackOf(over, was.Home.Callback, k.Partition, k.Now())
 	}
-	if err := k.Store.End(ctx, was, over, callback); err != nil {
+	switch err := k.Store.End(ctx, was, over, callback); {
+	case errors.Is(err, ErrMoved):
 		return known, err
+	case err != nil: // it may be stored, and no one looks again at a batch that is over
+		return known, errors.Join(err, k.forgetIfOver(ctx, name))
 	}
 	k.Log.Info("a batch is over", "partition", k.Partition, "domain", name.Domain, "tasks", over.Tasks)
-	for p := range k.Partitions {
-		if err := k.Store.Forget(ctx, name, p); err != nil { // they expire by themselves
-			return nil, err
-		}
+	return nil, k.forget(ctx, name)
+}
+
+func (k *Keeper) forgetIfOver(ctx context.Context, name batch.Name) error {
+	now, err := k.Store.Load(ctx, name)
+	if err != nil || now == nil || now.Home.EndedAtMs == 0 {
+		return err
 	}
-	return nil, nil
+	return k.forget(ctx, name)
+}
+
+// forget has all partitions forget a batch. What is not forgotten expires by itself.
+func (k *Keeper) forget(ctx context.Context, name batch.Name) (err error) {
+	for p := range k.Partitions {
+		err = errors.Join(err, k.Store.Forget(ctx, name, p))
+	}
+	return err
 }
 
 // read reads what has not ended by what is known, or all. It closes the batch in each partition first.

@@ -250,7 +250,7 @@ func TestALookThatFails(t *testing.T) {
 		"closing fails":       {"close 1", errors.New("away"), "load night, close 0, close 1", "load night, close 0, close 1, ends 0, ends 1, end night, forget 0, forget 1"},
 		"counting fails":      {"ends 1", errors.New("away"), "load night, close 0, close 1, ends 0, ends 1", "load night, ends 0, ends 1, end night, forget 0, forget 1"},
 		"another changed it":  {"end night", ErrMoved, "load night, close 0, close 1, ends 0, ends 1, end night", "load night, ends 0, ends 1, end night, forget 0, forget 1"},
-		"it may stay a while": {"forget 0", errors.New("away"), "load night, close 0, close 1, ends 0, ends 1, end night, forget 0", "load night"},
+		"it may stay a while": {"forget 0", errors.New("away"), "load night, close 0, close 1, ends 0, ends 1, end night, forget 0, forget 1", "load night"},
 	} {
 		m := new(memory)
 		failed := false
@@ -371,4 +371,21 @@ func TestABatchWithABacklogGoesOn(t *testing.T) {
 // TestMembersAreKeptAsLongAsTheirBatch can be.
 func TestMembersAreKeptAsLongAsTheirBatch(t *testing.T) {
 	testkit.Equal(t, "ms", int64(batch.LifeMS), topology.BatchLifeMax.Milliseconds())
+}
+
+// lostAck stores the end, and loses the answer.
+type lostAck struct{ *memory }
+
+func (m lostAck) End(ctx context.Context, was *Loaded, over *logv1.BatchHome, callback *logv1.Record) error {
+	return errors.Join(m.memory.End(ctx, was, over, callback), errors.New("the outcome is unknown"))
+}
+
+// TestABatchWhoseEndIsNotAcknowledgedIsForgotten in each partition: no one looks at it again.
+func TestABatchWhoseEndIsNotAcknowledgedIsForgotten(t *testing.T) {
+	m := &memory{homes: map[string]*logv1.BatchHome{night.ID: home(true)}}
+	k := New(Deps{Partitions: 2, Store: lostAck{m}, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	_, err := k.carry(t.Context(), night, &Loaded{Domain: night.Domain, Home: home(true)}, nil)
+	if calls := m.took(); err == nil || !strings.HasSuffix(calls, "end night, load night, forget 0, forget 1") {
+		t.Errorf("%v, after %s", err, calls)
+	}
 }

@@ -43,20 +43,26 @@ func (w *World) Ends(context.Context) (last uint64, of [partition.Sources]uint64
 	return uint64(len(w.log)), of, nil
 }
 
-// LastMember implements partition.Log.
-func (w *World) LastMember(_ context.Context, domain, batch string) (ids.Position, error) {
+// LastMembers implements partition.Log.
+func (w *World) LastMembers(_ context.Context, domain, batch string) (all []ids.Position, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, m := range slices.Backward(w.log) {
+	var last [ids.Lanes]uint64
+	for _, m := range w.log {
 		var tasks logv1.Batch
 		if m.gone || m.lane >= ids.Lanes || tasks.UnmarshalVT(m.rec.Data) != nil {
 			continue
 		}
 		if slices.ContainsFunc(tasks.Tasks, func(r *logv1.Record) bool { return r.Domain == domain && r.BatchId == batch }) {
-			return ids.NewPosition(m.rec.Seq, m.lane), nil
+			last[m.lane] = m.rec.Seq
 		}
 	}
-	return 0, nil
+	for lane, seq := range last {
+		if seq > 0 {
+			all = append(all, ids.NewPosition(seq, ids.Lane(lane)))
+		}
+	}
+	return all, nil
 }
 
 // Append implements partition.Log.

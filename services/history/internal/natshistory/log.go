@@ -126,17 +126,18 @@ func (l *Log) Ends(ctx context.Context) (last uint64, of [partition.Sources]uint
 	return last, of, err
 }
 
-// LastMember implements partition.Log.
-func (l *Log) LastMember(ctx context.Context, domain, batch string) (ids.Position, error) {
-	m, err := natslog.LastForSubject(ctx, l.JetStream, topology.HistoryStream(l.Partition), topology.SubmitBatchAny(l.Partition, domain, batch))
-	if err != nil || m == nil {
-		return 0, err
+// LastMembers implements partition.Log.
+func (l *Log) LastMembers(ctx context.Context, domain, batch string) (all []ids.Position, err error) {
+	for lane := range ids.Lane(ids.Lanes) {
+		m, err := natslog.LastForSubject(ctx, l.JetStream, topology.HistoryStream(l.Partition), topology.SubmitBatch(l.Partition, lane, domain, batch))
+		if err != nil {
+			return nil, err
+		}
+		if m != nil {
+			all = append(all, ids.NewPosition(m.Seq, lane))
+		}
 	}
-	lane, ok := topology.LaneOf(l.Partition, m.Subject)
-	if !ok {
-		return 0, fmt.Errorf("message %d is filed under %s, which is no lane", m.Seq, m.Subject)
-	}
-	return ids.NewPosition(m.Seq, lane), nil
+	return all, nil
 }
 
 // Backlog implements partition.Log.

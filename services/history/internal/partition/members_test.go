@@ -85,3 +85,18 @@ func TestMembersInABacklogAreNotCountedSoFar(t *testing.T) {
 		s.wantMembers(t, o, 2, true)
 	})
 }
+
+// TestABacklogOfOneLaneIsSeen, though the last of the members came in by another one.
+func TestABacklogOfOneLaneIsSeen(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *shell) {
+		d := s.deps("a")
+		d.Config.WindowTasks = 10
+		o := s.serves(d)
+		for n := range uint64(10) {
+			s.submit(3, task(newID(100+n), "shop"))
+		}
+		s.submit(3, member(1))
+		s.submit(1, member(2))
+		s.wantMembers(t, o, 1, false)
+	})
+}

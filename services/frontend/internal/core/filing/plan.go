@@ -15,9 +15,9 @@ const (
 	// OwnMax bounds the destinations of a flush that get one, the largest first: what a flush costs
 	// must not grow with the number of tasklists that a domain makes up.
 	OwnMax = 8
-	// ApartMax bounds the messages of a flush for domains that the owner wants apart and for batches, the first ones. The
-	// others are left for the next flush.
-	ApartMax = 64
+	// ApartMax bounds the messages of a flush for domains that the owner wants apart and for batches, AloneMax those for batches of one domain: the first
+	// ones. The others are left for the next flush.
+	ApartMax, AloneMax = 64, 8
 )
 
 // Destination is where the tasks of a request belong.
@@ -99,6 +99,7 @@ func divide(requests []Request) (own []group, small, late []int) {
 	at := make(map[Destination]int)
 	var all []group
 	apart := 0
+	alone := make(map[string]int)
 	for i := range requests {
 		r := &requests[i]
 		key := r.Destination
@@ -111,7 +112,10 @@ func divide(requests []Request) (own []group, small, late []int) {
 			at[key] = k
 			all = append(all, group{})
 			if r.Apart || r.Alone {
-				all[k].apart, all[k].wanted, all[k].late = true, r.Apart, apart >= ApartMax
+				if r.Alone {
+					alone[r.Domain]++
+				}
+				all[k].apart, all[k].wanted, all[k].late = true, r.Apart, apart >= ApartMax || alone[r.Domain] > AloneMax
 				apart++
 			}
 		}

@@ -1,9 +1,6 @@
 package batch
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
@@ -26,9 +23,9 @@ func (c Counts) Admit(t *taskstate.Task) {
 	}
 }
 
-// Since forgets the batches that were created before an instant, Unix ms, and returns the others, in a fixed order.
+// Since forgets the batches that were created before an instant, Unix ms, and returns the others, in any order.
 func (c Counts) Since(at int64) []Count {
-	var all []Count
+	all := make([]Count, 0, len(c))
 	for name, tasks := range c {
 		if name.Made < at {
 			delete(c, name)
@@ -36,9 +33,6 @@ func (c Counts) Since(at int64) []Count {
 		}
 		all = append(all, Count{name, tasks})
 	}
-	slices.SortFunc(all, func(a, b Count) int {
-		return cmp.Or(cmp.Compare(a.Made, b.Made), cmp.Compare(a.Domain, b.Domain), cmp.Compare(a.ID, b.ID))
-	})
 	return all
 }
 
