@@ -987,7 +987,7 @@ export interface NewTask {
   payload?: unknown;
   /** 1 (most urgent) to 5. Default: that of the tasklist, which is 3 if it has no settings. */
   priority?: number;
-  /** Run this many ms after it is accepted, by the engine's clock, 0..31622400000 (366 days). Not together with run_at_ms. */
+  /** Run this many ms after the log has stored it, by the engine's clock, 0..31622400000 (366 days). Not together with run_at_ms. */
   delay_ms?: number;
   /** Run at this Unix time in ms, by the engine's clock; at most 10 s in the past and 366 days ahead. Not together with delay_ms. */
   run_at_ms?: number;

@@ -457,7 +457,9 @@ type Record struct {
 	// The batch that it is a member of; empty = none.
 	BatchId string `protobuf:"bytes,48,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
 	// When that was created (BatchHome), Unix ms: another one may have its name later.
-	BatchMadeMs   int64 `protobuf:"varint,49,opt,name=batch_made_ms,json=batchMadeMs,proto3" json:"batch_made_ms,omitempty"`
+	BatchMadeMs int64 `protobuf:"varint,49,opt,name=batch_made_ms,json=batchMadeMs,proto3" json:"batch_made_ms,omitempty"`
+	// Of a first submit with a delay: it is due this long after the log stored it, and not before due_at_ms; 0 = it has none.
+	DelayMs       int64 `protobuf:"varint,50,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -761,6 +763,13 @@ func (x *Record) GetBatchId() string {
 func (x *Record) GetBatchMadeMs() int64 {
 	if x != nil {
 		return x.BatchMadeMs
+	}
+	return 0
+}
+
+func (x *Record) GetDelayMs() int64 {
+	if x != nil {
+		return x.DelayMs
 	}
 	return 0
 }
@@ -1613,6 +1622,8 @@ type Update struct {
 	DueAtMs int64 `protobuf:"varint,3,opt,name=due_at_ms,json=dueAtMs,proto3" json:"due_at_ms,omitempty"`
 	// It is to run at once.
 	RunNow bool `protobuf:"varint,4,opt,name=run_now,json=runNow,proto3" json:"run_now,omitempty"`
+	// It is to run this long after the event was made, and not before due_at_ms; 0 = it has no delay.
+	DelayMs int64 `protobuf:"varint,20,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"`
 	// Fields that are not 0 replace those of the task's policy.
 	Policy *Policy `protobuf:"bytes,5,opt,name=policy,proto3" json:"policy,omitempty"`
 	// Only the durations: they count from the update, or from when the task is due, if that is later.
@@ -1701,6 +1712,13 @@ func (x *Update) GetRunNow() bool {
 		return x.RunNow
 	}
 	return false
+}
+
+func (x *Update) GetDelayMs() int64 {
+	if x != nil {
+		return x.DelayMs
+	}
+	return 0
 }
 
 func (x *Update) GetPolicy() *Policy {
@@ -4424,7 +4442,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x13initial_interval_ms\x18\x02 \x01(\x03R\x11initialIntervalMs\x12\x18\n" +
 	"\abackoff\x18\x03 \x01(\x01R\abackoff\x12&\n" +
 	"\x0fmax_interval_ms\x18\x04 \x01(\x03R\rmaxIntervalMs\x12!\n" +
-	"\fmax_attempts\x18\x05 \x01(\x05R\vmaxAttempts\"\x8e\n" +
+	"\fmax_attempts\x18\x05 \x01(\x05R\vmaxAttempts\"\xa9\n" +
 	"\n" +
 	"\x06Record\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x16\n" +
@@ -4468,7 +4486,8 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\aupdates\x18( \x01(\v2\x14.yard.log.v1.UpdatesR\aupdates\x12(\n" +
 	"\x05order\x18) \x01(\v2\x12.yard.log.v1.OrderR\x05order\x12\x19\n" +
 	"\bbatch_id\x180 \x01(\tR\abatchId\x12\"\n" +
-	"\rbatch_made_ms\x181 \x01(\x03R\vbatchMadeMs\"\xe6\x03\n" +
+	"\rbatch_made_ms\x181 \x01(\x03R\vbatchMadeMs\x12\x19\n" +
+	"\bdelay_ms\x182 \x01(\x03R\adelayMs\"\xe6\x03\n" +
 	"\tBatchHome\x12\x19\n" +
 	"\bbatch_id\x18\x01 \x01(\tR\abatchId\x12\x1f\n" +
 	"\vlog_version\x18\x02 \x01(\rR\n" +
@@ -4544,13 +4563,14 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\n" +
 	"passed_now\x18\x05 \x01(\rR\tpassedNow\x12\x18\n" +
 	"\arefused\x18\x06 \x01(\bR\arefused\x12\x13\n" +
-	"\x05at_ms\x18\a \x01(\x03R\x04atMs\"\x93\x05\n" +
+	"\x05at_ms\x18\a \x01(\x03R\x04atMs\"\xae\x05\n" +
 	"\x06Update\x12\x1f\n" +
 	"\vif_revision\x18\x01 \x01(\x04R\n" +
 	"ifRevision\x12\x1a\n" +
 	"\bpriority\x18\x02 \x01(\x05R\bpriority\x12\x1a\n" +
 	"\tdue_at_ms\x18\x03 \x01(\x03R\adueAtMs\x12\x17\n" +
-	"\arun_now\x18\x04 \x01(\bR\x06runNow\x12+\n" +
+	"\arun_now\x18\x04 \x01(\bR\x06runNow\x12\x19\n" +
+	"\bdelay_ms\x18\x14 \x01(\x03R\adelayMs\x12+\n" +
 	"\x06policy\x18\x05 \x01(\v2\x13.yard.log.v1.PolicyR\x06policy\x12+\n" +
 	"\x06expiry\x18\x06 \x01(\v2\x13.yard.log.v1.ExpiryR\x06expiry\x12\x14\n" +
 	"\x05group\x18\a \x01(\tR\x05group\x12-\n" +

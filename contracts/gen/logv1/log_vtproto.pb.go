@@ -120,6 +120,7 @@ func (m *Record) CloneVT() *Record {
 	r.Order = m.Order.CloneVT()
 	r.BatchId = m.BatchId
 	r.BatchMadeMs = m.BatchMadeMs
+	r.DelayMs = m.DelayMs
 	if rhs := m.Id; rhs != nil {
 		tmpBytes := make([]byte, len(rhs))
 		copy(tmpBytes, rhs)
@@ -429,6 +430,7 @@ func (m *Update) CloneVT() *Update {
 	r.Priority = m.Priority
 	r.DueAtMs = m.DueAtMs
 	r.RunNow = m.RunNow
+	r.DelayMs = m.DelayMs
 	r.Policy = m.Policy.CloneVT()
 	r.Expiry = m.Expiry.CloneVT()
 	r.Group = m.Group
@@ -1450,6 +1452,13 @@ func (m *Record) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.DelayMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.DelayMs))
+		i--
+		dAtA[i] = 0x3
+		i--
+		dAtA[i] = 0x90
 	}
 	if m.BatchMadeMs != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.BatchMadeMs))
@@ -2548,6 +2557,13 @@ func (m *Update) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		dAtA[i] = 0x1
 		i--
 		dAtA[i] = 0xa8
+	}
+	if m.DelayMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.DelayMs))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0xa0
 	}
 	if m.OrderBlocks {
 		i--
@@ -5283,6 +5299,9 @@ func (m *Record) SizeVT() (n int) {
 	if m.BatchMadeMs != 0 {
 		n += 2 + protohelpers.SizeOfVarint(uint64(m.BatchMadeMs))
 	}
+	if m.DelayMs != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.DelayMs))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -5658,6 +5677,9 @@ func (m *Update) SizeVT() (n int) {
 	}
 	if m.OrderBlocks {
 		n += 3
+	}
+	if m.DelayMs != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.DelayMs))
 	}
 	if m.SinceMs != 0 {
 		n += 2 + protohelpers.SizeOfVarint(uint64(m.SinceMs))
@@ -8136,6 +8158,25 @@ func (m *Record) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
+		case 50:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field DelayMs", wireType)
+			}
+			m.DelayMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.DelayMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -10554,6 +10595,25 @@ func (m *Update) UnmarshalVT(dAtA []byte) error {
 				}
 			}
 			m.OrderBlocks = bool(v != 0)
+		case 20:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field DelayMs", wireType)
+			}
+			m.DelayMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.DelayMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		case 21:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field SinceMs", wireType)
@@ -18030,6 +18090,25 @@ func (m *Record) UnmarshalVTUnsafe(dAtA []byte) error {
 					break
 				}
 			}
+		case 50:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field DelayMs", wireType)
+			}
+			m.DelayMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.DelayMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -20481,6 +20560,25 @@ func (m *Update) UnmarshalVTUnsafe(dAtA []byte) error {
 				}
 			}
 			m.OrderBlocks = bool(v != 0)
+		case 20:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field DelayMs", wireType)
+			}
+			m.DelayMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.DelayMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		case 21:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field SinceMs", wireType)

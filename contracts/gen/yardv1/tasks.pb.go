@@ -894,7 +894,7 @@ type NewTask struct {
 	Payload *Payload `protobuf:"bytes,3,opt,name=payload,proto3" json:"payload,omitempty"`
 	// 1 (most urgent) to 5. Default: that of the tasklist, which is 3 if it has no settings.
 	Priority int32 `protobuf:"varint,4,opt,name=priority,proto3" json:"priority,omitempty"`
-	// Run this many ms after it is accepted, by the engine's clock, 0..31622400000 (366 days). Not together with run_at_ms.
+	// Run this many ms after the log has stored it, by the engine's clock, 0..31622400000 (366 days). Not together with run_at_ms.
 	DelayMs int64 `protobuf:"varint,5,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"`
 	// Run at this Unix time in ms, by the engine's clock; at most 10 s in the past and 366 days ahead. Not together with delay_ms.
 	RunAtMs int64 `protobuf:"varint,6,opt,name=run_at_ms,json=runAtMs,proto3" json:"run_at_ms,omitempty"`

@@ -55,7 +55,7 @@ func Accept(req *yardv1.SubmitRequest, terms Terms) Accepted {
 		}
 		p := policies.of(t)
 		r.Policy, r.Expiry, r.Cost = p.policy, p.expiry, cost(t.Cost, p.cost)
-		r.DueAtMs = dueAt(t, terms.Now)
+		r.DueAtMs, r.DelayMs = dueAt(t, terms.Now), t.DelayMs
 		r.Trace = traceOf(t, terms)
 		r.Headers, r.Group = storedHeaders(t.Headers), t.Group
 		if t.UniqueKey != "" {
@@ -89,16 +89,15 @@ func (p *priorities) of(tasklist string) int32 {
 	return p.priority
 }
 
-// dueAt is when t must run: 0 where that is now or has been.
+// dueAt is when t must run, at the earliest if it has a delay: that counts from when the log stores it. 0 = at once.
 func dueAt(t *yardv1.NewTask, now time.Time) int64 {
-	at := t.RunAtMs
 	if t.DelayMs > 0 {
-		at = now.UnixMilli() + t.DelayMs
+		return now.UnixMilli() + t.DelayMs
 	}
-	if at <= now.UnixMilli()+1 {
+	if t.RunAtMs <= now.UnixMilli()+1 {
 		return 0
 	}
-	return at
+	return t.RunAtMs
 }
 
 func traceOf(t *yardv1.NewTask, terms Terms) []byte {

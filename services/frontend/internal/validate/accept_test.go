@@ -115,8 +115,8 @@ func TestDueTimes(t *testing.T) {
 	r.Tasks[4].RunAtMs = ms + 1
 	r.Tasks[5].RunAtMs = ms + 2
 	for i, rec := range Accept(r, terms(nil)).Records {
-		if want := []int64{0, ms + 5000, 0, 0, 0, ms + 2}[i]; rec.DueAtMs != want {
-			t.Errorf("task %d is due at %d, want %d", i, rec.DueAtMs, want)
+		if want := []int64{0, ms + 5000, ms + 1, 0, 0, ms + 2}[i]; rec.DueAtMs != want || rec.DelayMs != r.Tasks[i].DelayMs {
+			t.Errorf("task %d is due at %d, %d after it is stored, want %d", i, rec.DueAtMs, rec.DelayMs, want)
 		}
 	}
 }

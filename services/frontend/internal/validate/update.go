@@ -73,7 +73,7 @@ func firstEqual(all []*yardv1.TaskUpdate, i int) int {
 // Replacement is what makes a task that has the unique key of r the task r. A repeat of the request makes the same again.
 func Replacement(holder ids.TaskID, r *logv1.Record) Outcome {
 	u := &logv1.Update{
-		Request: entry(r.Id), Replace: true, Type: r.Type, Tasklist: r.Tasklist, Priority: r.Priority, DueAtMs: r.DueAtMs, RunNow: r.DueAtMs == 0,
+		Request: entry(r.Id), Replace: true, Type: r.Type, Tasklist: r.Tasklist, Priority: r.Priority, DueAtMs: r.DueAtMs, DelayMs: r.DelayMs, RunNow: r.DueAtMs == 0,
 		Policy: r.Policy, Expiry: r.Expiry, Group: r.Group, Headers: r.Headers, Cost: r.Cost, UniqueForMs: r.Unique.ForMs, OrderBlocks: r.Order.GetBlocks(), Trace: r.Trace,
 		Payload: r.Payload, PayloadEncoding: r.PayloadEncoding, HasPayload: true,
 	}
@@ -134,7 +134,7 @@ func storedUpdate(t *yardv1.TaskUpdate, now time.Time) *logv1.Update {
 	}
 	if t.DelayMs != 0 || t.RunAtMs != 0 {
 		u.DueAtMs = dueAt(&yardv1.NewTask{DelayMs: t.DelayMs, RunAtMs: t.RunAtMs}, now)
-		u.RunNow = u.DueAtMs == 0
+		u.RunNow, u.DelayMs = u.DueAtMs == 0, t.DelayMs
 	}
 	if t.StartWithinMs != 0 || t.FinishWithinMs != 0 {
 		u.Expiry = &logv1.Expiry{StartWithinMs: t.StartWithinMs, FinishWithinMs: t.FinishWithinMs}

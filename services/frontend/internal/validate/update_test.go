@@ -74,6 +74,12 @@ func TestUpdateEvents(t *testing.T) {
 			t.Errorf("at %+d: %v", at, u)
 		}
 	}
+	req.Tasks[0] = &yardv1.TaskUpdate{TaskId: goodID.String(), DelayMs: 1}
+	out, err := Update(req, "shop", now, Form{})
+	testkit.NoError(t, err)
+	if u := out[0].Event.Update; u.RunNow || u.DueAtMs != now.UnixMilli()+1 || u.DelayMs != 1 {
+		t.Errorf("after 1 ms: %v", u)
+	}
 }
 
 // TestEqualUpdatesHaveOneName, since history makes an update of a name once. Others of the same task have names of their own.

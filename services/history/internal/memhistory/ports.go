@@ -292,6 +292,7 @@ func (w *World) unread(id ids.TaskID, read replica.Levels) (*logv1.Record, ids.P
 		}
 		for _, t := range b.Tasks {
 			if ids.TaskID(t.Id) == id && !record.Late(t, m.rec.Time) {
+				record.Date(t, m.rec.Time)
 				return t, ids.NewPosition(m.rec.Seq, m.lane), nil
 			}
 		}

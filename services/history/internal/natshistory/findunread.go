@@ -261,6 +261,7 @@ func (r *Reader) lookThrough(some []natslog.Record, open []*search) {
 				if s.over || wasRead(s) || record.Late(found, rec.Time) {
 					continue
 				}
+				record.Date(found, rec.Time)
 				s.found, s.at = found.CloneVT(), ids.NewPosition(rec.Seq, lane)
 				s.finish(nil)
 			}

@@ -400,10 +400,11 @@ func readAll(ctx context.Context, r partition.Reader, asked <-chan []*taskstate.
 	return nil
 }
 
-// R18: a task that lies in the log behind the read levels is found.
+// R18: a task that lies in the log behind the read levels is found, and a delay counts from when it was stored.
 func unread(t *testing.T, p archivePorts) {
 	ctx, now := t.Context(), time.Now()
 	old, fresh, other := task(1, now.Add(-time.Hour)), task(2, now), task(3, now)
+	fresh.DelayMs = 60_000
 	p.Submit(2, encodedBatch(t, other))
 	first := p.Submit(1, encodedBatch(t, old)) // fired long after its creation
 	second := p.Submit(3, encodedBatch(t, other, fresh))
@@ -450,6 +451,9 @@ func unread(t *testing.T, p archivePorts) {
 			ids.TaskID(own.Id): ids.NewPosition(third, 4),
 		}; got != nil && at != want[c.id] {
 			t.Errorf("%s: it lies at %d in lane %s", c.what, at.Seq(), at.Lane())
+		}
+		if got.GetDelayMs() > 0 && got.DueAtMs < now.UnixMilli()+got.DelayMs {
+			t.Errorf("%s: it is due at %d", c.what, got.DueAtMs)
 		}
 	}
 }

@@ -59,6 +59,13 @@ func Late(r *logv1.Record, at time.Time) bool {
 	return err == nil && r.WithinMs > 0 && at.UnixMilli() > id.Time().UnixMilli()+r.WithinMs
 }
 
+// Date makes the delay of a submit count from when the log stored it.
+func Date(r *logv1.Record, at time.Time) {
+	if r.DelayMs > 0 {
+		r.DueAtMs = max(r.DueAtMs, at.Add(time.Millisecond-1).UnixMilli()+r.DelayMs) // it was sent before at, not before its millisecond
+	}
+}
+
 // IDs lists the tasks of an encoded Batch, in order.
 func IDs(batch []byte) (all []ids.TaskID, err error) {
 	err = each(batch, func(id ids.TaskID, _ []byte) (bool, error) {

@@ -187,6 +187,7 @@ func (d *Decoder) SubmitsOf(domain string, data []byte, at time.Time) (tasks []*
 	}
 	tasks = make([]*replica.Entry, 0, len(d.batch.Tasks))
 	for _, r := range d.batch.Tasks {
+		Date(r, at)
 		e := new(replica.Entry)
 		err := d.task(&e.Task, r)
 		if err == nil && domain != "" && e.Domain != domain {

@@ -62,7 +62,7 @@ func (d *Decoder) update(u *logv1.Update) *taskstate.Update {
 		return nil
 	}
 	out := &taskstate.Update{
-		IfRevision: u.IfRevision, Priority: priority(u.Priority), DueAt: u.DueAtMs, Now: u.RunNow,
+		IfRevision: u.IfRevision, Priority: priority(u.Priority), DueAt: u.DueAtMs, DelayMS: u.DelayMs, Now: u.RunNow,
 		StartWithinMS: u.Expiry.GetStartWithinMs(), FinishWithinMS: u.Expiry.GetFinishWithinMs(),
 		Group: strings.Clone(u.Group), Headers: d.headers(u.Headers), Request: u.Request,
 		Since: u.SinceMs, SoleUntil: u.SoleUntilMs,

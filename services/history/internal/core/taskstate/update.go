@@ -13,9 +13,9 @@ type Update struct {
 	// IfRevision is the revision that the task must have; 0 = any.
 	IfRevision uint64
 	Priority   int32
-	// DueAt is when it is to run, Unix ms. Now: at once.
-	DueAt int64
-	Now   bool
+	// DueAt is when it is to run, Unix ms, and how long after the log took it at least. Now: at once.
+	DueAt, DelayMS int64
+	Now            bool
 	// Policy has the fields that replace those of the task's; nil = none.
 	Policy *Policy
 	// StartWithinMS and FinishWithinMS count from the update, or from when the task is due, if that is later.
@@ -269,7 +269,7 @@ func (t *Task) change(e *Event, now int64) {
 		}
 	}
 	set(u.Priority != 0, "priority", func() { t.Priority = u.Priority })
-	set(u.DueAt != 0, "run_at_ms", func() { t.DueAt = u.DueAt })
+	set(u.DueAt != 0, "run_at_ms", func() { t.DueAt = u.due(now) })
 	set(u.Now, "run_now", func() { t.DueAt = min(t.DueAt, now) })
 	set(u.Group != "", "group", func() { x.Group = u.Group })
 	set(u.Headers != nil, "headers", func() { x.Headers = u.Headers })
@@ -290,11 +290,19 @@ func (t *Task) change(e *Event, now int64) {
 	t.changed(e, now, strings.Join(named, ", "))
 }
 
+// due is when a task is to run whose update was made at now; 0 = the update does not say.
+func (u *Update) due(now int64) int64 {
+	if u.DelayMS > 0 {
+		return max(u.DueAt, now+u.DelayMS)
+	}
+	return u.DueAt
+}
+
 // replace makes t the task of a submit with its unique key. The id, the key and the history stay.
 func (t *Task) replace(e *Event, now int64) {
 	u := e.Update
 	t.Priority, t.Policy, t.Payload, t.Trace = u.Priority, u.Policy, u.Payload, u.Whole.Trace
-	t.DueAt = u.DueAt
+	t.DueAt = u.due(now)
 	if u.Now {
 		t.DueAt = now
 	}

@@ -27,6 +27,8 @@ func TestAnUpdateOfTheTime(t *testing.T) {
 		"ready, over":        {func(*Task) {}, Update{DueAt: t0 + 999}, Ready, t0 + 999, true},
 		"ready, now":         {func(*Task) {}, Update{Now: true}, Ready, 0, true},
 		"ready, another":     {func(*Task) {}, Update{Priority: 1}, Ready, 0, true},
+		"ready, delayed":     {func(*Task) {}, Update{DueAt: t0 + 1040, DelayMS: 50}, Backoff, t0 + 1050, false},
+		"ready, the later":   {func(*Task) {}, Update{DueAt: t0 + 1060, DelayMS: 50}, Backoff, t0 + 1060, false},
 		"backoff, now":       {backoff, Update{Now: true}, Ready, t0 + 1000, true},
 		"backoff, over":      {backoff, Update{DueAt: t0 + 1000}, Ready, t0 + 1000, true},
 		"backoff, soon":      {backoff, Update{DueAt: t0 + 1001}, Backoff, t0 + 1001, false},
@@ -354,11 +356,14 @@ func over(p, set *Policy) {
 
 // TestASubmitThatReplacesHasItsOwnTime, from when it is stored or due; the task has neither an order key nor an expiry before.
 func TestASubmitThatReplacesHasItsOwnTime(t *testing.T) {
-	for due, begin := range map[int64]int64{0: 50, 20: 50, 3_000: 3_000} {
+	for due, begin := range map[int64]int64{0: 50, 20: 50, 3_000: 3_050} {
 		task := fresh()
 		u := &Update{Priority: 1, Policy: task.Policy, HasPayload: true, StartWithinMS: 100, FinishWithinMS: 300, Whole: &Whole{Type: task.Type, Tasklist: task.Tasklist}}
 		if due > 0 {
 			u.DueAt = t0 + due
+		}
+		if due > 50 {
+			u.DelayMS = due // from when the log took it
 		}
 		changeAt(task, u, 3, t0+50)
 		if want := (Expiry{100, 300, t0 + begin + 100, t0 + begin + 300}); task.Expiry() != want || task.Order() != nil {
