@@ -1221,7 +1221,7 @@ export interface Task {
   failures?: number;
   /** How many times it was given to a worker. */
   grants?: number;
-  /** When it was accepted, Unix ms. */
+  /** When it was accepted, Unix ms; with a `request_id`, the time in that id. */
   created_at_ms: number;
   /** When it is or was due, Unix ms. */
   due_at_ms?: number;
@@ -1273,7 +1273,7 @@ export interface Task {
 export interface TaskEvent {
   /** The kind of event. */
   kind: TaskEventKind;
-  /** When the log stored it, Unix ms. */
+  /** When the log stored it, Unix ms: exactly if it is SUBMITTED, else within some ms. */
   at_ms: number;
   /** Which grant it belongs to; 0 = none. */
   grant?: number;

@@ -241,9 +241,6 @@ func (e *lifeEnd) read() {
 		e.lived = e.task.answered.UnixMilli()
 	}
 	for _, v := range e.Events {
-		if v.Kind == yardv1.TaskEventKind_TASK_EVENT_KIND_SUBMITTED {
-			continue // at the time of its request
-		}
 		if e.lived == 0 || v.AtMs < e.lived {
 			e.lived = v.AtMs
 		}

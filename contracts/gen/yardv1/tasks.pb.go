@@ -3100,7 +3100,7 @@ type Task struct {
 	Failures int32 `protobuf:"varint,10,opt,name=failures,proto3" json:"failures,omitempty"`
 	// How many times it was given to a worker.
 	Grants int32 `protobuf:"varint,11,opt,name=grants,proto3" json:"grants,omitempty"`
-	// When it was accepted, Unix ms.
+	// When it was accepted, Unix ms; with a `request_id`, the time in that id.
 	CreatedAtMs int64 `protobuf:"varint,12,opt,name=created_at_ms,json=createdAtMs,proto3" json:"created_at_ms,omitempty"`
 	// When it is or was due, Unix ms.
 	DueAtMs int64 `protobuf:"varint,13,opt,name=due_at_ms,json=dueAtMs,proto3" json:"due_at_ms,omitempty"`
@@ -3423,7 +3423,7 @@ type TaskEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The kind of event.
 	Kind TaskEventKind `protobuf:"varint,1,opt,name=kind,proto3,enum=yard.v1.TaskEventKind" json:"kind,omitempty"`
-	// When the log stored it, Unix ms.
+	// When the log stored it, Unix ms: exactly if it is SUBMITTED, else within some ms.
 	AtMs int64 `protobuf:"varint,2,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
 	// Which grant it belongs to; 0 = none.
 	Grant int32 `protobuf:"varint,3,opt,name=grant,proto3" json:"grant,omitempty"`

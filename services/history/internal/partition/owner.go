@@ -106,6 +106,8 @@ type Owner struct {
 
 	core *replica.Replica
 	fx   replica.Effects
+	// readAt is the latest time of a submit that was read, Unix ms: no turn behind it is dated before.
+	readAt int64
 	// offered is a record that the replica did not take, since its lease does not hold.
 	offered  *input
 	readers  *readers
@@ -191,7 +193,7 @@ func (t ofTurns) Post(do func())                { t.o.post(t.o.work, do) }
 func (t ofTurns) Take(in replica.Input) bool    { return t.o.taken(in) }
 func (t ofTurns) Admitted() []replica.Admission { return t.o.core.BeginTurn() }
 func (t ofTurns) Fail(err error)                { t.o.fatal = err }
-func (t ofTurns) NowMS() int64                  { return t.o.now().MS }
+func (t ofTurns) NowMS() int64                  { return max(t.o.now().MS, t.o.readAt) }
 
 // serve is the loop: step through what is queued, then flush.
 func (o *Owner) serve(ctx context.Context, listening <-chan error) error {
@@ -286,6 +288,7 @@ func (o *Owner) takeOne() bool {
 // take steps through a record of the log.
 func (o *Owner) take(in input) {
 	if s, ok := in.what.(*replica.Submits); ok {
+		o.readAt = max(o.readAt, s.At)
 		at := replica.Queue{Lane: s.Lane, Domain: s.Domain}
 		if in.passed && !o.core.IsSplit(at) {
 			o.readQueues()

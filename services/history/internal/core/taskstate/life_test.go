@@ -154,7 +154,7 @@ func TestATaskDueLaterIsParkedAtOnce(t *testing.T) {
 		if fx := Load(task, t0); task.State != c.want || fx != c.fx {
 			t.Errorf("due at +%d: %s, %+v", c.due-t0, task.State, fx)
 		}
-		if first := task.Steps[0]; first.Kind != StepSubmitted || first.At != t0-3 {
+		if first := task.Steps[0]; first.Kind != StepSubmitted || first.At != t0 {
 			t.Errorf("due at +%d: the history begins with %+v", c.due-t0, first)
 		}
 	}

@@ -22,7 +22,7 @@ func Load(t *Task, now int64) Effects {
 		return t.ready(now)
 	}
 	t.limitTime(now)
-	t.step(Step{Kind: StepSubmitted, At: t.CreatedAt()})
+	t.step(Step{Kind: StepSubmitted, At: now})
 	if t.DueAt > now {
 		return t.park(now)
 	}
