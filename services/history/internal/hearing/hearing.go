@@ -59,6 +59,20 @@ func (w *Workers) Heard(domain string, data []byte) {
 	w.roster.Heard(domain, s, w.Now())
 }
 
+// SignsEvery is how often a worker gives signs of life; 0 = it is not heard.
+func (w *Workers) SignsEvery(domain, id string) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.roster.SignsEvery(roster.Key{Domain: domain, ID: id})
+}
+
+// Expect takes in that a worker gave signs of life so often to another process.
+func (w *Workers) Expect(domain, id string, every time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.roster.Expect(roster.Key{Domain: domain, ID: id}, every, w.Now())
+}
+
 // Listens takes in a message of the process to itself, which it sent at a time of Now.
 func (w *Workers) Listens(number uint64, sentAt time.Duration) {
 	w.mu.Lock()

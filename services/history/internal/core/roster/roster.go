@@ -12,7 +12,7 @@
 // A worker is silent if no sign came for twice its interval and Slack. It concludes so only from signs that were heard: the process sends itself a
 // message now and then, over the way that signs come, and one that it sent after that time must have come. The messages are numbered. Where one
 // is missing, or late, signs may be missing too, and all workers get their time again. So a process that is cut off, paused or slow takes no
-// worker for silent, and one that has never heard a worker does not miss it.
+// worker for silent, and one that has never heard a worker does not miss it, unless another process has (Expect).
 package roster
 
 import (
@@ -32,6 +32,8 @@ const (
 	// SaidFor is for how long it is said that a worker fell silent. Then it is forgotten: polls of it that waited then have ended, and one that
 	// is alive after all gets tasks again, at the risk of their leases.
 	SaidFor = 3 * time.Second
+	// Grace is for how long a worker that another process has heard counts as heard here.
+	Grace = 8 * time.Second
 	// lateMax is how late a message of the process to itself may be, and how far apart two of them.
 	lateMax = time.Second
 	// workersMax bounds the workers, domainWorkersMax those of one domain, signsMax the signs of a domain within a second: all of its workers at
@@ -84,6 +86,8 @@ type Worker struct {
 	Domain  string
 	HeardAt time.Duration
 
+	// expected: it has not been heard here so far.
+	expected bool
 	// silentAt is when it fell silent; 0 = it has not.
 	silentAt time.Duration
 	entry    deadline.Entry
@@ -99,6 +103,9 @@ type fall struct {
 func (f fall) stands() bool { return f.worker.silentAt == f.at }
 
 func (w *Worker) key() Key { return Key{w.Domain, w.ID} }
+
+// alive tells whether the worker is heard.
+func (w *Worker) alive() bool { return w != nil && w.silentAt == 0 && !w.expected }
 
 // domain is what is known of one domain.
 type domain struct {
@@ -135,14 +142,7 @@ func (r *Roster) Passes(name string, bytes int, now time.Duration) bool {
 	if bytes > signBytesMax {
 		return false
 	}
-	d := r.domains[name]
-	if d == nil {
-		if len(r.domains) >= domainsMax { // any name may come; those without workers are forgotten, which are half of them at least
-			maps.DeleteFunc(r.domains, func(_ string, d *domain) bool { return len(d.workers) == 0 })
-		}
-		d = &domain{workers: map[string]*Worker{}}
-		r.domains[name] = d
-	}
+	d := r.domainOf(name)
 	if second := now.Truncate(time.Second); second != d.second {
 		d.second, d.signs = second, 0
 	}
@@ -153,27 +153,63 @@ func (r *Roster) Passes(name string, bytes int, now time.Duration) bool {
 	return true
 }
 
+// domainOf is what is known of a domain, which may be nothing.
+func (r *Roster) domainOf(name string) *domain {
+	d := r.domains[name]
+	if d == nil {
+		if len(r.domains) >= domainsMax { // any name may come; those without workers are forgotten, which are half of them at least
+			maps.DeleteFunc(r.domains, func(_ string, d *domain) bool { return len(d.workers) == 0 })
+		}
+		d = &domain{workers: map[string]*Worker{}}
+		r.domains[name] = d
+	}
+	return d
+}
+
 // Heard takes in a valid sign that passes.
 func (r *Roster) Heard(name string, s *Sign, now time.Duration) {
-	d := r.domains[name]
-	w := d.workers[s.ID]
-	switch {
-	case s.Leaving:
-		if w != nil {
+	if s.Leaving {
+		if w := r.domains[name].workers[s.ID]; w != nil {
 			r.remove(w)
 		}
 		return
-	case w == nil && (r.count >= workersMax || len(d.workers) >= domainWorkersMax):
-		return
-	case w == nil:
-		w = &Worker{Domain: name}
-		d.workers[s.ID] = w
-		r.count++
-	default:
-		w.silentAt = 0
 	}
-	w.Sign, w.HeardAt = *s, now
-	r.plan(w)
+	if w := r.worker(Key{name, s.ID}); w != nil {
+		w.Sign, w.HeardAt, w.silentAt, w.expected = *s, now, 0, false
+		r.plan(w)
+	}
+}
+
+// Expect takes in that another process has heard a worker, which may have died since. It counts as heard until its grace is over, and then it is
+// missed. One that is known here is left as it is.
+func (r *Roster) Expect(k Key, every, now time.Duration) {
+	if r.domainOf(k.Domain).workers[k.ID] != nil {
+		return
+	}
+	if w := r.worker(k); w != nil {
+		w.Sign, w.HeardAt, w.expected = Sign{ID: k.ID, Every: every}, now+Grace, true
+		r.plan(w)
+	}
+}
+
+// worker is the one of a name, a new one if need be; nil if there is no room for it.
+func (r *Roster) worker(k Key) *Worker {
+	d := r.domains[k.Domain]
+	w := d.workers[k.ID]
+	if w == nil && r.count < workersMax && len(d.workers) < domainWorkersMax {
+		w = &Worker{Domain: k.Domain}
+		d.workers[k.ID] = w
+		r.count++
+	}
+	return w
+}
+
+// SignsEvery is how often a worker gives signs of life; 0 = it is not heard.
+func (r *Roster) SignsEvery(k Key) time.Duration {
+	if d := r.domains[k.Domain]; d != nil && d.workers[k.ID].alive() {
+		return d.workers[k.ID].Every
+	}
+	return 0
 }
 
 // plan has a worker looked at when it may be silent.
@@ -257,7 +293,7 @@ func (r *Roster) These(name string, ids []string) (found []Worker) {
 		return nil
 	}
 	for _, id := range ids {
-		if w := d.workers[id]; w != nil && w.silentAt == 0 {
+		if w := d.workers[id]; w.alive() {
 			found = append(found, *w)
 		}
 	}
@@ -272,7 +308,7 @@ func (r *Roster) List(name, after string, limit int) (page []Worker, more bool) 
 		return nil, false
 	}
 	for _, w := range d.workers {
-		if w.ID > after && w.silentAt == 0 {
+		if w.ID > after && w.alive() {
 			page = append(page, *w)
 		}
 	}

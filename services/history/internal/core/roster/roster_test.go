@@ -86,6 +86,45 @@ func TestAWorkerThatComesBackIsAlive(t *testing.T) {
 	}
 }
 
+// TestAnExpectedWorkerIsMissed that is not heard, once its grace and its time are over; one that is heard is a worker as any other.
+func TestAnExpectedWorkerIsMissed(t *testing.T) {
+	e := newEar()
+	e.upTo(start-second, start)
+	e.hear("shop", sign(2), start)
+	for n := range 3 {
+		e.Expect(Key{"shop", id(n)}, second, start)
+	}
+	for at := start + second; at < start+30*second; at += second {
+		e.hear("shop", sign(2), at)
+		if at >= start+5*second {
+			e.hear("shop", sign(1), at)
+		}
+		found := e.upTo(at, at+9*second/10)
+		if over := at == start+Grace+2*second; over != (found == 1) || over && !slices.Equal(e.Fallen(), []Key{{"shop", id(0)}}) {
+			t.Errorf("after %v %d fell, %v", at-start, found, e.Fallen())
+		}
+		page, _ := e.List("shop", "", 10)
+		if late := at >= start+5*second; len(page) != 1+map[bool]int{true: 1}[late] || late != (e.SignsEvery(Key{"shop", id(1)}) == second) {
+			t.Errorf("after %v these are alive: %v", at-start, page)
+		}
+	}
+	if e.SignsEvery(Key{"shop", id(0)}) != 0 || e.SignsEvery(Key{"other", id(1)}) != 0 || e.count != 2 {
+		t.Errorf("%d are known", e.count)
+	}
+}
+
+// TestOnlyWhoHasRoomIsExpected: a worker that a full roster does not hear either is not missed.
+func TestOnlyWhoHasRoomIsExpected(t *testing.T) {
+	e := newEar()
+	e.upTo(start-second, start)
+	for n := range domainWorkersMax + 1 {
+		e.Expect(Key{"shop", id(n)}, second, start)
+	}
+	if found := e.upTo(start, start+Grace+3*second); found != domainWorkersMax {
+		t.Errorf("%d are missed", found)
+	}
+}
+
 func TestOneThatLeavesIsNotMissed(t *testing.T) {
 	e := newEar()
 	e.upTo(start-second, start)
