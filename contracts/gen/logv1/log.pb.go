@@ -1980,7 +1980,9 @@ type Attempt struct {
 	// The path of limits in which a slot was booked, such as "type/email.send".
 	Limits []string `protobuf:"bytes,10,rep,name=limits,proto3" json:"limits,omitempty"`
 	// As in yard.v1.PollRequest; empty = it has none.
-	WorkerId      string `protobuf:"bytes,13,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
+	WorkerId string `protobuf:"bytes,13,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
+	// How often its worker gave signs of life when it began, ms; 0 = its owner heard none.
+	SignsEveryMs  int64 `protobuf:"varint,14,opt,name=signs_every_ms,json=signsEveryMs,proto3" json:"signs_every_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2083,6 +2085,13 @@ func (x *Attempt) GetWorkerId() string {
 		return x.WorkerId
 	}
 	return ""
+}
+
+func (x *Attempt) GetSignsEveryMs() int64 {
+	if x != nil {
+		return x.SignsEveryMs
+	}
+	return 0
 }
 
 // Granted names the batch of a matching shard that an attempt was granted by.
@@ -2911,8 +2920,10 @@ type EventBatch struct {
 	Shard      uint32 `protobuf:"varint,5,opt,name=shard,proto3" json:"shard,omitempty"`
 	ShardEpoch uint64 `protobuf:"varint,6,opt,name=shard_epoch,json=shardEpoch,proto3" json:"shard_epoch,omitempty"`
 	// The grants of the shard's batches of this epoch up to this one have been sent to its polls.
-	Delivered     uint64     `protobuf:"varint,7,opt,name=delivered,proto3" json:"delivered,omitempty"`
-	Polls         []*PollRef `protobuf:"bytes,8,rep,name=polls,proto3" json:"polls,omitempty"`
+	Delivered uint64     `protobuf:"varint,7,opt,name=delivered,proto3" json:"delivered,omitempty"`
+	Polls     []*PollRef `protobuf:"bytes,8,rep,name=polls,proto3" json:"polls,omitempty"`
+	// For each poll: how often its worker gives signs of life, ms; 0 = the owner hears none. The owner adds it to a batch that has come.
+	SignsEveryMs  []int64 `protobuf:"varint,9,rep,packed,name=signs_every_ms,json=signsEveryMs,proto3" json:"signs_every_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2999,6 +3010,13 @@ func (x *EventBatch) GetDelivered() uint64 {
 func (x *EventBatch) GetPolls() []*PollRef {
 	if x != nil {
 		return x.Polls
+	}
+	return nil
+}
+
+func (x *EventBatch) GetSignsEveryMs() []int64 {
+	if x != nil {
+		return x.SignsEveryMs
 	}
 	return nil
 }
@@ -4598,7 +4616,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"finishByMs\"2\n" +
 	"\x06Header\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\xba\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\xe0\x02\n" +
 	"\aAttempt\x12\x14\n" +
 	"\x05nonce\x18\x01 \x01(\x04R\x05nonce\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12\"\n" +
@@ -4611,7 +4629,8 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x05ended\x18\t \x01(\x05R\x05ended\x12\x16\n" +
 	"\x06limits\x18\n" +
 	" \x03(\tR\x06limits\x12\x1b\n" +
-	"\tworker_id\x18\r \x01(\tR\bworkerId\"\x89\x01\n" +
+	"\tworker_id\x18\r \x01(\tR\bworkerId\x12$\n" +
+	"\x0esigns_every_ms\x18\x0e \x01(\x03R\fsignsEveryMs\"\x89\x01\n" +
 	"\aGranted\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x1f\n" +
 	"\vshard_epoch\x18\x02 \x01(\x04R\n" +
@@ -4693,7 +4712,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x04Kind\x12\b\n" +
 	"\x04READ\x10\x00\x12\t\n" +
 	"\x05SPLIT\x10\x01\x12\t\n" +
-	"\x05MERGE\x10\x02\"\x94\x02\n" +
+	"\x05MERGE\x10\x02\"\xba\x02\n" +
 	"\n" +
 	"EventBatch\x12*\n" +
 	"\x06events\x18\x01 \x03(\v2\x12.yard.log.v1.EventR\x06events\x12\x19\n" +
@@ -4706,7 +4725,8 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\vshard_epoch\x18\x06 \x01(\x04R\n" +
 	"shardEpoch\x12\x1c\n" +
 	"\tdelivered\x18\a \x01(\x04R\tdelivered\x12*\n" +
-	"\x05polls\x18\b \x03(\v2\x14.yard.log.v1.PollRefR\x05polls\"z\n" +
+	"\x05polls\x18\b \x03(\v2\x14.yard.log.v1.PollRefR\x05polls\x12$\n" +
+	"\x0esigns_every_ms\x18\t \x03(\x03R\fsignsEveryMs\"z\n" +
 	"\fVerdictBatch\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\x04R\trequestId\x125\n" +

@@ -11,7 +11,7 @@ const (
 )
 
 // NewWorker is who runs an attempt, by name and the id of its signs of life.
-func NewWorker(name, id string) *Worker { return taskstate.NewWorker(name, id) }
+func NewWorker(name, id string) *Worker { return taskstate.NewWorker(name, id, 0) }
 
 // NewPath is a path of limits; nil of none.
 func NewPath(refs ...string) *Path { return taskstate.NewPath(refs...) }

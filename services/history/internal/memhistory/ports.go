@@ -84,7 +84,7 @@ func (w *World) Append(ctx context.Context, data []byte, after uint64) (uint64, 
 		return 0, err
 	}
 	w.requests = slices.DeleteFunc(w.requests, func(asked []byte) bool {
-		return slices.ContainsFunc(t.Batches, func(batch []byte) bool { return bytes.Equal(batch, asked) })
+		return slices.ContainsFunc(t.Batches, func(batch []byte) bool { return bytes.HasPrefix(batch, asked) }) // owners add to it
 	})
 	return appendTo(w, replica.Queue{Lane: laneEvent}, data), nil
 }

@@ -27,7 +27,7 @@ func benchTask(domain string, created time.Time) *taskstate.Task {
 	t.Payload.Data = make([]byte, 256)
 	at := created.UnixMilli()
 	t.Version = 1
-	t.Attempt = taskstate.Attempt{Nonce: rand.Uint64(), Worker: taskstate.NewWorker("worker-1", ""), StartedAt: at, DeadlineAt: at + 60_000, Ended: taskstate.Succeeded}
+	t.Attempt = taskstate.Attempt{Nonce: rand.Uint64(), Worker: taskstate.NewWorker("worker-1", "", 0), StartedAt: at, DeadlineAt: at + 60_000, Ended: taskstate.Succeeded}
 	t.Steps = []taskstate.Step{
 		{Kind: taskstate.StepSubmitted, At: at},
 		{Kind: taskstate.StepStarted, At: at + 1, Grant: 1, Worker: "worker-1"},

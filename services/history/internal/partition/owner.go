@@ -159,7 +159,7 @@ func (o *Owner) Run(ctx context.Context) error {
 	defer func() { o.waiters.endAll(o.core, o.now()) }()
 	defer o.Workers.Watch(func() { o.post(o.work, o.endSilent) })()
 	listening := make(chan error, 1)
-	go func() { listening <- o.turns.Listen(ctx, o.dropped) }()
+	go func() { listening <- o.turns.Listen(ctx, o.Workers.SignsEvery, o.dropped) }()
 	close(o.ready)
 	err := o.serve(ctx, listening)
 	if err == nil {

@@ -10,6 +10,7 @@ package record
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,21 +76,24 @@ func interned(all map[string]string, s string, check func(string) error) (string
 	return own, nil
 }
 
-type workerKey struct{ name, id string }
+type workerKey struct {
+	name, id   string
+	signsEvery int64
+}
 
-// worker is the one with a name and an id; nil if nothing is known of it.
-func (d *Decoder) worker(name, id string) *taskstate.Worker {
+// worker is the one with a name and an id, which gives signs of life so often; nil if nothing is known of it.
+func (d *Decoder) worker(name, id string, signsEvery int64) *taskstate.Worker {
 	if name == "" && id == "" {
 		return nil
 	}
-	if known := d.workers[workerKey{name, id}]; known != nil {
+	if known := d.workers[workerKey{name, id, signsEvery}]; known != nil {
 		return known
 	}
 	if len(d.workers) >= internedMax {
 		clear(d.workers)
 	}
-	own := workerKey{d.intern(name), string([]byte(id))}
-	d.workers[own] = taskstate.NewWorker(own.name, own.id)
+	own := workerKey{d.intern(name), string([]byte(id)), signsEvery}
+	d.workers[own] = taskstate.NewWorker(own.name, own.id, signsEvery)
 	return d.workers[own]
 }
 
@@ -246,7 +250,7 @@ func (d *Decoder) task(t *taskstate.Task, r *logv1.Record) error {
 	t.CancelRequested, t.CancelReason = r.CancelRequested, string([]byte(r.CancelReason))
 	if a := r.Attempt; a != nil {
 		t.Attempt = taskstate.Attempt{
-			Nonce: a.Nonce, Worker: d.worker(a.Worker, a.WorkerId), StartedAt: a.StartedAtMs, DeadlineAt: a.DeadlineMs,
+			Nonce: a.Nonce, Worker: d.worker(a.Worker, a.WorkerId, a.SignsEveryMs), StartedAt: a.StartedAtMs, DeadlineAt: a.DeadlineMs,
 			BeatBy: a.BeatDeadlineMs, Limits: d.pathOf(a.Limits...), Progress: blob(a.Progress, a.ProgressEncoding),
 			Ended: taskstate.Kind(a.Ended),
 		}
@@ -275,14 +279,18 @@ func (d *Decoder) batchOf(b *logv1.EventBatch, bytes int) *replica.Events {
 		in.Polls = make([]replica.Poll, len(b.Polls))
 	}
 	for i, p := range b.Polls {
-		in.Polls[i] = d.poll(p)
+		every := int64(0)
+		if i < len(b.SignsEveryMs) {
+			every = b.SignsEveryMs[i]
+		}
+		in.Polls[i] = d.poll(p, every)
 	}
 	return in
 }
 
 // poll is for one poll; no two have the same inbox.
-func (d *Decoder) poll(p *logv1.PollRef) replica.Poll {
-	return replica.Poll{Domain: d.intern(p.Domain), Worker: d.worker(p.Worker, p.WorkerId), ReplyTo: string([]byte(p.ReplyTo)), JSON: p.Json}
+func (d *Decoder) poll(p *logv1.PollRef, signsEvery int64) replica.Poll {
+	return replica.Poll{Domain: d.intern(p.Domain), Worker: d.worker(p.Worker, p.WorkerId, signsEvery), ReplyTo: string([]byte(p.ReplyTo)), JSON: p.Json}
 }
 
 // taskOf is the task of an event; a fence has none.
@@ -296,25 +304,45 @@ func taskOf(e *logv1.Event) (ids.TaskID, error) {
 // Events decodes one event message. The events own their bytes. An event that cannot be
 // read makes the message unreadable: events are ours, and their verdicts are by place.
 func (d *Decoder) Events(data []byte) (*replica.Events, error) {
+	_, events, err := d.Arrived(data, nil)
+	return events, err
+}
+
+// Arrived decodes an event message that has just come, as Events does. To what goes into the log it adds how often the workers of its polls
+// give signs of life, 0 = none are heard, for the next owner; signs may be nil.
+func (d *Decoder) Arrived(data []byte, signs func(domain, workerID string) time.Duration) ([]byte, *replica.Events, error) {
 	defer d.events.ResetVT() // keeps its events for the next message
 	if err := d.events.UnmarshalVTUnsafe(data); err != nil {
-		return nil, fmt.Errorf("event batch: %w", err)
+		return nil, nil, fmt.Errorf("event batch: %w", err)
 	}
 	if err := logversion.Check(d.events.LogVersion); err != nil {
-		return nil, fmt.Errorf("event batch: %w", err)
+		return nil, nil, fmt.Errorf("event batch: %w", err)
+	}
+	if signs != nil && len(d.events.Polls) > 0 {
+		data = d.addSigns(data, signs)
 	}
 	out := d.batchOf(&d.events, len(data))
 	for i, e := range d.events.Events {
 		id, err := taskOf(e)
 		if err != nil {
-			return nil, fmt.Errorf("event %d: %w", i, err)
+			return nil, nil, fmt.Errorf("event %d: %w", i, err)
 		}
 		out.Events[i] = d.event(e, id, out.Polls)
 		// Kept events must not keep the message's buffer.
 		e.TaskId, e.Data, e.Update, e.Redrive = nil, nil, nil, nil
 		clear(e.Limits)
 	}
-	return out, nil
+	return data, out, nil
+}
+
+func (d *Decoder) addSigns(data []byte, signs func(domain, workerID string) time.Duration) []byte {
+	added := logv1.EventBatch{SignsEveryMs: make([]int64, len(d.events.Polls))}
+	for i, p := range d.events.Polls {
+		added.SignsEveryMs[i] = signs(p.Domain, p.WorkerId).Milliseconds()
+	}
+	d.events.SignsEveryMs = added.SignsEveryMs
+	more, _ := added.MarshalVT()     // numbers can always be encoded
+	return slices.Concat(data, more) // as one message, since fields may come one after the other
 }
 
 // event converts one event.

@@ -85,7 +85,7 @@ func (e *Encoder) Record(t *taskstate.Task) *logv1.Record {
 		a := &e.attempt
 		a.Reset()
 		a.Nonce, a.Worker, a.StartedAtMs, a.DeadlineMs = t.Attempt.Nonce, t.Attempt.Worker.Name(), t.Attempt.StartedAt, t.Attempt.DeadlineAt
-		a.WorkerId = t.Attempt.Worker.ID()
+		a.WorkerId, a.SignsEveryMs = t.Attempt.Worker.ID(), t.Attempt.Worker.SignsEvery()
 		a.BeatDeadlineMs, a.Limits, a.Ended = t.Attempt.BeatBy, t.Attempt.Limits.Refs(), int32(t.Attempt.Ended)
 		a.Progress, a.ProgressEncoding = t.Attempt.Progress.Data, t.Attempt.Progress.Encoding
 		r.Attempt = a

@@ -146,7 +146,7 @@ func (d *Decoder) snapshotTask(stored *logv1.SnapshotTask) (t replica.SnapshotTa
 	if g := stored.Granted; g != nil && t.State == taskstate.Running {
 		t.Granted = &replica.Granted{Shard: g.Shard, Epoch: g.ShardEpoch, Request: g.RequestId}
 		if g.Poll != nil {
-			poll := d.poll(g.Poll)
+			poll := d.poll(g.Poll, 0)
 			t.Granted.Poll = &poll
 		}
 	}

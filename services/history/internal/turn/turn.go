@@ -118,12 +118,12 @@ func New(log Log, owner Owner, version func() uint32, logger *slog.Logger) *Appe
 	return &Appender{log: log, owner: owner, version: version, logger: logger, arrived: make(chan Request, requestsMax)}
 }
 
-// Listen takes in the batches that services send, until ctx ends. A batch that cannot be read is dropped and reported to bad, so
-// that the log holds none.
-func (a *Appender) Listen(ctx context.Context, bad func(error)) error {
+// Listen takes in the batches that services send, until ctx ends, and notes in them the signs of life of workers. A batch that cannot be
+// read is dropped and reported to bad, so that the log holds none.
+func (a *Appender) Listen(ctx context.Context, signs func(domain, workerID string) time.Duration, bad func(error)) error {
 	dec := record.NewDecoder()
 	return a.log.Listen(ctx, func(data []byte) {
-		events, err := dec.Events(data)
+		data, events, err := dec.Arrived(data, signs)
 		if err == nil && slices.ContainsFunc(events.Events, func(e taskstate.Event) bool { return !e.Kind.Known() }) {
 			err = errors.New("an event of an unknown kind")
 		}

@@ -111,7 +111,7 @@ func claimed(t *testing.T) (*Appender, *log, *owner) {
 	t.Helper()
 	l, o := &log{all: []record.Turn{{LogVersion: 1, Epoch: 1, Number: 7, At: 2_000}}, at: storedAt}, &owner{posted: make(chan func(), 1), leased: true}
 	a := New(l, o, func() uint32 { return 1 }, slog.New(slog.DiscardHandler))
-	testkit.NoError(t, a.Listen(t.Context(), func(err error) { t.Log("dropped:", err) }))
+	testkit.NoError(t, a.Listen(t.Context(), nil, func(err error) { t.Log("dropped:", err) }))
 	at, err := a.Claim(t.Context(), 2)
 	testkit.NoError(t, err)
 	testkit.Equal(t, "the claim", at, 2)

@@ -119,7 +119,7 @@ func TestI4_AnOutcomeOfAStayThatCameAndWentUnseen(t *testing.T) {
 	later := *b.r.Get(id(2))
 	later.ID, later.Before, later.Parkings = id(1), b.r.tasks[id(1)].Position, 1
 	later.State, later.Version = taskstate.Completed, 1
-	later.Attempt = taskstate.Attempt{Nonce: 5, Worker: taskstate.NewWorker("w", ""), Ended: taskstate.Succeeded}
+	later.Attempt = taskstate.Attempt{Nonce: 5, Worker: taskstate.NewWorker("w", "", 0), Ended: taskstate.Succeeded}
 	fx := b.event(taskstate.Succeeded, 1, later.Token())
 	b.answers("before the archive is asked", fx, "")
 	if len(fx.Searches) != 1 || fx.Searches[0].ID != id(1) {

@@ -96,7 +96,7 @@ func BenchmarkStep(b *testing.B) {
 			events[k] = &Events{Seq: seq + 1 + uint64(k), At: now.MS, Bytes: 6000, ReplyTo: "asker", Events: make([]taskstate.Event, 100)}
 			for i, e := range submits.Tasks {
 				fence := ids.Token{Position: ids.NewPosition(seq, 3), Version: 1, Nonce: 7}
-				events[k].Events[i] = taskstate.Event{Kind: kind, ID: e.ID, Fence: fence, Worker: taskstate.NewWorker("w", "")}
+				events[k].Events[i] = taskstate.Event{Kind: kind, ID: e.ID, Fence: fence, Worker: taskstate.NewWorker("w", "", 0)}
 			}
 		}
 		b.StartTimer()

@@ -17,7 +17,7 @@ func (b *bench) grabs(epoch, request, delivered uint64, tasks ...int) *Effects {
 	in := &Events{Seq: b.seq, At: b.now.MS, ReplyTo: "asker", RequestID: request, Shard: 1, Epoch: epoch, Delivered: delivered}
 	for i, n := range tasks {
 		e := b.r.tasks[id(n)]
-		in.Polls = append(in.Polls, Poll{Worker: taskstate.NewWorker(fmt.Sprint("w", n), ""), ReplyTo: fmt.Sprint("inbox", n), JSON: n%2 == 1})
+		in.Polls = append(in.Polls, Poll{Worker: taskstate.NewWorker(fmt.Sprint("w", n), "", 0), ReplyTo: fmt.Sprint("inbox", n), JSON: n%2 == 1})
 		in.Events = append(in.Events, taskstate.Event{
 			Kind: taskstate.Started, ID: id(n), Poll: uint32(i + 1), Worker: in.Polls[i].Worker,
 			Fence: ids.Token{Position: e.Position, Version: e.Version + 1, Nonce: uint64(b.seq)},

@@ -36,7 +36,7 @@ func TestFailuresOfLongStandingAreBounded(t *testing.T) {
 		in := &Events{Seq: uint64(n) + 2, At: now.MS, Bytes: 100, ReplyTo: "asker"}
 		for i, e := range submits.Tasks {
 			fence := ids.Token{Position: ids.NewPosition(1, 3), Version: n/2 + 1, Nonce: 1}
-			ev := taskstate.Event{Kind: taskstate.Started, ID: e.ID, Fence: fence, Worker: taskstate.NewWorker("w", "")}
+			ev := taskstate.Event{Kind: taskstate.Started, ID: e.ID, Fence: fence, Worker: taskstate.NewWorker("w", "", 0)}
 			if n%2 == 1 {
 				ev.Kind, ev.Message = taskstate.Failed, strings.Clone(text[i+int(n):][:4<<10])
 			}

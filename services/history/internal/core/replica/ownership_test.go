@@ -228,7 +228,7 @@ func (h *ownership) begin() {
 		if h.finishing {
 			n = 0
 		}
-		ev := taskstate.Event{ID: e.ID, Domain: e.Domain, Fence: e.Token(), Worker: taskstate.NewWorker("w", "")}
+		ev := taskstate.Event{ID: e.ID, Domain: e.Domain, Fence: e.Token(), Worker: taskstate.NewWorker("w", "", 0)}
 		switch {
 		case e.left || n > 5:
 		case n == 5 && e.State.Active():

@@ -146,7 +146,7 @@ func (b *bench) event(kind taskstate.Kind, n int, fence ids.Token) *Effects {
 	b.Helper()
 	b.seq++
 	return b.step(&Events{Seq: b.seq, At: b.now.MS, Bytes: 10, ReplyTo: "asker", Events: []taskstate.Event{
-		{Kind: kind, ID: id(n), Fence: fence, Limits: typeSend, Worker: taskstate.NewWorker("w", "")},
+		{Kind: kind, ID: id(n), Fence: fence, Limits: typeSend, Worker: taskstate.NewWorker("w", "", 0)},
 	}})
 }
 

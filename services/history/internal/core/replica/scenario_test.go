@@ -303,7 +303,7 @@ func (s *scenario) event(kind taskstate.Kind, args []string) taskstate.Event {
 		return ev
 	case taskstate.Started:
 		a.fence.Version++
-		ev.Worker = taskstate.NewWorker(by, "")
+		ev.Worker = taskstate.NewWorker(by, "", 0)
 		if in, ok := option(args, "in"); ok {
 			ev.Limits = taskstate.NewPath(strings.Split(in, "+")...)
 		}

@@ -137,7 +137,7 @@ func (s *scenario) fromMatching(m *message, args []string) *message {
 	}
 	if inbox, ok := option(args, "to"); ok {
 		worker, _ := option(args, "by")
-		m.polls = []Poll{{Worker: taskstate.NewWorker(worker, ""), ReplyTo: inbox}}
+		m.polls = []Poll{{Worker: taskstate.NewWorker(worker, "", 0), ReplyTo: inbox}}
 	}
 	if n, ok := option(args, "delivered"); ok {
 		m.delivered = number(n)

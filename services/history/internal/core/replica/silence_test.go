@@ -16,7 +16,7 @@ func (b *bench) startsFor(worker string, shard uint32, tasks ...int) {
 	for i, n := range tasks {
 		t := b.r.Get(id(n))
 		in.Events = append(in.Events, taskstate.Event{
-			Kind: taskstate.Started, ID: t.ID, Worker: taskstate.NewWorker("ann", worker),
+			Kind: taskstate.Started, ID: t.ID, Worker: taskstate.NewWorker("ann", worker, 0),
 			Fence: ids.Token{Position: t.Position, Version: t.Version + 1, Nonce: 5},
 		})
 		if i%2 == 0 {

@@ -23,7 +23,7 @@ func numbered(n uint64) *Task {
 // grab grants the next attempt to a worker.
 func grab(t *Task, now int64) Verdict {
 	v, _ := Apply(t, &Event{
-		Kind: Started, ID: t.ID, Worker: NewWorker("w", ""), Limits: NewPath("type/send"),
+		Kind: Started, ID: t.ID, Worker: NewWorker("w", "", 0), Limits: NewPath("type/send"),
 		Fence: ids.Token{Position: t.Position, Version: t.Version + 1, Nonce: 9},
 	}, now)
 	return v

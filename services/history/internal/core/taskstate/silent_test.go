@@ -61,11 +61,11 @@ func TestAHeartbeatSavesAnAttemptOfASilentWorker(t *testing.T) {
 }
 
 func TestWhatIsKnownOfAWorker(t *testing.T) {
-	if NewWorker("", "") != nil {
+	if NewWorker("", "", 0) != nil {
 		t.Error("something is known")
 	}
 	var none *Worker
-	for w, want := range map[*Worker][3]string{none: {}, NewWorker("ann", ""): {"ann", "", "ann"}, NewWorker("", "x"): {"", "x", "/x"}, NewWorker("ann", "x"): {"ann", "x", "ann/x"}} {
+	for w, want := range map[*Worker][3]string{none: {}, NewWorker("ann", "", 0): {"ann", "", "ann"}, NewWorker("", "x", 0): {"", "x", "/x"}, NewWorker("ann", "x", 0): {"ann", "x", "ann/x"}} {
 		if got := [3]string{w.Name(), w.ID(), w.String()}; got != want {
 			t.Errorf("%q, want %q", got, want)
 		}

@@ -38,7 +38,7 @@ func fresh() *Task {
 func in(s State) *Task {
 	t := fresh()
 	t.Attempt.Limits = NewPath("type/send")
-	grab := Event{Kind: Started, ID: t.ID, Fence: ids.Token{Position: t.Position, Version: 1, Nonce: 9}, Worker: NewWorker("w", ""), Limits: NewPath("type/send")}
+	grab := Event{Kind: Started, ID: t.ID, Fence: ids.Token{Position: t.Position, Version: 1, Nonce: 9}, Worker: NewWorker("w", "", 0), Limits: NewPath("type/send")}
 	if s == Ready {
 		return t
 	}

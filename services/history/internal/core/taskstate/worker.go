@@ -4,14 +4,16 @@ package taskstate
 type Worker struct {
 	// name is for people, id that of its signs of life; empty = it sends none.
 	name, id string
+	// signsEvery is how often it gave signs when its attempt began, ms; 0 = none were heard.
+	signsEvery int64
 }
 
-// NewWorker makes a worker; nil if nothing is known of it.
-func NewWorker(name, id string) *Worker {
+// NewWorker makes a worker that gives signs of life so often, ms, 0 = none are heard; nil if nothing is known of it.
+func NewWorker(name, id string, signsEvery int64) *Worker {
 	if name == "" && id == "" {
 		return nil
 	}
-	return &Worker{name, id}
+	return &Worker{name, id, signsEvery}
 }
 
 // Name is its name; empty = it has none.
@@ -28,6 +30,14 @@ func (w *Worker) ID() string {
 		return ""
 	}
 	return w.id
+}
+
+// SignsEvery is how often it gave signs of life when its attempt began, ms; 0 = none were heard.
+func (w *Worker) SignsEvery() int64 {
+	if w == nil {
+		return 0
+	}
+	return w.signsEvery
 }
 
 // String is for tests and logs.
