@@ -1490,8 +1490,9 @@ func (x *PollRequest) GetNoTasks() bool {
 // WorkerAlive is a sign of life: one message for all attempts of a worker, published as JSON and without a reply on the subject
 // hint.alive of its domain as long as its process lives, and never stored. If none comes for twice `every_ms` and half a second,
 // all attempts that polls with this `worker_id` were granted are ready again at once. No failure is counted for that, only a lost
-// delivery (on_lost). A worker of which no sign was heard is never taken for silent, so send the first one before the first poll. A
-// message that breaks a rule is left out. Of a domain, 4096 workers are known at a time.
+// delivery (on_lost). If a node of the engine dies with the worker, this takes some 10 s more. A worker of which no sign was heard is never
+// taken for silent, so send the first one before the first poll. A message that breaks a rule is left out. Of a domain, 4096 workers are
+// known at a time.
 type WorkerAlive struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// `[A-Za-z0-9_-]{16,64}`, new for each start of the worker's process, and not to be guessed: a client that knows it can send signs of life in its name.

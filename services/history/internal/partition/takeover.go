@@ -68,6 +68,7 @@ func (o *Owner) takeOver(ctx context.Context) error {
 	}
 	o.step(replica.Recovered{})
 	o.recovered = true
+	expectWorkers(o)
 	o.Logger.Info("history partition taken over", "partition", o.Partition, "epoch", o.epoch,
 		"tasks", o.core.Len(), "duration", time.Since(began).Round(time.Millisecond))
 	o.readQueues()

@@ -2,6 +2,7 @@ package partition
 
 import (
 	"context"
+	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
@@ -23,6 +24,15 @@ func (o *Owner) endSilent() {
 		in.Workers[i] = replica.WorkerKey(k)
 	}
 	o.step(in)
+}
+
+// expectWorkers ends a takeover: a worker that gave signs of life to an owner before, and gives none to this process, falls silent here. One that
+// did so during the takeover is forgotten soon, so its attempts end first.
+func expectWorkers(o *Owner) {
+	o.endSilent()
+	for w, every := range replica.GaveSigns(o.core) {
+		o.Workers.Expect(w.Domain, w.ID, time.Duration(every)*time.Millisecond)
+	}
 }
 
 // ListWorkers tells of workers of a domain that are heard, and what they run here.

@@ -127,6 +127,57 @@ func TestAnOwnerKnowsWhatItsProcessHeardBefore(t *testing.T) {
 	}
 }
 
+// TestTheNextOwnerMissesAWorkerThatDiedWithTheOneBefore: its process has never heard the worker. The log says that it gave signs of life, and so does a
+// snapshot; what a worker holds that gave none is left to its lease, and so is what one holds that lives.
+func TestTheNextOwnerMissesAWorkerThatDiedWithTheOneBefore(t *testing.T) {
+	for name, c := range map[string]struct {
+		signs, lives bool
+		ran          time.Duration
+		want         int
+	}{
+		"dead": {signs: true, ran: time.Second, want: 2}, "dead, in a snapshot": {signs: true, ran: 30 * time.Second, want: 2},
+		"alive": {signs: true, lives: true, ran: time.Second, want: 1}, "without signs": {ran: time.Second, want: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, s *shell) {
+				d := s.deps("a")
+				d.Workers = hearing.New()
+				_, stop := ready(d)
+				id := newID(1)
+				seq := s.submit(3, task(id, "shop"))
+				if c.signs {
+					d.Workers.Heard("shop", sign(deadWorker))
+				}
+				s.batch(1, 1, 1, []*logv1.PollRef{{Domain: "shop", WorkerId: deadWorker, ReplyTo: "inbox"}}, grab(id, seq, 1))
+				time.Sleep(c.ran)
+				testkit.NoError(t, stop())
+				d = s.deps("b")
+				d.Workers = hearing.New()
+				var heard []string
+				deaf := hears(d.Workers, &heard)
+				o, stop := ready(d)
+				for n := range 30 {
+					if c.lives && n > 4 {
+						d.Workers.Heard("shop", sign(deadWorker))
+					}
+					time.Sleep(time.Second)
+					alive, err := o.ListWorkers(t.Context(), &rpcv1.ListWorkersRequest{Domain: "shop", Limit: 10})
+					if err != nil || len(alive.Workers) > 0 != (c.lives && n > 4) {
+						t.Errorf("alive after %d s: %v, %v", n, alive, err)
+					}
+				}
+				deaf()
+				testkit.Check(t, stop())
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				if s.triggered[id] != c.want || len(heard) != c.want-1 {
+					t.Errorf("triggered %d times, silent %v", s.triggered[id], heard)
+				}
+			})
+		})
+	}
+}
+
 // I14: a sign that is far too large is left out unread: to read many such would make the process late for all domains.
 func TestASignThatIsTooLargeIsLeftOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

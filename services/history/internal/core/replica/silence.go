@@ -42,6 +42,19 @@ func (r *Replica) silent(all []WorkerKey, now Now) {
 	}
 }
 
+// GaveSigns are the workers of running attempts that gave signs of life when these began, and how often, ms.
+func GaveSigns(r *Replica) map[WorkerKey]int64 {
+	all := make(map[WorkerKey]int64)
+	for _, l := range r.order {
+		for e := range l.attempts() {
+			if every := e.Attempt.Worker.SignsEvery(); every > 0 {
+				all[WorkerKey{e.Domain, e.Attempt.Worker.ID()}] = every
+			}
+		}
+	}
+	return all
+}
+
 // attempts are those that run of the tasklist, in no order.
 func (l *tasklist) attempts() iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
