@@ -416,7 +416,7 @@ func (c *checker) end() {
 			w.violated("%s has %d tasks in memory, and all have ended", p.name, n)
 		}
 		for domain, want := range w.members {
-			if n := p.owner.Members(domain, w.half); n != want && p.owner.LeaseHolds() {
+			if n := historysim.Members(p.owner, domain, w.half); n != want && p.owner.LeaseHolds() {
 				w.violated("%s counts %d tasks of the batch of %s, and %d were submitted", p.name, n, domain, want)
 			}
 		}

@@ -162,8 +162,8 @@ func (o *Owner) FirstOf(domain, key string) (id ids.TaskID, blocked, ok bool) {
 	return found[0].Head.ID, found[0].Head.Order().Blocked, true
 }
 
-// Members is how many tasks of a batch the owner has admitted.
-func (o *Owner) Members(domain string, b Batch) int64 {
+// Members is how many tasks of a batch an owner has admitted.
+func Members(o *Owner, domain string, b Batch) int64 {
 	return o.r.Members[batch.Name{Domain: domain, ID: b.ID, Made: b.Made}]
 }
 

@@ -173,12 +173,12 @@ func refusal(id string, home *logv1.BatchHome) error {
 	return nil
 }
 
-// refusedBy is why the log refuses the tasks of s for good, nil if it does not: their batch is closed in their partition.
-func (g *Gateway) refusedBy(ctx context.Context, s *submission) (refused, err error) {
+// refusedBy is why a log refuses the tasks of s for good, nil if it does not: their batch is closed in their partition.
+func (s *submission) refusedBy(ctx context.Context, log Log) (refused, err error) {
 	if s.batch() == "" {
 		return nil, nil
 	}
-	closed, err := batchclose.Closed(ctx, g.History, s.closeKey())
+	closed, err := batchclose.Closed(ctx, log, s.closeKey())
 	if err != nil || !closed {
 		return nil, err
 	}
@@ -189,7 +189,7 @@ func (g *Gateway) refusedBy(ctx context.Context, s *submission) (refused, err er
 func (a *appender) meetsClose(batch []*submission) {
 	ctx, cancel := context.WithTimeout(a.g.base, a.g.Config.AppendTimeout)
 	defer cancel()
-	refused, err := a.g.refusedBy(ctx, batch[0])
+	refused, err := batch[0].refusedBy(ctx, a.g.History)
 	for _, s := range batch {
 		a.returned(s)
 		if err == nil && refused != nil {

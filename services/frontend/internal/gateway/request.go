@@ -227,7 +227,7 @@ func (g *Gateway) tryOnce(ctx context.Context, s *submission) (wait time.Duratio
 	msg := s.member(natslog.Msg{Subject: subject(s.home, s.destination()), MsgID: s.message.String(), Data: data})
 	seq, duplicate, err := g.appender.append(msg)
 	if errors.Is(err, natslog.ErrWrongLast) {
-		if refused, err := g.refusedBy(ctx, s); err == nil && refused != nil {
+		if refused, err := s.refusedBy(ctx, g.History); err == nil && refused != nil {
 			s.refusal, s.closed = refused, true // unless it is found: no try is stored any more
 		}
 		return 0, 0, err

@@ -278,7 +278,7 @@ func (g *Gateway) storeEach(ctx context.Context, pt *part) error {
 	check := false
 	for delay := backoff.New(resolveFirst, resolveLast); pt.tasks() > 0; {
 		if check {
-			refused, err := g.refusedBy(ctx, &pt.submission)
+			refused, err := pt.refusedBy(ctx, g.History)
 			if err == nil {
 				err = g.checkKeys(ctx, pt)
 			}

@@ -214,7 +214,7 @@ func (k *Keeper) forgetIfOver(ctx context.Context, name batch.Name) error {
 	return k.forget(ctx, name)
 }
 
-// forget has all partitions forget a batch. What is not forgotten expires by itself.
+// forget has all partitions forget a batch. A count that stays expires by itself.
 func (k *Keeper) forget(ctx context.Context, name batch.Name) (err error) {
 	for p := range k.Partitions {
 		err = errors.Join(err, k.Store.Forget(ctx, name, p))
