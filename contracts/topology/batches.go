@@ -65,11 +65,6 @@ func BatchOf(domain, batch string, madeMS int64) string {
 	return domain + "." + batchToken(domain, batch) + "." + strconv.FormatInt(madeMS, 10)
 }
 
-// BatchOfClosed is the BatchOf of a subject of BatchClosed of partition p; "" = it is none.
-func BatchOfClosed(p int, subject string) string {
-	return behind(subject, "yard.history."+num(p)+batchClosedPart)
-}
-
 // DomainOfBatch is the domain of a BatchOf.
 func DomainOfBatch(batch string) string {
 	domain, _, _ := strings.Cut(batch, ".")
@@ -81,19 +76,11 @@ func BatchEndsOf(p int, batch string) string { return "yard.archive." + num(p) +
 
 // BatchOfEnds is the BatchOf of a subject of BatchEnds of partition p; "" = it is none.
 func BatchOfEnds(p int, subject string) string {
-	return behind(subject, "yard.archive."+num(p)+batchEndsPart)
-}
-
-func behind(subject, prefix string) string {
-	rest, ok := strings.CutPrefix(subject, prefix)
-	if !ok {
-		return ""
+	if rest, ok := strings.CutPrefix(subject, "yard.archive."+num(p)+batchEndsPart); ok {
+		return rest
 	}
-	return rest
+	return ""
 }
-
-// BatchEndsAny filters what the archive of partition p says about batches.
-func BatchEndsAny(p int) string { return "yard.archive." + num(p) + batchEndsPart + ">" }
 
 // BatchFiled is where the archive of partition p names tasks of batches that it has counted, for as long as an owner may come that has not seen that.
 func BatchFiled(p int) string { return "yard.archive." + num(p) + batchFiledPart }

@@ -33,7 +33,6 @@ func TestSubjectsOfBatchesStayAsTheyAre(t *testing.T) {
 		BatchClosed(3, "shop", "import", 1_700_000_000_000): "yard.history.3.batch.closed.shop." + token + ".1700000000000",
 		BatchAny(3):                                         "yard.history.3.batch.>",
 		BatchEnds(3, "shop", "import", 1_700_000_000_000):   "yard.archive.3.batch.shop." + token + ".1700000000000",
-		BatchEndsAny(3):                                     "yard.archive.3.batch.>",
 		SubmitBatch(3, 4, "shop", "import"):                 "yard.history.3.submit.p4.shop.+" + token,
 		BatchFiled(3):                                       "yard.archive.3.members",
 		HintBatch(3):                                        "yard.hint.batch.3",
@@ -50,16 +49,16 @@ func TestTheBatchOfASubject(t *testing.T) {
 	const made = 1_700_000_000_000
 	of := BatchOf("shop", "import", made)
 	for name, got := range map[string]string{
-		"the closed records": BatchOfClosed(3, BatchClosed(3, "shop", "import", made)), "the documents": BatchOfEnds(3, BatchEnds(3, "shop", "import", made)),
-		"by name": BatchOfEnds(3, BatchEndsOf(3, of)),
+		"the documents": BatchOfEnds(3, BatchEnds(3, "shop", "import", made)),
+		"by name":       BatchOfEnds(3, BatchEndsOf(3, of)),
 	} {
 		if got != of || DomainOfBatch(got) != "shop" {
 			t.Errorf("%s are of %q, want %q", name, got, of)
 		}
 	}
 	for _, other := range []string{BatchClosed(4, "shop", "import", made), BatchHome(3, "shop", "import"), BatchEnds(4, "shop", "import", made), BatchFiled(3), ArchiveIndexed(3)} {
-		if BatchOfClosed(3, other) != "" || BatchOfEnds(3, other) != "" {
-			t.Errorf("%s is of %q %q", other, BatchOfClosed(3, other), BatchOfEnds(3, other))
+		if BatchOfEnds(3, other) != "" {
+			t.Errorf("%s is of %q", other, BatchOfEnds(3, other))
 		}
 	}
 }
@@ -138,7 +137,6 @@ func TestFiltersOfBatchesTakeTheirOwn(t *testing.T) {
 		BatchHomesOf(3, "sho"):     nil,
 		BatchHomeAny(3):            {home, BatchHome(3, "bank", "a.b")},
 		BatchAny(3):                {home, members, BatchHome(3, "bank", "a.b")},
-		BatchEndsAny(3):            {ends},
 		SubmitDomain(3, 1, "shop"): {SubmitBatch(3, 1, "shop", "a.b")},
 		SubmitLane(3, 1):           {SubmitBatch(3, 1, "shop", "a.b"), SubmitShared(3, 1)},
 		HintBatchAny:               {HintBatch(3), HintBatch(4)},

@@ -13,10 +13,10 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
 
-// Batches (decision 0047): documents of the archives say how the tasks of a batch ended, and the home record whether the batch is over, with how many tasks.
+// Batches (decision 0047): documents of the archives say how the tasks of a batch ended, and the home record whether the batch is over.
 
 const (
-	// batchLate is how long a batch may stay as it is though it could be over: its keeper checks it every five minutes or more often.
+	// batchLate is how long a batch may stay though it has expired.
 	batchLate = 10 * time.Minute
 	// countedWithin is how long ago tasks ended that a document must still count: the server forgets one that long after its last change.
 	countedWithin = topology.BatchExpiresMax
@@ -25,7 +25,6 @@ const (
 // counts are how tasks of a batch in one archive ended: those that are there, and what its document says.
 type counts struct {
 	found, said ends4
-	seq         uint64
 }
 
 // ends4 are the four ends.
@@ -95,7 +94,7 @@ func (p *pass) counted(r natslog.Record) error {
 	}
 	p.scanned.Batches++
 	if c := p.countsOf(topology.BatchOfEnds(p.partition, r.Subject)); c != nil {
-		c.said, c.seq = endsOf(&d), r.Seq
+		c.said = endsOf(&d)
 	}
 	return p.full()
 }
@@ -150,18 +149,31 @@ func (x *examiner) checkCounts(ctx context.Context, p *pass) error {
 	return nil
 }
 
-// batchHome takes a batch: its callback must be somewhere.
+// batchHome takes a batch: if it is over, it was over in time and with all its tasks, and its callback must be somewhere.
 func (p *pass) batchHome(r natslog.Record) error {
 	var h logv1.BatchHome
-	if !p.decode(topology.HistoryStream(p.partition), r, &h) || h.EndedAtMs == 0 || h.Expired || h.Callback == nil {
+	if !p.decode(topology.HistoryStream(p.partition), r, &h) {
 		return nil
 	}
 	domain := topology.DomainOfBatchHome(p.partition, r.Subject)
+	report := func(code Code, format string, args ...any) {
+		if p.onlyBatches == nil || p.onlyBatches[r.Subject] {
+			p.report(Finding{Code: code, Where: p.inLog(r.Seq), Domain: domain, batch: r.Subject, batchID: h.BatchId, What: fmt.Sprintf("batch %q ", h.BatchId) + fmt.Sprintf(format, args...)})
+		}
+	}
+	switch ended := endsOf(h.Ends).sum(); {
+	case h.EndedAtMs == 0 && p.age(h.ExpiresAtMs) > batchLate:
+		report(BatchStuck, "was to expire at %s", time.UnixMilli(h.ExpiresAtMs).UTC().Format(time.RFC3339))
+	case h.EndedAtMs == 0 || h.Expired:
+	case ended != h.Tasks:
+		report(BatchMiscounted, "has %d tasks, and %d ended", h.Tasks, ended)
+	}
+	if h.EndedAtMs == 0 || h.Expired || h.Callback == nil {
+		return nil
+	}
 	id, err := ids.TaskIDFromBytes(h.CallbackTaskId)
 	if err != nil {
-		if p.onlyBatches == nil || p.onlyBatches[r.Subject] {
-			p.report(Finding{Code: CallbackMissing, Where: p.inLog(r.Seq), Domain: domain, batch: r.Subject, batchID: h.BatchId, What: fmt.Sprintf("batch %q names no callback", h.BatchId)})
-		}
+		report(CallbackMissing, "names no callback")
 		return nil
 	}
 	if p.keep(id) {
@@ -177,95 +189,4 @@ func (p *pass) checkCalls() {
 		}
 		p.report(Finding{Code: CallbackMissing, Where: p.inLog(c.seq), id: id, Domain: c.domain, batchID: c.batch, What: fmt.Sprintf("the callback of batch %q is in no store", c.batch)})
 	}
-}
-
-// lookAtBatches compares the documents and the home records of all partitions, in as many parts as fit into memory.
-func (x *examiner) lookAtBatches(ctx context.Context, only map[string]bool) (found []Finding, err error) {
-	err = inParts([]part{{0, 1}}, func(of part) error {
-		some, err := x.batchesIn(ctx, of, only)
-		found = append(found, some...)
-		return err
-	})
-	return found, err
-}
-
-// batchLook is a look at the batches of a part.
-type batchLook struct {
-	part  part
-	only  map[string]bool
-	most  int
-	began time.Time
-	// ended is how many tasks of each batch have ended.
-	ended map[string]int64
-	found []Finding
-}
-
-func (l *batchLook) about(batch string) bool {
-	return l.part.hasBatch(batch) && (l.only == nil || l.only[batch])
-}
-
-func (x *examiner) batchesIn(ctx context.Context, of part, only map[string]bool) (found []Finding, err error) {
-	l := &batchLook{part: of, only: only, most: max(x.opts.TasksMax/2, 1), ended: map[string]int64{}}
-	if l.began, err = x.source.now(ctx); err != nil {
-		return nil, err
-	}
-	for p := range x.n.History {
-		if err := l.addUp(ctx, x.source, p); err != nil {
-			return nil, err
-		}
-	}
-	for p := range x.n.History {
-		cfg := natslog.ReadConfig{Stream: topology.HistoryStream(p), Filters: []string{topology.BatchHomeAny(p)}}
-		err := natslog.ReadAll(ctx, x.source.js, cfg, func(r natslog.Record) error {
-			var h logv1.BatchHome
-			if h.UnmarshalVT(r.Data) == nil { // else the look at its partition reports it
-				l.home(at(topology.HistoryStream(p), r.Seq), topology.DomainOfBatchHome(p, r.Subject), &h)
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return l.found, nil
-}
-
-// home holds a batch against the sum of its documents. These are read first, and count all tasks before the batch is over.
-func (l *batchLook) home(where, domain string, h *logv1.BatchHome) {
-	batch := topology.BatchOf(domain, h.BatchId, h.CreatedAtMs)
-	if !l.about(batch) {
-		return
-	}
-	report := func(code Code, format string, args ...any) {
-		l.found = append(l.found, Finding{
-			Code: code, Where: where, Domain: domain, What: fmt.Sprintf("batch %q ", h.BatchId) + fmt.Sprintf(format, args...), section: section{kind: sectionBatches}, batch: batch, batchID: h.BatchId,
-		})
-	}
-	late := func(ms int64) bool { return l.began.Sub(time.UnixMilli(ms)) > batchLate }
-	switch ended := endsOf(h.Ends).sum(); {
-	case h.EndedAtMs == 0 && late(h.ExpiresAtMs):
-		report(BatchStuck, "was to expire at %s", time.UnixMilli(h.ExpiresAtMs).UTC().Format(time.RFC3339))
-	case h.EndedAtMs == 0 || h.Expired:
-	case ended != h.Tasks:
-		report(BatchMiscounted, "has %d tasks, and %d ended", h.Tasks, ended)
-	case h.EndedAtMs < l.began.UnixMilli() && l.ended[batch] != h.Tasks:
-		report(BatchMiscounted, "has %d tasks, and the archives count %d", h.Tasks, l.ended[batch])
-	}
-}
-
-// addUp adds up how the tasks of batches in a partition ended.
-func (l *batchLook) addUp(ctx context.Context, s source, p int) error {
-	cfg := natslog.ReadConfig{Stream: topology.ArchiveStream(p), Filters: []string{topology.BatchEndsAny(p)}}
-	return natslog.ReadAll(ctx, s.js, cfg, func(r natslog.Record) error {
-		var d logv1.BatchEnds
-		batch := topology.BatchOfEnds(p, r.Subject)
-		if !l.about(batch) || d.UnmarshalVT(r.Data) != nil {
-			return nil
-		}
-		if _, ok := l.ended[batch]; !ok && len(l.ended) >= l.most && l.part.of < 1<<20 {
-			return errTooMany
-		}
-		l.ended[batch] += endsOf(&d).sum()
-		return nil
-	})
 }

@@ -112,7 +112,7 @@ func (x *examiner) sections() []section {
 	for p := range x.n.History {
 		all = append(all, section{sectionPartition, p})
 	}
-	return append(all, section{kind: sectionBatches})
+	return all
 }
 
 // sectionsOf are those that findings are in. The quarantine decides about others, so it is always among them.
@@ -201,8 +201,6 @@ func (x *examiner) lookAt(ctx context.Context, s section, again []Finding) ([]Fi
 		return x.lookAtQuarantine(ctx)
 	case sectionTables:
 		return x.lookAtTables(ctx)
-	case sectionBatches:
-		return x.lookAtBatches(ctx, batchesOf(again, s))
 	}
 	var only map[ids.TaskID]bool
 	if again != nil {

@@ -49,7 +49,6 @@ const (
 	sectionQuarantine = "quarantine"
 	sectionPartition  = "partition"
 	sectionTables     = "tables"
-	sectionBatches    = "batches"
 )
 
 // evidence is what must be the same each time that a finding is looked at.

@@ -322,8 +322,6 @@ func (p *pass) log(r natslog.Record) error {
 		return p.said(r)
 	case topology.DomainOfBatchHome(p.partition, r.Subject) != "":
 		return p.batchHome(r)
-	case topology.BatchOfClosed(p.partition, r.Subject) != "":
-		p.decode(topology.HistoryStream(p.partition), r, &logv1.BatchClosed{})
 	}
 	return nil
 }

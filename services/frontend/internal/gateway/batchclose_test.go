@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,7 +10,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -89,7 +89,7 @@ func TestACloseThatAPartitionDoesNotTake(t *testing.T) {
 			log := rigs[0].log
 			last := len(log.partitions) - 1
 			log.fault = func(p int, m natslog.Msg) (bool, error) {
-				if p == last && topology.BatchOfClosed(p, m.Subject) != "" {
+				if p == last && strings.Contains(m.Subject, ".batch.closed.") {
 					return false, natslog.ErrNotStored
 				}
 				return true, nil

@@ -3,6 +3,7 @@ package gateway
 import (
 	"encoding/binary"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -231,13 +232,14 @@ func (s *submission) refuse(err error) {
 	s.answer(nil, err)
 }
 
+// decided reports whether some tasks of s have a result.
+func (s *submission) decided() bool {
+	return slices.ContainsFunc(s.results, func(r *yardv1.SubmitResult) bool { return r != nil })
+}
+
 // refuseRest answers s, of whose tasks those without a result were refused for good.
 func (s *submission) refuseRest(refused error, answer func()) {
-	stored := false
-	for _, r := range s.results {
-		stored = stored || r != nil
-	}
-	if !stored {
+	if !s.decided() {
 		s.refuse(refused)
 		return
 	}

@@ -112,11 +112,11 @@ func (s *submission) eachOnce(g *Gateway) work {
 			}
 		}
 		if slices.Contains(s.results, nil) {
-			switch some := slices.ContainsFunc(s.results, func(r *yardv1.SubmitResult) bool { return r != nil }); {
+			switch {
 			case s.closed:
 				s.refuseRest(s.refusal, func() { g.storedEach(s, parts, began) })
 				return nil, nil
-			case s.refusal != nil && some: // a try of the others may be under way
+			case s.refusal != nil && s.decided(): // a try of the others may be under way
 				g.unknown(s)
 				return nil, nil
 			case s.refusal != nil:
@@ -184,7 +184,7 @@ func (g *Gateway) endEach(s *submission, parts []*part, failed error, began time
 		s.refuseRest(refused, func() { g.storedEach(s, parts, began) })
 		return
 	}
-	certain := !s.repeats() && !slices.ContainsFunc(s.results, func(r *yardv1.SubmitResult) bool { return r != nil })
+	certain := !s.repeats() && !s.decided()
 	for _, pt := range parts {
 		certain = certain && pt.certain
 	}

@@ -2,20 +2,18 @@
 // the log, the result of a write, an answer or a tick, and says what has to be done.
 //
 // Owns: the tasks in memory, how far each reader is and what it has admitted, commands that came before their
-// task, which domains lag behind a lane, what is on its way to the other stores, recently ended tasks, the fences of the matching
-// shards and what these may not have delivered, the lease, and when it is time for a
-// snapshot, a checkpoint, a purge or a repeated trigger.
+// task, which domains lag behind a lane, what is on its way to the other stores, recently ended tasks, the fences of the matching shards and what these may
+// not have delivered, the lease, and when it is time for a snapshot, a checkpoint, a purge or a repeated trigger.
 // Never does: I/O, reading a clock, randomness; nothing depends on the order of a map or
-// on what a cache holds. The log's own times decide about tasks; the time of a step
-// only decides when to propose a record, to repeat a hint, or that the lease is over.
+// on what a cache holds. The log's own times decide about tasks; the time of a step only decides when to propose a record, to repeat a hint, or that the
+// lease is over.
 // On failure: a broken invariant panics; a record of an unknown kind sets Effects.Halt.
 //
 // # Order
 //
-// The state is a function of the log: of its turns, and of the steps that each names (decision 0051). A step
-// reads messages of a lane, or of a domain that was split off; these are admitted in order. While a turn is being stored there
-// are no steps, so that it is never open on which side of it one lies. A takeover begins with a snapshot, which is the state as of a turn, and
-// takes the same steps between the same turns.
+// The state is a function of the log: of its turns, and of the steps that each names (decision 0051). A step reads messages of a lane, or of a domain that
+// was split off; these are admitted in order. While a turn is being stored there are no steps, so that it is never open on which side of it one lies. A
+// takeover begins with a snapshot, which is the state as of a turn, and takes the same steps between the same turns.
 //
 //   - An event names the position of the submit that it is about. If that is not in the state, the event has no effect: a grab
 //     comes again with the trigger that follows the admission, and what else is asked about a task that has left is answered
@@ -27,93 +25,67 @@
 //     only if it was asked for after the command came and after the task last left.
 //   - A record that a submit alone sends to another store goes once the turn that admits it is stored.
 //
-// An update is decided once. The task remembers the place of the last one that was, also of one that was refused, and carries it through the
-// other stores. A task that the timer store gives up for an update goes back into it as the next stay, and is given up only once the stay
-// before has been read here: else a later owner might read that again, and the updates would be gone (decision 0043).
+// An update is decided once. The task remembers the place of the last one that was, also of one that was refused, and carries it through the other stores. A
+// task that the timer store gives up for an update goes back into it as the next stay, and is given up only once the stay before has been read here: else a
+// later owner might read that again, and the updates would be gone (decision 0043).
 //
-// Freedom that is left: the verdict on a repeated outcome of a stay that is over is OK or
-// STALE, depending on what has been read. A grab of a task that never was is STALE or
-// NOT_FOUND.
+// Freedom that is left: the verdict on a repeated outcome of a stay that is over is OK or STALE, depending on what has been read. A grab of a task that never
+// was is STALE or NOT_FOUND.
 //
-// A submit that is repeated in another lane, or after its task has left memory, is a new task. The
-// replica cannot refuse it: which tasks it remembers depends on memory, and a takeover would
-// decide otherwise. So it must not get into the log, and it is the frontend that keeps it out
-// (decision 0023): the log refuses a repeated message for topology.DedupeWindow, and a try that comes after
-// others asks history, timer and archive for the task first. For that a submit may say until when it counts
-// (decoders leave out what is void), and this the log's own time decides: what it has not found by then will not come. A task that the timer
-// fires is in the log once, with its cursor (I10).
+// A submit that is repeated in another lane, or after its task has left memory, is a new task. The replica cannot refuse it: which tasks it remembers depends
+// on memory, and a takeover would decide otherwise. So it must not get into the log, and it is the frontend that keeps it out (decision 0023): the log
+// refuses a repeated message for topology.DedupeWindow, and a try that comes after others asks history, timer and archive for the task first. For that a
+// submit may say until when it counts (decoders leave out what is void), and this the log's own time decides: what it has not found by then will not come. A
+// task that the timer fires is in the log once, with its cursor (I10).
 //
 // # Queues
 //
-// A domain may lag behind a lane: the lane's reader passes over the messages that are filed under it, and a reader
-// of its own reads them. Both moments are steps of the log. A message that domains share lies in no queue, and its positions
-// say so.
+// A domain may lag behind a lane: the lane's reader passes over the messages that are filed under it, and a reader of its own reads them. Both moments are
+// steps of the log. A message that domains share lies in no queue, and its positions say so.
 //
 // # Order keys
 //
-// Tasks of one domain and order key run one at a time, in the order of their places in the log: that of the submit, then that in its message
-// (decision 0044). They lie on a lane of their own, in messages that are filed under their domain, so one reader reads them all, in order. Which one may be granted the log
-// says, by an event about that task alone: its turn. An owner proposes it once every task of the key with an earlier place has ended. Both that these
-// are known, since its own place has been read, and that they have ended, are true for good. So it does not matter who proposes it, how late it is stored,
-// or how often; and whether a grab is accepted is decided as everything is, by the events about its task. In a takeover nothing is proposed.
-//
-// A task with a key is never parked: what is not in memory could not hold up its key. Before its turn it is not triggered.
+// Tasks of one domain and order key run one at a time, in the order of their places in the log (decision 0044). Which one may be granted the log says, by an
+// event about that task alone: its turn. An owner proposes it once every task of the key with an earlier place has ended, which is true for good; so it does
+// not matter who proposes it, or how often. A task with a key is never parked, and not triggered before its turn.
 //
 // # Bounds
 //
-// A record that is in the log counts, whatever memory holds: an owner that refuses a command
-// because many wait, and one that takes over and has room, would disagree about the task. So the
-// bound of waiting commands is kept before the log: Waiting tells the frontends, which take no
-// more cancels for this partition, or of a domain that has more than its share, until fewer wait.
-// A message that is on its way then still comes. An outcome that waits for a search has no
-// effect, whatever is found: past a bound it is refused. At a tick a part of what waits is looked at.
+// A record that is in the log counts, whatever memory holds. So the bound of waiting commands is kept before the log: Waiting tells the frontends, which take
+// no more for this partition, or of a domain that has more than its share, until fewer wait. An outcome that waits for a search has no effect, whatever is
+// found: past a bound it is refused. At a tick a part of what waits is looked at.
 //
 // # Matching shards
 //
-// A fence raises the epoch of a shard. A grab of an older epoch behind it is refused as STALE, and says
-// that it was fenced; so is an attempt that its owner gives back, since the next one may have sent it to its
-// poll once more, where a worker has it; what was read before the fence, or waits since before, is decided as if there were
-// none.
+// A fence raises the epoch of a shard. A grab of an older epoch behind it is refused as STALE, and says that it was fenced; so is an attempt that its owner
+// gives back, since the next one may have sent it to its poll once more, where a worker has it; what was read before the fence, or waits since before, is
+// decided as if there were none.
 //
-// Beside that, a replica remembers what each owner of a shard was granted, until the owner says that
-// the batch was delivered, or the worker is heard of, or the attempt is over. This is rebuilt from
-// the log, and a snapshot has it; no decision depends on it. If the lease of such an attempt
-// runs out, its shard has a moment to say so, or to be fenced; then the proposal to expire it says that it may
-// never have been received, and so the log does. Such an attempt costs nothing, up to the 100th grant of its task.
+// Beside that, a replica remembers what each owner of a shard was granted, until the owner says that the batch was delivered, or the worker is heard of, or
+// the attempt is over. This is rebuilt from the log, and a snapshot has it; no decision depends on it. If the lease of such an attempt runs out, its shard
+// has a moment to say so, or to be fenced; then the proposal to expire it says that it may never have been received, and so the log does. Such an attempt
+// costs nothing, up to the 100th grant of its task.
 //
 // # Partitions of a tasklist
 //
-// A tasklist may have several partitions, each at a matching shard (decision 0030). A task is given one when it comes, and its triggers go there,
-// those of its retries too, while it is in memory. Where a trigger is sent and the partition is no more, the task gets another one; where none is sent, it stays.
-// Partitions drain at different speeds, so what has been overtaken is found per partition. None of that is anything that owners have to agree
-// about. Which shard an attempt was granted to is: its slots are counted and freed there. It is the shard of the batch that grabbed it, whichever
-// partition its task has now, and a snapshot names it.
+// A task is given a partition of its tasklist when it comes, and another one if that is no more where a trigger is sent (decision 0030). Owners need not
+// agree about it. They agree about the shard that an attempt was granted to, where its slots are counted and freed: a snapshot names it.
 //
-// # A log that stands still
+// # Silence
 //
-// Workers are heard through the log. While it takes nothing, and for graceMS afterwards, no lease is proposed to expire of an
-// attempt that began before: its worker may have been done in time. An event is the sign that the log moves; if there was none for
-// quietMS and a lease ends soon, an Append without proposals asks for one. An expiry that was on its way when the log stopped
-// has a time until which it may be stored, and is void later. None of it is needed for two owners to agree: the first only decides
-// what is proposed, the second is decided by the log's own times.
-//
-// # Workers that fall silent
-//
-// A worker may send signs of life, beside the log (decision 0041). Where they stop, the caller says so with Silent, and an expiry of each of the
-// worker's attempts is proposed, with the end of the lease that it has. The log refuses it if that is not the lease any more: a heartbeat
-// came between. It has a date like other expiries. Which workers are silent is nothing that owners have to agree about.
+// While the log takes nothing, and for a while afterwards, no lease is proposed to expire (decision 0021). The attempts of a worker whose signs of life stop
+// are proposed to expire (decision 0041). Neither is anything that owners have to agree about: the log refuses an expiry that comes too late, or after a
+// heartbeat.
 //
 // # Live and replay
 //
-// A takeover feeds the same records through the same Step. Until Recovered, nothing is answered, triggered, stored
-// or proposed, and what the other stores hold behind the snapshot leaves memory at once. Then what is ready is
-// triggered, and what ended or was parked is stored.
+// A takeover feeds the same records through the same Step. Until Recovered, nothing is answered, triggered, stored or proposed, and what the other stores
+// hold behind the snapshot leaves memory at once. Then what is ready is triggered, and what ended or was parked is stored.
 //
 // # The lease
 //
-// Purging removes what a stale owner has not read, so a stale owner must not go on (I12).
-// A saved checkpoint grants a lease from the moment before it was sent. Step takes records of
-// the log only while the lease holds, and the caller asks after it has received
-// them: then nothing before them can have been purged. A message that a checkpoint covered is
-// purged only when twice the lease has passed since: a saved checkpoint names a snapshot, and what lies before that is covered.
+// Purging removes what a stale owner has not read, so a stale owner must not go on (I12). A saved checkpoint grants a lease from the moment before it was
+// sent. Step takes records of the log only while the lease holds, and the caller asks after it has received them: then nothing before them can have been
+// purged. A message that a checkpoint covered is purged only when twice the lease has passed since: a saved checkpoint names a snapshot, and what lies before
+// that is covered.
 package replica
