@@ -107,11 +107,12 @@ func (g *Gateway) joinBatch(s *submission) {
 		return
 	}
 	of := s.batchRef()
+	var all []*submission
 	failed := func(_ codec.Message, err error) {
 		if err == nil {
 			return
 		}
-		for _, s := range g.openBatches.read(of) {
+		for _, s := range append(all, g.openBatches.read(of)...) {
 			s.refuse(err)
 		}
 	}
@@ -120,11 +121,13 @@ func (g *Gateway) joinBatch(s *submission) {
 		if err == nil && home.GetClosedAtMs() == 0 && home != nil {
 			g.openBatches.learn(of, home.CreatedAtMs)
 		}
-		all := g.openBatches.read(of)
+		all = g.openBatches.read(of)
 		if err == nil && home.GetClosedAtMs() != 0 && slices.ContainsFunc(all, (*submission).repeats) { // what is not stored by now never will be
 			err = g.closeMembers(ctx, of.domain, home)
 		}
-		for _, s := range all {
+		for len(all) > 0 {
+			s := all[0]
+			all = all[1:]
 			g.joinHome(s, home, err)
 		}
 		return nil, nil

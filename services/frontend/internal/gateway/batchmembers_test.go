@@ -286,3 +286,21 @@ func TestABatchThatEndsWhileItIsCounted(t *testing.T) {
 		}
 	})
 }
+
+// TestCheckedKeysGoApart: who has checked the keys of a member is not refused for keys that no one has checked.
+func TestCheckedKeysGoApart(t *testing.T) {
+	onBatch(t, "", func(t *testing.T, r *rig) {
+		var parts []*part
+		for i, checked := range []bool{false, true, false, true} {
+			s, err := r.submission(r.call(), withID(ofBatch(keyed(fmt.Sprint(i))), true), nil)
+			testkit.NoError(t, err)
+			pt := s.divide(r.Gateway)[0]
+			pt.checked = checked
+			parts = append(parts, pt)
+		}
+		all := byBatch(parts)
+		if len(all) != 2 || len(all[0]) != 2 || all[0][0].checked || all[0][1].checked || !all[1][0].checked {
+			t.Errorf("%v", all)
+		}
+	})
+}

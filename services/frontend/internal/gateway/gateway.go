@@ -1,29 +1,22 @@
 // Package gateway carries out the requests of the public API, one file per verb.
 //
-// Owns: what happens to a request between its decoding and its answer: group
-// commit of submits and outcomes, the choice of a partition and the next one
-// where an append failed, the repetition of what has an unknown outcome, the
-// forwarding of polls, and the questions to the owners of partitions.
+// Owns: what happens to a request between its decoding and its answer: group commit of submits and outcomes, the choice of a partition and the next one
+// where an append failed, the repetition of what has an unknown outcome, the forwarding of polls, and the questions to the owners of partitions.
 //
-// Never does: decode or encode a body, or talk to NATS itself (ports.go). It
-// holds no state of a task: a frontend may die at any time, and what it has
+// Never does: decode or encode a body, or talk to NATS itself (ports.go). It holds no state of a task: a frontend may die at any time, and what it has
 // answered is in the log. The polls that it remembers serve quickness only.
 //
-// On failure: each request is answered exactly once, by its deadline, with a
-// *fault.Error that says what is known: UNAVAILABLE where nothing was stored,
+// On failure: each request is answered exactly once, by its deadline, with a *fault.Error that says what is known: UNAVAILABLE where nothing was stored,
 // UNKNOWN with a token if that is not known.
 //
-// Nothing here blocks the caller: Submit, Poll, Complete, Fail, Heartbeat and
-// Cancel return as soon as the request is queued, without a goroutine of its
+// Nothing here blocks the caller: Submit, Poll, Complete, Fail, Heartbeat and Cancel return as soon as the request is queued, without a goroutine of its
 // own. Queries and administration run in one goroutine each, bounded.
 //
-// Everything that tenants share is bounded for each of them (pools.go, I14): requests under way and their
-// bytes, queries, waits, polls on their way, and submits and events that wait for a partition. The
-// rest needs no bound of its own. Group commits of cancels are a domain's own, and
-// exist while any of its requests is under way; a flight of events likewise. A query asks each
-// owner once at a time, so its goroutines are as many as there are owners. Domains whose submits go to
-// one partition take turns (core/filing), and so do those whose events do. Not shared out is the load
-// that owners carry: it is theirs to share out.
+// Everything that tenants share is bounded for each of them (pools.go, I14): requests under way and their bytes, queries, waits, polls on their way, and
+// submits and events that wait for a partition. The rest needs no bound of its own. Group commits of cancels are a domain's own, and exist while any of
+// its requests is under way; a flight of events likewise. A query asks each owner once at a time, so its goroutines are as many as there are owners.
+// Domains whose submits go to one partition take turns (core/filing), and so do those whose events do. Not shared out is the load that owners carry: it is
+// theirs to share out.
 package gateway
 
 import (

@@ -47,12 +47,17 @@ func (a *appender) flushKeys(parts []*part) {
 	})
 }
 
-// byBatch divides parts into those that go together: of one domain, and of one batch or of none.
+// byBatch divides parts into those that go together: of one domain, and of one batch or of none. One whose keys were checked does not go with those that a
+// taken key may refuse.
 func byBatch(parts []*part) [][]*part {
-	at, tasks := map[batchRef]int{}, map[batchRef]int{}
+	type group struct {
+		batchRef
+		checked bool
+	}
+	at, tasks := map[group]int{}, map[group]int{}
 	var all [][]*part
 	for _, pt := range parts {
-		of := pt.batchRef()
+		of := group{pt.batchRef(), pt.checked}
 		i, ok := at[of]
 		if n := tasks[of]; !ok || n+pt.tasks() > partTasksMax {
 			i = len(all)

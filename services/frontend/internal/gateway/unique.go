@@ -37,8 +37,8 @@ type part struct {
 	// lane and seq are the message that its tasks are in; 0 = none so far.
 	lane ids.Lane
 	seq  uint64
-	// certain: no try of ours may have been stored. fenced: what is not stored of it never will be.
-	certain, fenced bool
+	// certain: no try of ours may have been stored. fenced: what is not stored of it never will be. checked: its keys were free a moment ago.
+	certain, fenced, checked bool
 	// done takes how a group commit went.
 	done chan error
 }
@@ -313,6 +313,7 @@ func (g *Gateway) storeEach(ctx context.Context, pt *part) error {
 			}
 			return errors.New(why)
 		}
+		pt.checked = check
 		err := g.appender.storePart(ctx, pt, check && pt.batch() == "")
 		switch {
 		case err == nil && pt.inTime():

@@ -190,7 +190,9 @@ func (k *Keeper) carry(ctx context.Context, name batch.Name, was *Loaded, known 
 	if err := k.read(ctx, name, known, true); err != nil {
 		return known, err
 	}
-	found.Tasks, found.Ends = known.sum()
+	if found.Tasks, found.Ends = known.sum(); found.Conclude(k.nowMS()) != verdict { // a member has come out of the quarantine
+		return known, nil
+	}
 	over := endOf(was.Home, found.Tasks, found.Ends, k.Now(), verdict == batch.Expire)
 	var callback *logv1.Record
 	if verdict == batch.Complete {
@@ -200,7 +202,7 @@ func (k *Keeper) carry(ctx context.Context, name batch.Name, was *Loaded, known 
 	case errors.Is(err, ErrMoved):
 		return known, err
 	case err != nil: // it may be stored, and no one looks again at a batch that is over
-		return known, errors.Join(err, k.forgetIfOver(ctx, name))
+		return known, errors.Join(err, k.forgetIfOver(context.WithoutCancel(ctx), name))
 	}
 	k.Log.Info("a batch is over", "partition", k.Partition, "domain", name.Domain, "tasks", over.Tasks)
 	return nil, k.forget(ctx, name)
@@ -216,6 +218,8 @@ func (k *Keeper) forgetIfOver(ctx context.Context, name batch.Name) error {
 
 // forget has all partitions forget a batch. A count that stays expires by itself.
 func (k *Keeper) forget(ctx context.Context, name batch.Name) (err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
+	defer cancel()
 	for p := range k.Partitions {
 		err = errors.Join(err, k.Store.Forget(ctx, name, p))
 	}
@@ -233,7 +237,7 @@ func (k *Keeper) read(ctx context.Context, name batch.Name, known *progress, all
 		known.closed = true
 	}
 	err = parallel.Each(ctx, k.Partitions, countsMax, func(ctx context.Context, p int) error {
-		if known.counted[p] {
+		if known.counted[p] && !all {
 			return nil
 		}
 		tasks, complete, err := k.Store.Count(ctx, name, p)

@@ -389,3 +389,23 @@ func TestABatchWhoseEndIsNotAcknowledgedIsForgotten(t *testing.T) {
 		t.Errorf("%v, after %s", err, calls)
 	}
 }
+
+// TestAMemberFromTheQuarantineIsWaitedFor, if it comes before its batch is over.
+func TestAMemberFromTheQuarantineIsWaitedFor(t *testing.T) {
+	m := &memory{tasks: [2]int64{1, 0}}
+	kept(t, m, func(hint func(batch.Name)) {
+		m.says(home(true))
+		m.mu.Lock()
+		m.tasks[0], m.ends[0] = 2, batch.Ends{Completed: 1}
+		m.mu.Unlock()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		testkit.Equal(t, "batches are over with a task that runs", len(m.over), 0)
+		m.ends[0].Completed = 2
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if len(m.over) != 1 || m.over[0].Tasks != 2 {
+			t.Errorf("it is over with %v", m.over)
+		}
+	})
+}

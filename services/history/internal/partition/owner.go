@@ -106,7 +106,7 @@ type Owner struct {
 
 	core *replica.Replica
 	fx   replica.Effects
-	// readAt is the latest time of a submit that was read, Unix ms: no turn behind it is dated before.
+	// readAt is the latest time of a submit that was read, Unix ms: no turn behind it is dated before, unless the clocks are further apart.
 	readAt int64
 	// offered is a record that the replica did not take, since its lease does not hold.
 	offered  *input
@@ -171,6 +171,8 @@ func (o *Owner) Run(ctx context.Context) error {
 const (
 	// lookingMax is how many looks of a domain at what is in memory may wait, beside the one that looks.
 	lookingMax = 48
+	// clocksApartMS is how much our clock and the log's may differ.
+	clocksApartMS = 1500
 	// beatEvery paces ticks, load reports and waiters' time-outs.
 	beatEvery = 250 * time.Millisecond
 	// turnMax is how many inputs are stepped through before their effects are flushed.
@@ -193,7 +195,7 @@ func (t ofTurns) Post(do func())                { t.o.post(t.o.work, do) }
 func (t ofTurns) Take(in replica.Input) bool    { return t.o.taken(in) }
 func (t ofTurns) Admitted() []replica.Admission { return t.o.core.BeginTurn() }
 func (t ofTurns) Fail(err error)                { t.o.fatal = err }
-func (t ofTurns) NowMS() int64                  { return max(t.o.now().MS, t.o.readAt) }
+func (t ofTurns) NowMS() int64                  { return max(t.o.now().MS, min(t.o.readAt, t.o.now().MS+clocksApartMS)) }
 
 // serve is the loop: step through what is queued, then flush.
 func (o *Owner) serve(ctx context.Context, listening <-chan error) error {

@@ -63,6 +63,7 @@ func Late(r *logv1.Record, at time.Time) bool {
 func Date(r *logv1.Record, at time.Time) {
 	if r.DelayMs > 0 {
 		r.DueAtMs = max(r.DueAtMs, at.Add(time.Millisecond-1).UnixMilli()+r.DelayMs) // it was sent before at, not before its millisecond
+		r.DelayMs = 0                                                                // it is not delayed again when it comes out of the quarantine
 	}
 }
 

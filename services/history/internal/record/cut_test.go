@@ -57,3 +57,19 @@ func TestCut(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatIsSetApartIsDatedOnce: out of the quarantine it is due when it was to be, and not void.
+func TestWhatIsSetApartIsDatedOnce(t *testing.T) {
+	const hour = time.Hour
+	at := time.UnixMilli(1_700_000_000_000)
+	id := ids.NewTaskID(at, 0, 1)
+	r := &logv1.Record{Id: id[:], Domain: "shop", Tasklist: "bad name!", Type: "t", DelayMs: hour.Milliseconds(), WithinMs: 6000}
+	_, bad, err := NewDecoder().Submits(testkit.Encoded(t, &logv1.Batch{Tasks: []*logv1.Record{r}, LogVersion: 1}), at)
+	testkit.NoError(t, err)
+	var apart logv1.Batch
+	testkit.NoError(t, apart.UnmarshalVT(bad[0].Batch))
+	again := apart.Tasks[0]
+	Date(again, at.Add(2*hour))
+	testkit.Equal(t, "is due", again.DueAtMs, at.Add(hour).UnixMilli())
+	testkit.Equal(t, "is void", Late(again, at.Add(2*hour)), false)
+}

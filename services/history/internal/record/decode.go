@@ -198,6 +198,9 @@ func (d *Decoder) SubmitsOf(domain string, data []byte, at time.Time) (tasks []*
 			err = fmt.Errorf("record: its domain %q is not %q, which it is filed under", e.Domain, domain)
 		}
 		if err != nil {
+			if !Late(r, at) { // nor is it when it comes out of the quarantine
+				r.WithinMs = 0
+			}
 			alone, encodeErr := (&logv1.Batch{Tasks: []*logv1.Record{r}, LogVersion: d.batch.LogVersion}).MarshalVT()
 			bad = append(bad, Bad{alone, errors.Join(err, encodeErr)})
 		} else if !Late(r, at) {

@@ -116,7 +116,9 @@ func divide(requests []Request) (own []group, small, late []int) {
 					alone[r.Domain]++
 				}
 				all[k].apart, all[k].wanted, all[k].late = true, r.Apart, apart >= ApartMax || alone[r.Domain] > AloneMax
-				apart++
+				if !all[k].late {
+					apart++
+				}
 			}
 		}
 		all[k].add(i, r)

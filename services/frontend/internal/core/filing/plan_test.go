@@ -301,3 +301,24 @@ func TestMessagesApartAreBounded(t *testing.T) {
 		t.Errorf("%d messages, %v are late", len(got), late)
 	}
 }
+
+// TestI11_ADomainOfManyBatchesLeavesOthersTheirPlaces in a flush: of its own only so many go with it, and the others of the flush do.
+func TestI11_ADomainOfManyBatchesLeavesOthersTheirPlaces(t *testing.T) {
+	var requests []Request
+	for i := range 3 * ApartMax {
+		flood := request(3, "flood", fmt.Sprint("+", i), 1)
+		flood.Alone = true
+		requests = append(requests, flood)
+	}
+	small := request(3, "shop", "+a", 1)
+	small.Alone = true
+	requests = append(requests, small)
+	messages, late := Plan(requests, plenty(), most)
+	stored := map[string]int{}
+	for _, m := range messages {
+		stored[m.Domain]++
+	}
+	if stored["shop"] != 1 || stored["flood"] != AloneMax || len(late) != len(requests)-1-AloneMax {
+		t.Errorf("%v are stored, %d are late", stored, len(late))
+	}
+}

@@ -169,7 +169,7 @@ func (r *Roster) domainOf(name string) *domain {
 // Heard takes in a valid sign that passes.
 func (r *Roster) Heard(name string, s *Sign, now time.Duration) {
 	if s.Leaving {
-		if w := r.domains[name].workers[s.ID]; w != nil {
+		if w := r.domainOf(name).workers[s.ID]; w != nil {
 			r.remove(w)
 		}
 		return
@@ -194,7 +194,7 @@ func (r *Roster) Expect(k Key, every, now time.Duration) {
 
 // worker is the one of a name, a new one if need be; nil if there is no room for it.
 func (r *Roster) worker(k Key) *Worker {
-	d := r.domains[k.Domain]
+	d := r.domainOf(k.Domain)
 	w := d.workers[k.ID]
 	if w == nil && r.count < workersMax && len(d.workers) < domainWorkersMax {
 		w = &Worker{Domain: k.Domain}
@@ -206,8 +206,10 @@ func (r *Roster) worker(k Key) *Worker {
 
 // SignsEvery is how often a worker gives signs of life; 0 = it is not heard.
 func (r *Roster) SignsEvery(k Key) time.Duration {
-	if d := r.domains[k.Domain]; d != nil && d.workers[k.ID].alive() {
-		return d.workers[k.ID].Every
+	if d := r.domains[k.Domain]; d != nil {
+		if w := d.workers[k.ID]; w != nil && w.silentAt == 0 { // also of one that is expected
+			return w.Every
+		}
 	}
 	return 0
 }

@@ -104,7 +104,7 @@ func TestAnExpectedWorkerIsMissed(t *testing.T) {
 			t.Errorf("after %v %d fell, %v", at-start, found, e.Fallen())
 		}
 		page, _ := e.List("shop", "", 10)
-		if late := at >= start+5*second; len(page) != 1+map[bool]int{true: 1}[late] || late != (e.SignsEvery(Key{"shop", id(1)}) == second) {
+		if late := at >= start+5*second; len(page) != 1+map[bool]int{true: 1}[late] || e.SignsEvery(Key{"shop", id(1)}) != second {
 			t.Errorf("after %v these are alive: %v", at-start, page)
 		}
 	}
