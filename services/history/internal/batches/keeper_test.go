@@ -85,6 +85,8 @@ func (m *memory) Count(_ context.Context, _ batch.Name, partition int) (int64, b
 
 func (m *memory) Ends(_ context.Context, _ batch.Name, partition int) (batch.Ends, error) {
 	err := m.call("ends %d", partition)
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	return m.ends[partition], err
 }
 
@@ -339,31 +341,32 @@ func TestAnOpenBatchIsNotClosed(t *testing.T) {
 	}
 }
 
+// after changes the store, if change is not nil, lets a minute pass, and returns the batches that are over then.
+func (m *memory) after(change func()) []*logv1.BatchHome {
+	if change != nil {
+		m.mu.Lock()
+		change()
+		m.mu.Unlock()
+	}
+	time.Sleep(time.Minute)
+	synctest.Wait()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.over)
+}
+
 // TestABatchWithABacklogGoesOn: tasks that wait on disk are not counted so far, so it is not over though all that are counted have ended.
 func TestABatchWithABacklogGoesOn(t *testing.T) {
 	m := &memory{tasks: [2]int64{1, 1}, ends: [2]batch.Ends{{Completed: 1}, {Completed: 1}}, backlog: true}
 	kept(t, m, func(func(batch.Name)) {
 		m.says(home(true))
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		testkit.Equal(t, "batches are over", len(m.over), 0)
-		m.mu.Lock()
-		m.backlog, m.away = false, errors.New("its owner is away")
-		m.mu.Unlock()
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		testkit.Equal(t, "batches are over without a count", len(m.over), 0)
-		m.mu.Lock()
-		m.tasks[0], m.away = 2, nil
-		m.mu.Unlock()
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		testkit.Equal(t, "batches are over with a task that runs", len(m.over), 0)
-		m.ends[0].Dead = 1
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		if len(m.over) != 1 || m.over[0].Tasks != 3 {
-			t.Errorf("it is over with %v", m.over)
+		testkit.Equal(t, "batches are over", len(m.after(nil)), 0)
+		over := m.after(func() { m.backlog, m.away = false, errors.New("its owner is away") })
+		testkit.Equal(t, "batches are over without a count", len(over), 0)
+		over = m.after(func() { m.tasks[0], m.away = 2, nil })
+		testkit.Equal(t, "batches are over with a task that runs", len(over), 0)
+		if over = m.after(func() { m.ends[0].Dead = 1 }); len(over) != 1 || over[0].Tasks != 3 {
+			t.Errorf("it is over with %v", over)
 		}
 	})
 }
@@ -393,19 +396,12 @@ func TestABatchWhoseEndIsNotAcknowledgedIsForgotten(t *testing.T) {
 // TestAMemberFromTheQuarantineIsWaitedFor, if it comes before its batch is over.
 func TestAMemberFromTheQuarantineIsWaitedFor(t *testing.T) {
 	m := &memory{tasks: [2]int64{1, 0}}
-	kept(t, m, func(hint func(batch.Name)) {
+	kept(t, m, func(func(batch.Name)) {
 		m.says(home(true))
-		m.mu.Lock()
-		m.tasks[0], m.ends[0] = 2, batch.Ends{Completed: 1}
-		m.mu.Unlock()
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		testkit.Equal(t, "batches are over with a task that runs", len(m.over), 0)
-		m.ends[0].Completed = 2
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		if len(m.over) != 1 || m.over[0].Tasks != 2 {
-			t.Errorf("it is over with %v", m.over)
+		over := m.after(func() { m.tasks[0], m.ends[0] = 2, batch.Ends{Completed: 1} })
+		testkit.Equal(t, "batches are over with a task that runs", len(over), 0)
+		if over = m.after(func() { m.ends[0].Completed = 2 }); len(over) != 1 || over[0].Tasks != 2 {
+			t.Errorf("it is over with %v", over)
 		}
 	})
 }

@@ -185,7 +185,7 @@ func TestNATSRestarts(t *testing.T) {
 	testkit.Eventually(t, soon, func() error { return w.nc.FlushTimeout(time.Second) })
 	want = append(want, w.park(10, time.Now())...)
 	w.eachOnce(want)
-	testkit.Equal(t, "wait", r.waiting.Load(), int64(len(far)))
+	countsTo(t, "wait", r.waiting.Load, int64(len(far)))
 	select {
 	case err := <-r.ended:
 		t.Errorf("the owner ended: %v", err)
@@ -222,7 +222,18 @@ func TestR23_WhatWasPurgedDuringTheLoadIsNotFired(t *testing.T) {
 		}}
 	})
 	w.eachOnce(w.park(1, time.Now()))
-	testkit.Equal(t, "fired", r.fired.Load(), int64(1))
+	countsTo(t, "fired", r.fired.Load, 1)
+}
+
+// countsTo waits until a metric has a value: it follows the write that it counts.
+func countsTo(t *testing.T, what string, value func() int64, want int64) {
+	t.Helper()
+	testkit.Eventually(t, soon, func() error {
+		if got := value(); got != want {
+			return fmt.Errorf("%s: %d, want %d", what, got, want)
+		}
+		return nil
+	})
 }
 
 func TestAStoreMadeAnewIsRefused(t *testing.T) {
