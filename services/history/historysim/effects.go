@@ -263,6 +263,8 @@ func (o *Owner) searchArchive(found *replica.Found, levels Levels, fired bool) {
 			switch {
 			case found.Cancel:
 				o.searchLetter(found, func() {
+					_, some := levels.Behind(found.Ends)
+					found.Unsure = found.Archived != nil && !over && some
 					if (found.Taken != nil || found.Waiting != nil) && !fired || found.Archived != nil && (over || !fired) {
 						o.give(found)
 						return

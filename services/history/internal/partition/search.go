@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
@@ -183,12 +182,13 @@ func (w writers) askForCancels(ctx context.Context, job []*sought, dec searchDec
 			f.Taken = dec.entry(r)
 		}
 		hint, wasFired := fired[f.ID]
-		if r != nil && !wasFired || f.Archived != nil && (!wasFired || f.Archived.State != taskstate.Dead) {
+		dead := f.Archived != nil && f.Archived.State == taskstate.Dead
+		if r != nil && !wasFired || f.Archived != nil && !dead {
 			continue // what was taken may have been fired before, and what was dead may have come back
 		}
-		levels, some := unreadBehind(f.levels, f.Ends)
-		if !some {
-			continue
+		levels, some := f.levels.Behind(f.Ends)
+		if f.Unsure = some && dead; !some || dead && !wasFired {
+			continue // without the timer's hint the log is searched where the task was submitted
 		}
 		unread, at, err := w.Reader.Unread(ctx, f.ID, hint, levels)
 		if err != nil {
@@ -224,24 +224,6 @@ func (w writers) askTimer(ctx context.Context, what string, wanted []replica.Sea
 		return err
 	})
 	return found, fired, err
-}
-
-// unreadBehind are the read levels, but without end for the lanes that are read to where they
-// end: nothing is looked for there, unless a domain lags behind. Some tells whether there is any other.
-func unreadBehind(levels replica.Levels, ends [ids.Lanes]uint64) (behind replica.Levels, some bool) {
-	for lane, level := range levels.Lanes {
-		if behind.Lanes[lane] = level; ends[lane] <= level {
-			behind.Lanes[lane] = math.MaxUint64
-		} else {
-			some = true
-		}
-	}
-	for _, q := range levels.Queues {
-		if q.Seq < ends[q.Lane] {
-			behind.Queues, some = append(behind.Queues, q), true
-		}
-	}
-	return behind, some
 }
 
 // askEnds notes the ends of the lanes.

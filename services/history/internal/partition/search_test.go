@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
@@ -82,4 +83,41 @@ func TestI14_ACancelIsNotHeldUpByAnotherDomainsSearches(t *testing.T) {
 		defer s.mu.Unlock()
 		testkit.Equal(t, "verdicts", len(s.verdicts), flood+1)
 	})
+}
+
+// laterLog says that lane 3 ends behind what is in it.
+type laterLog struct {
+	partition.Log
+	later uint64
+}
+
+func (l laterLog) Ends(ctx context.Context) (uint64, [partition.Sources]uint64, error) {
+	last, of, err := l.Log.Ends(ctx)
+	of[3] += l.later
+	return last, of, err
+}
+
+// TestADeadTaskIsNotSureBeforeItsLaneIsRead: it may have been redriven and fired, and lie there, where no search finds it, since the timer forgets.
+func TestADeadTaskIsNotSureBeforeItsLaneIsRead(t *testing.T) {
+	for later, want := range map[uint64]int{0: 1, 100: 0} {
+		inBubble(t, func(t *testing.T, s *shell) {
+			s.works(logv1.EventKind_EVENT_KIND_FAILED)
+			d := s.deps("a")
+			_, stop := ready(d)
+			id := newID(1)
+			s.submit(3, task(id, "shop"))
+			time.Sleep(time.Minute) // it is dead
+			testkit.NoError(t, stop())
+			d.Node, d.Log = "b", laterLog{d.Log, later}
+			s.serves(d)
+			before := len(s.verdicts)
+			s.cancels("shop", id)
+			time.Sleep(time.Minute)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if said := s.verdicts[before:]; len(said) != want || want == 1 && said[0].Code != string(fault.FailedPrecondition) {
+				t.Errorf("the lane ends %d later: %v", later, said)
+			}
+		})
+	}
 }

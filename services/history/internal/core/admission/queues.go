@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -258,4 +259,22 @@ func (l *Levels) Lowest(lane ids.Lane) uint64 {
 		}
 	}
 	return lowest
+}
+
+// Behind are the read levels, but without end for the lanes that are read to where they
+// end: nothing is looked for there, unless a domain lags behind. Some tells whether there is any other.
+func (l *Levels) Behind(ends [ids.Lanes]uint64) (behind Levels, some bool) {
+	for lane, level := range l.Lanes {
+		if behind.Lanes[lane] = level; ends[lane] <= level {
+			behind.Lanes[lane] = math.MaxUint64
+		} else {
+			some = true
+		}
+	}
+	for _, q := range l.Queues {
+		if q.Seq < ends[q.Lane] {
+			behind.Queues, some = append(behind.Queues, q), true
+		}
+	}
+	return behind, some
 }

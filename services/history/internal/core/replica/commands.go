@@ -206,7 +206,10 @@ func (r *Replica) conclusions(in *Found, again, leaving bool, fx *Effects) (back
 			continue
 		}
 		over := in.Archived != nil && (in.Archived.State != taskstate.Dead || !again && !leaving) // a dead one may have been redriven since it was looked for
-		if own && over && r.foundArchived(h, in.Archived, fx) {
+		switch {
+		case own && over && in.Unsure && in.Archived.State == taskstate.Dead && in.Unread == nil && sameDomain(h.ev, in.Archived):
+			h.dead = in.Archived
+		case own && over && r.foundArchived(h, in.Archived, fx):
 			continue
 		}
 		if own && in.Unread != nil && !again && !leaving && r.foundUnread(h, in.Unread, first, fx) {
@@ -324,6 +327,10 @@ func (r *Replica) endWaits(now Now, fx *Effects) {
 			case h.letter != nil:
 				brought = true
 				r.bring(h, now, fx)
+			case h.dead != nil && h.redrive():
+				r.concludeRedrive(h, &h.dead.Task, fx)
+			case h.dead != nil:
+				r.foundArchived(h, h.dead, fx)
 			default:
 				r.conclude(h, notFound(), fx)
 			}

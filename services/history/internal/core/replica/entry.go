@@ -62,6 +62,8 @@ type held struct {
 	letter    *Entry
 	letterSeq uint64
 	replayed  bool
+	// dead is the end that decides about a command whose task does not come back: see Found.Unsure.
+	dead *Entry
 }
 
 func (h *held) command() bool {
@@ -74,8 +76,10 @@ const commandWeightBytes = 4096
 // weight is as how many commands h counts while it waits.
 func (h *held) weight() int {
 	bytes := h.ev.Update.Bytes() + h.ev.Redrive.Bytes()
-	if h.letter != nil {
-		bytes += h.letter.Footprint()
+	for _, e := range [...]*Entry{h.letter, h.dead} {
+		if e != nil {
+			bytes += e.Footprint()
+		}
 	}
 	return 1 + bytes/commandWeightBytes
 }

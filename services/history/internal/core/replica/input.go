@@ -120,7 +120,7 @@ type Found struct {
 	// Letter is its dead letter, and where that lies (only for a redrive).
 	Letter    *Entry
 	LetterSeq uint64
-	// Unsure: it was not found, and may be all the same (only for outcomes).
+	// Unsure: it was not found, or only as dead, and may lie unread in a lane where no search finds it: it was fired, which the timer has forgotten.
 	Unsure bool
 	// Ends are the last sequences of the lanes, as of after the timer was asked.
 	Ends [ids.Lanes]uint64

@@ -140,6 +140,9 @@ func (r *Replica) foundRedrive(h *held, in *Found, before *held, fx *Effects) (o
 		r.conclude(h, taskstate.Verdict{Code: fault.FailedPrecondition, Message: "the task is redriven by another request"}, fx)
 	case last == nil && in.Letter == nil, last == in.Unread && in.Letter == nil && last.Parkings <= asked.Parkings:
 		return false // it is decided when that is read: what follows it in the log may be the end that is meant
+	case in.Unsure && last != nil && last == in.Archived && in.Letter == nil && sameDomain(h.ev, last) && !last.RedrivenBy(h.ev):
+		h.dead = last
+		return false
 	case last != nil && last == in.Unread && last.Parkings > asked.Parkings && sameDomain(h.ev, last):
 		if !h.promised {
 			r.concludeRedrive(h, &last.Task, fx)

@@ -215,3 +215,49 @@ func TestARedriveWithoutALetterIsRepeated(t *testing.T) {
 		}
 	}
 }
+
+// TestADeadTaskThatMayBeBackIsWaitedFor: it was redriven and fired, and lies in a lane, unread; the timer has forgotten that. What is asked of it is decided
+// when it is read, or when the lane ends without it.
+func TestADeadTaskThatMayBeBackIsWaitedFor(t *testing.T) {
+	cancel := func(seq uint64) *Events {
+		in := redrove(seq)
+		in.Events[0] = taskstate.Event{Kind: taskstate.Cancel, ID: id(1), Domain: "shop"}
+		return in
+	}
+	for name, c := range map[string]struct {
+		ask  *Events
+		back bool
+		want fault.Code
+	}{
+		"a redrive of a task that is back":    {redrove(44), true, ""},
+		"a redrive of a task that stays dead": {redrove(44), false, fault.FailedPrecondition},
+		"a cancel of a task that is back":     {cancel(44), true, ""},
+		"a cancel of a task that stays dead":  {cancel(44), false, fault.FailedPrecondition},
+		"a cancel from before the redrive":    {cancel(40), true, fault.FailedPrecondition},
+	} {
+		b := newBench(t, Config{})
+		b.r.Admit(Queue{Lane: 3}, false, 30)
+		b.seq = c.ask.Seq - 1
+		fx := b.step(c.ask)
+		f := &Found{Search: fx.Searches[0], Archived: deadLetterOf(), Unsure: true}
+		f.Ends[3] = 50
+		if fx := b.step(f); len(fx.Answers) != 0 {
+			t.Errorf("%s: it has an answer before the lane is read", name)
+			continue
+		}
+		lane := &Submits{Lane: 3, Seq: 50, At: scenarioStart, Bytes: 10}
+		if c.back {
+			back := deadLetterOf()
+			taskstate.Bring(&back.Task, &taskstate.Event{Seq: 41, Redrive: &taskstate.Redrive{Request: 9}}, scenarioStart)
+			lane.Tasks = []*Entry{back}
+		}
+		said := b.step(lane)
+		if len(said.Answers) == 0 {
+			said = b.step(Tick{})
+			b.prove(said)
+		}
+		if len(said.Answers) != 1 || said.Answers[0].Verdicts[0].Code != c.want {
+			t.Errorf("%s: %+v", name, said.Answers)
+		}
+	}
+}
