@@ -76,19 +76,6 @@ func TestI3_WaitsBetweenAttemptsAreTheSameForEveryOwner(t *testing.T) {
 	}
 }
 
-func TestWaitsAreSpreadByATenth(t *testing.T) {
-	seen := map[int64]bool{}
-	low, high := int64(math.MaxInt64), int64(0)
-	for n := range uint64(2000) {
-		got := wait(numbered(n*0x9e3779b97f4a7c15), t0)
-		seen[got] = true
-		low, high = min(low, got), max(high, got)
-	}
-	if low < 900 || low > 905 || high < 1095 || high > 1100 || len(seen) < 180 {
-		t.Errorf("%d different waits of %d to %d ms, want all of 900 to 1100", len(seen), low, high)
-	}
-}
-
 func TestWaitsGrowUpToTheirLimit(t *testing.T) {
 	for _, c := range []struct {
 		name               string
@@ -202,14 +189,6 @@ func TestCompletedForgetsTheErrorsBefore(t *testing.T) {
 	wantSteps(t, task, "1@0/0 >0; 4@0/1 w>0; 6@0/1 wme>10; 4@10/2 w>0; 5@20/2 w>0")
 }
 
-func TestOnlyWhatWasBookedIsReleased(t *testing.T) {
-	task := fresh()
-	Apply(task, &Event{Kind: Started, ID: task.ID, Fence: ids.Token{Position: task.Position, Version: 1, Nonce: 9}}, t0)
-	if _, fx := send(task, Succeeded, t0); fx.Release != nil {
-		t.Errorf("%+v", fx)
-	}
-}
-
 func TestTheLeaseIsTheEarlierOfSilenceAndDeadline(t *testing.T) {
 	for _, c := range []struct{ beat, attempt, want int64 }{
 		{0, 10_000, 10_000}, {2_000, 10_000, 2_000}, {10_000, 10_000, 10_000}, {20_000, 10_000, 10_000},
@@ -231,44 +210,11 @@ func TestTheLeaseIsTheEarlierOfSilenceAndDeadline(t *testing.T) {
 	}
 }
 
-func TestALeaseEndsAtItsInstant(t *testing.T) {
-	for _, c := range []struct {
-		at       int64
-		want     State
-		failures int32
-		lost     int16
-	}{{1_999, Running, 0, 0}, {2_000, Ready, 0, 1}, {9_999, Ready, 0, 1}, {10_000, Ready, 0, 1}} {
-		task := in(Running)
-		v, _ := send(task, Expired, t0+c.at)
-		if task.State != c.want || task.Failures != c.failures || task.Lost != c.lost || (v.Code != "") != (c.want == Running) {
-			t.Errorf("after %d ms: %s, %d failures, %d lost, %+v", c.at, task.State, task.Failures, task.Lost, v)
-		}
-	}
-}
-
 func TestABeatWithoutProgressKeepsTheLast(t *testing.T) {
 	task := in(Running)
 	Apply(task, &Event{Kind: Heartbeat, ID: task.ID, Fence: task.Token(), Data: Blob{Data: []byte("half")}}, t0+1)
 	send(task, Heartbeat, t0+2)
 	testkit.Equal(t, "progress", string(task.Attempt.Progress.Data), "half")
-}
-
-func TestATaskThatSilencesItsWorkersDies(t *testing.T) {
-	task := fresh()
-	now := t0
-	for n := int32(1); n <= LostMax; n++ {
-		if v := grab(task, now); !v.Granted {
-			t.Fatalf("grant %d: %+v", n, v)
-		}
-		now += 2_000
-		_, fx := send(task, Expired, now)
-		if last := n == LostMax; (task.State == Dead) != last || fx.Finish != last || fx.Trigger == last {
-			t.Fatalf("lost %d times: %s, %+v", n, task.State, fx)
-		}
-	}
-	if task.ErrType != "lost" || task.ErrMessage == "" || task.FinishedAt != now || task.Failures != 0 {
-		t.Errorf("%q %q, %d failures", task.ErrType, task.ErrMessage, task.Failures)
-	}
 }
 
 // A failure is a sign of life: the count of lost grants starts again.

@@ -1,31 +1,10 @@
 package taskstate
 
 import (
-	"reflect"
 	"testing"
 
-	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
-
-// TestAnExpiryThatTheLogTookTooLateIsVoid, up to the millisecond; without a date it never is.
-func TestAnExpiryThatTheLogTookTooLateIsVoid(t *testing.T) {
-	for _, c := range []struct {
-		notAfter, at int64
-		void         bool
-	}{{t0 + 20_000, t0 + 20_000, false}, {t0 + 20_000, t0 + 20_001, true}, {0, t0 + 1<<40, false}} {
-		task := fresh()
-		grab(task, t0)
-		before := task.Attempt
-		v, fx := Apply(task, &Event{Kind: Expired, ID: task.ID, Fence: task.Token(), NotAfter: c.notAfter}, c.at)
-		if c.void != (v.Code == fault.FailedPrecondition) || c.void != (task.State == Running) {
-			t.Errorf("not after %d, at %d: %+v, %s", c.notAfter-t0, c.at-t0, v, task.State)
-		}
-		if c.void && (fx != (Effects{}) || !reflect.DeepEqual(task.Attempt, before)) {
-			t.Errorf("a void one changed it: %+v", fx)
-		}
-	}
-}
 
 // TestWhatRanOutFirstCounts: an expiry may be held back past start_to_close. A worker that fell silent before costs no failure.
 func TestWhatRanOutFirstCounts(t *testing.T) {

@@ -83,21 +83,6 @@ func TestAPolicyTellsErrorTypesApart(t *testing.T) {
 	}
 }
 
-// TestWhatTheEngineEndsHasAnErrorTypeToo: a policy may tell apart what is lost or takes too long.
-func TestWhatTheEngineEndsHasAnErrorTypeToo(t *testing.T) {
-	task := under(func(p *Policy) { p.Rules = &Rules{NonRetryable: []string{"timeout"}} })
-	send(task, Heartbeat, t0+9_000)
-	if send(task, Expired, t0+10_000); task.State != Dead || task.ErrType != "timeout" {
-		t.Errorf("%s of %q", task.State, task.ErrType)
-	}
-	task = under(func(p *Policy) {
-		p.OnLost, p.Rules = LostFails, &Rules{ByError: []ErrorRule{{ErrType: "lost", InitialIntervalMS: 5000}}}
-	})
-	if send(task, Expired, t0+2_000); task.State != Backoff || task.DueAt < t0+6_500 {
-		t.Errorf("%s until +%d", task.State, task.DueAt-t0)
-	}
-}
-
 // TestWhatFollowsALostAttempt and one that took too long, by the policy; a cancel and the task's end come before.
 func TestWhatFollowsALostAttempt(t *testing.T) {
 	const silent, late = 2_000, 10_000

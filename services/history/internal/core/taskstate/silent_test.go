@@ -50,16 +50,6 @@ func TestTheAttemptOfASilentWorkerIsLost(t *testing.T) {
 	}
 }
 
-// TestAHeartbeatSavesAnAttemptOfASilentWorker: its lease is another one then.
-func TestAHeartbeatSavesAnAttemptOfASilentWorker(t *testing.T) {
-	task := under(func(p *Policy) { p.HeartbeatTimeoutMS = 5000 })
-	e := &Event{Kind: Expired, ID: task.ID, Fence: task.Token(), SilentLease: task.WakeAt()}
-	send(task, Heartbeat, t0+100)
-	if v, _ := Apply(task, e, t0+101); v.Code != fault.FailedPrecondition || task.State != Running {
-		t.Errorf("%+v, %s", v, task.State)
-	}
-}
-
 func TestWhatIsKnownOfAWorker(t *testing.T) {
 	if NewWorker("", "", 0) != nil {
 		t.Error("something is known")

@@ -166,50 +166,6 @@ func TestReadmeShowsTheTable(t *testing.T) {
 	}
 }
 
-func TestHeartbeatExtendsTheLeaseButNotTheDeadline(t *testing.T) {
-	task := in(Running)
-	if got := task.WakeAt(); got != t0+2000 {
-		t.Fatalf("lease until +%d", got-t0)
-	}
-	Apply(task, &Event{Kind: Heartbeat, ID: task.ID, Fence: task.Token(), Data: Blob{Data: []byte("50")}}, t0+1500)
-	if v, _ := Apply(task, &Event{Kind: Expired, ID: task.ID, Fence: task.Token()}, t0+2100); v.Code == "" || task.State != Running {
-		t.Fatal("an extended lease ran out")
-	}
-	if string(task.Attempt.Progress.Data) != "50" {
-		t.Error("progress lost")
-	}
-	_, fx := Apply(task, &Event{Kind: Expired, ID: task.ID, Fence: task.Token()}, t0+3600)
-	if task.State != Ready || task.Failures != 0 || task.Lost != 1 || !fx.Trigger {
-		t.Fatalf("a silent worker costs a delivery, not a failure: %s, %d failures", task.State, task.Failures)
-	}
-	if v, _ := Apply(task, &Event{Kind: Succeeded, ID: task.ID, Fence: ids.Token{Position: task.Position, Version: 1, Nonce: 9}}, t0+3700); v.Code != fault.Stale {
-		t.Fatalf("I4: the lost worker's outcome was taken: %+v", v)
-	}
-}
-
-func TestStartToCloseIsAFailure(t *testing.T) {
-	task := in(Running)
-	Apply(task, &Event{Kind: Heartbeat, ID: task.ID, Fence: task.Token()}, t0+9_500)
-	Apply(task, &Event{Kind: Expired, ID: task.ID, Fence: task.Token()}, t0+10_000)
-	if task.State != Backoff || task.Failures != 1 || task.ErrType != "timeout" {
-		t.Fatalf("%s, %d failures, %q", task.State, task.Failures, task.ErrType)
-	}
-}
-
-func TestCancelWhileRunning(t *testing.T) {
-	task := in(Running)
-	v, fx := Apply(task, &Event{Kind: Cancel, ID: task.ID, Domain: "shop", Message: "changed my mind"}, t0)
-	if v.Code != "" || !v.CancelRequested || fx.Finish {
-		t.Fatalf("%+v %+v", v, fx)
-	}
-	if v, _ := Apply(task, &Event{Kind: Heartbeat, ID: task.ID, Fence: task.Token()}, t0+1); !v.CancelRequested {
-		t.Fatal("the worker is not notified")
-	}
-	if _, fx := Apply(task, &Event{Kind: Failed, ID: task.ID, Fence: task.Token()}, t0+2); task.State != Cancelled || !fx.Finish {
-		t.Fatalf("%s", task.State)
-	}
-}
-
 func TestAnotherDomainCannotTouchIt(t *testing.T) {
 	for _, k := range []Kind{Cancel, Succeeded, Failed, Heartbeat} {
 		task := in(Running)

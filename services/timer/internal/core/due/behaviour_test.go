@@ -308,19 +308,6 @@ func TestFiringIsInOrderAfterCancels(t *testing.T) {
 	}
 }
 
-// Before Resume the heap has no order; what is cancelled then does not fire.
-func TestCancelsAmongTheLoaded(t *testing.T) {
-	table := New(Config{})
-	for n := range 10 {
-		table.Load(message(uint64(n+1), int64(10-n), n))
-	}
-	table.Load(Message{Seq: 11, Tombstones: voids(math.MaxUint32, testID(0), testID(4), testID(9))})
-	table.Resume(Cursor{}, 1, 0)
-	table.check(t)
-	want := []ids.TaskID{testID(8), testID(7), testID(6), testID(5), testID(3), testID(2), testID(1)}
-	testkit.MustEqual(t, "fired", fire(table, 10), want)
-}
-
 func TestFiredStaysAreRememberedForATimeAndInNumber(t *testing.T) {
 	known := newGroups()
 	group := known.take(Group{Domain: "a"})

@@ -8,27 +8,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-// I7: a tasklist is forgotten with its last task that waits or was fired recently.
-func TestI7_ATasklistWithoutTasksIsForgotten(t *testing.T) {
-	m := message(1, 1000, 1, 2, 3)
-	m.Tasks[1].Group.Priority = 1
-	m.Tasks[2].Group.Tasklist = "y"
-	table := New(Config{})
-	table.Load(m)
-	table.Resume(Cursor{}, 1, 0)
-	one := wide
-	one.Tasks = 1
-	for n, want := range []int{2, 2, 1, 0} {
-		table.check(t)
-		if len(table.groups.queues) != want {
-			t.Errorf("after %d: %d tasklists, want %d", n, len(table.groups.queues), want)
-		}
-		if _, ok := table.NextChunk(1000, one); ok {
-			table.Commit(1000, 0)
-		}
-	}
-}
-
 // I7: a waiting task takes as much as operators are to plan with, at sizes between those at which a part of the index doubles.
 func TestI7_AWaitingTaskTakes75Bytes(t *testing.T) {
 	testkit.Slow(t, "measures the memory of many tasks")

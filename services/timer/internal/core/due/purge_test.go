@@ -83,23 +83,6 @@ func TestPurgesAreInOrder(t *testing.T) {
 	}
 }
 
-// TestABucketWaitsForItsOwnTombstone: another message of the bucket does not say when it was stored.
-func TestABucketWaitsForItsOwnTombstone(t *testing.T) {
-	table := newTable(t, message(1, 1000, 1))
-	table.Cancel(testID(1))
-	table.Load(message(2, 1000, 2))
-	fire(table, 1000)
-	table.Load(message(3, 9*testMinute, 3))
-	if got := table.Purgeable(9, 3, 1<<40); got != nil {
-		t.Errorf("before its tombstone is read: %v", got)
-	}
-	table.Load(Message{Seq: 4, AtMS: 40, Tombstones: voids(math.MaxUint32, testID(1))})
-	table.Load(message(5, 9*testMinute, 4))
-	if got := table.Purgeable(9, 5, 1<<40); len(got) != 1 {
-		t.Errorf("when it is: %v", got)
-	}
-}
-
 // What the checkpoint must be later than is the last of the cancels.
 func TestABucketWaitsForItsLastCancel(t *testing.T) {
 	table := newTable(t, message(1, 1000, 1, 2), message(2, 9*testMinute, 3))

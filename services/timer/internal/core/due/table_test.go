@@ -72,49 +72,6 @@ func fire(t *Table, nowMS int64) (all []ids.TaskID) {
 	}
 }
 
-func TestFiresInOrderOfDueTimeWhateverTheOrderOfWriting(t *testing.T) {
-	table := newTable(t, message(1, 3000, 1), message(2, 1000, 2, 3), message(3, 2000, 4))
-	if got := fire(table, 999); got != nil {
-		t.Fatalf("fired %v early", got)
-	}
-	if at, ok := table.Next(); !ok || at != 1000 {
-		t.Fatalf("next at %d, %v", at, ok)
-	}
-	want := []ids.TaskID{testID(2), testID(3), testID(4), testID(1)}
-	testkit.MustEqual(t, "fired", fire(table, 3000), want)
-	table.check(t)
-}
-
-func TestI10_ATaskWrittenDuringARoundFiresAfterIt(t *testing.T) {
-	table := newTable(t, message(1, 1000, 1, 2))
-	one := wide
-	one.Tasks = 1
-	if _, ok := table.NextChunk(5000, one); !ok {
-		t.Fatal("nothing due")
-	}
-	table.Commit(5000, 0)
-	table.Load(message(2, 500, 3)) // earlier than all the rest
-	if got, want := fire(table, 5000), []ids.TaskID{testID(2), testID(3)}; !slices.Equal(got, want) {
-		t.Fatalf("fired %v, want %v", got, want)
-	}
-	table.check(t)
-}
-
-func TestI10_ACopyOfAFiredStayIsVoid(t *testing.T) {
-	table := newTable(t, message(1, 1000, 1))
-	fire(table, 1000)
-	table.Load(message(2, 1000, 1))
-	if got := fire(table, 2000); got != nil {
-		t.Fatalf("fired %v again", got)
-	}
-	again := message(3, 1500, 1)
-	again.Tasks[0].Parkings = 2
-	table.Load(again)
-	if got := fire(table, 2000); len(got) != 1 {
-		t.Fatalf("the next stay fired %d times", len(got))
-	}
-}
-
 func TestAClockALittleBehindTheLastOwnersWaits(t *testing.T) {
 	table := takeOver(Cursor{Base: Mark{DueMS: 5000, Seq: 1}}, 4000, message(1, 1000, 1), message(2, 1000, 2))
 	if at, _ := table.Next(); at != 5000 {
@@ -124,27 +81,6 @@ func TestAClockALittleBehindTheLastOwnersWaits(t *testing.T) {
 		t.Fatalf("fired %v", got)
 	}
 	testkit.MustEqual(t, "fired", fire(table, 5000), []ids.TaskID{testID(2)})
-}
-
-func TestACancelledTaskIsKnownUntilItsBucketIsPurged(t *testing.T) {
-	table := newTable(t, message(1, 1000, 1), message(2, 1000, 2))
-	table.Cancel(testID(1))
-	table.Load(Message{Seq: 3, Tombstones: voids(math.MaxUint32, testID(1))})
-	have(t, table, map[int]Status{1: Cancelled, 2: Waiting})
-	testkit.MustEqual(t, "wait", table.Waiting("a", "x"), 1)
-	testkit.MustEqual(t, "fired", fire(table, 1000), []ids.TaskID{testID(2)})
-	table.Load(message(4, 2*testMinute, 5)) // the newest message always stays
-	if got := table.Purgeable(2, 4, 51); got != nil {
-		t.Fatalf("purgeable above the checkpoint: %v", got)
-	}
-	if got := table.Purgeable(3, 4, 50); got != nil {
-		t.Fatalf("purgeable while the canceller may ask again: %v", got)
-	}
-	got := table.Purgeable(3, 4, 51)
-	testkit.MustEqual(t, "purgeable", got, []Purge{{Bucket: 0, UpTo: 3}})
-	table.Purged(got[0])
-	have(t, table, map[int]Status{1: Unknown, 2: Fired})
-	table.check(t)
 }
 
 // R23: while history is down no one archives what was cancelled: whatever the clocks of nodes say,
