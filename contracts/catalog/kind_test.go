@@ -79,6 +79,10 @@ func TestRecordsAreKeptByRevision(t *testing.T) {
 			}
 			_, err = k.PutAs(ctx, b, domain, "acme", make(9, first))
 			refused(t, "an old revision", err, fault.Stale, k.field("revision"))
+			_, err = k.PutAs(ctx, b, domain, "acme", make(9, -1))
+			refused(t, "a revision that is none", err, fault.InvalidArgument, k.field("revision"))
+			_, err = k.PutAs(ctx, b, domain, "other", make(9, 7))
+			refused(t, "a revision of what is not there", err, fault.Stale, k.field("revision"))
 		}
 		refused(t, "a first one", k.Swap(ctx, b, domain, "acme", make(9, 0), 0), fault.Stale, "")
 		refused(t, "in place of an old revision", k.Swap(ctx, b, domain, "acme", make(9, 0), first), fault.Stale, "")

@@ -21,56 +21,6 @@ func refused(t *testing.T, what string, err error, code fault.Code, path string)
 	}
 }
 
-func TestWhatIsPutIsReadWithItsRevision(t *testing.T) {
-	b, ctx := catalogtest.New(), t.Context()
-	given := &yardv1.Domain{Name: "shop", RetentionMs: 60_000}
-	revision, err := Domains.Put(ctx, b, "", given)
-	if err != nil || revision != 1 || given.Revision != 0 {
-		t.Fatal(revision, err, given)
-	}
-	d, err := Domains.Get(ctx, b, "", "shop")
-	if err != nil || d.Name != "shop" || d.RetentionMs != 60_000 || d.Revision != 1 {
-		t.Errorf("%v %v", d, err)
-	}
-	checktest.NoError(t, checktest.Err(Types.Put(ctx, b, "shop", &yardv1.TaskType{Name: "email.send", MaxConcurrency: 3})))
-	ty, err := Types.Get(ctx, b, "shop", "email.send")
-	if err != nil || ty.MaxConcurrency != 3 || ty.Revision != 2 {
-		t.Errorf("%v %v", ty, err)
-	}
-	_, err = Types.Get(ctx, b, "bank", "email.send")
-	refused(t, "a type of another domain", err, fault.NotFound, "")
-	_, err = Domains.Get(ctx, b, "", "bank")
-	refused(t, "an unknown domain", err, fault.NotFound, "")
-	_, err = Domains.Get(ctx, b, "", "a..b")
-	refused(t, "a name that is no key", err, fault.NotFound, "")
-}
-
-// A put that names a revision replaces that one only.
-func TestAPutReplacesTheRevisionThatItNames(t *testing.T) {
-	b, ctx := catalogtest.New(), t.Context()
-	put := func(revision, retention int64) (int64, error) {
-		return Domains.Put(ctx, b, "", &yardv1.Domain{Name: "shop", RetentionMs: retention, Revision: revision})
-	}
-	first, err := put(0, 60_000)
-	checktest.NoError(t, err)
-	second, err := put(first, 120_000)
-	if err != nil || second <= first {
-		t.Fatal(second, err)
-	}
-	_, err = put(first, 180_000)
-	refused(t, "an old revision", err, fault.Stale, "/domain/revision")
-	_, err = put(-1, 180_000)
-	refused(t, "a revision that is none", err, fault.InvalidArgument, "/domain/revision")
-	if third, err := put(0, 240_000); err != nil || third <= second {
-		t.Errorf("any revision: %d %v", third, err)
-	}
-	if d, err := Domains.Get(ctx, b, "", "shop"); err != nil || d.RetentionMs != 240_000 {
-		t.Errorf("%v %v", d, err)
-	}
-	_, err = Types.Put(ctx, b, "shop", &yardv1.TaskType{Name: "x", Revision: 7})
-	refused(t, "a type that is not there", err, fault.Stale, "/type/revision")
-}
-
 // A put whose answer was lost is repeated, and is answered with the revision of the first try.
 func TestARepeatedPutHasTheRevisionOfTheFirst(t *testing.T) {
 	b, ctx := catalogtest.New(), t.Context()

@@ -83,44 +83,6 @@ func names[T interface{ GetName() string }](all []T) (names []string) {
 	return names
 }
 
-func TestACatalogHasWhatWasThereAndFollows(t *testing.T) {
-	fill := func(b *catalogtest.KV) {
-		for _, name := range []string{"shop", "bank"} {
-			b.Store(Domains.Key("", name), `{"name":"`+name+`"}`)
-		}
-		b.Store(Types.Key("shop", "old"), `{"name":"old"}`)
-		b.Forget(Domains.Key("", "former"))
-		b.Store(topology.VersionKey, "3")
-		b.Store(topology.ClusterKey, `{}`)
-	}
-	watching(t, fill, func(w *watched) {
-		if got := names(Domains.All(w.Catalog, "")); !slices.Equal(got, []string{"bank", "shop"}) || w.Version() != 3 {
-			t.Errorf("domains %v, version %d", got, w.Version())
-		}
-		if d := w.Domain("shop"); d.GetRevision() != 1 {
-			t.Errorf("%v", d)
-		}
-		if ty := Types.Of(w.Catalog, "shop", "old"); ty.GetRevision() != 3 {
-			t.Errorf("%v", ty)
-		}
-		w.reported("the beginning") // a watch reads it anyway
-
-		w.types("shop", "mail", "b.c")
-		w.reported("two types", "shop", "shop")
-		checktest.Equal(t, "types", names(Types.All(w.Catalog, "shop")), []string{"b.c", "mail", "old"})
-		checktest.NoError(t, checktest.Err(Types.Delete(w.t.Context(), w.bucket, "shop", "old", 0)))
-		w.reported("a deleted type", "shop")
-		if Types.Of(w.Catalog, "shop", "old") != nil {
-			t.Error("a deleted type is there")
-		}
-		checktest.NoError(t, checktest.Err(DeleteDomain(w.t.Context(), w.bucket, "bank", 0)))
-		w.reported("a deleted domain", "bank")
-		if w.Domain("bank") != nil {
-			t.Error("a deleted domain is there")
-		}
-	})
-}
-
 // What cannot be read leaves what was there before.
 func TestWhatIsMalformedChangesNothing(t *testing.T) {
 	watching(t, nil, func(w *watched) {

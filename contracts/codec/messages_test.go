@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"maps"
 	"reflect"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 )
@@ -88,41 +90,45 @@ func TestEveryFieldSurvivesBothForms(t *testing.T) {
 	}
 }
 
-// A request in protobuf is read as strictly as one in JSON, in each of the messages that it holds.
+// A request in protobuf is read as strictly as one in JSON, in each of the messages that it holds, and the field is named.
 func TestEveryRequestTellsOfUnknownFields(t *testing.T) {
+	unknown := protowire.AppendVarint(protowire.AppendTag(nil, 999, protowire.VarintType), 1)
 	for _, m := range publicMessages(t) {
 		if !strings.HasSuffix(string(m.Descriptor().Name()), "Request") {
 			continue
 		}
-		whole := func() protoreflect.Message {
+		whole := func() map[string]protoreflect.Message {
 			fresh := m.New()
 			fill(fresh)
-			return fresh
+			return inner("", fresh)
 		}
-		for i := range len(inner(whole())) {
+		for path := range whole() {
 			one := whole()
-			inner(one)[i].SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 999, protowire.VarintType), 1))
-			data, err := Marshal(Protobuf, one.Interface().(Message))
+			one[path].SetUnknown(unknown)
+			data, err := Marshal(Protobuf, one[""].Interface().(Message))
 			checktest.NoError(t, err)
-			if err := UnmarshalRequest(Protobuf, data, m.New().Interface().(Message)); err == nil {
-				t.Errorf("%s: an unknown field of a %s was taken", m.Descriptor().Name(), inner(one)[i].Descriptor().Name())
+			e := fault.From(UnmarshalRequest(Protobuf, data, m.New().Interface().(Message)))
+			if e == nil || e.Code != fault.InvalidArgument || e.Path != path+"/#999" {
+				t.Errorf("%s: an unknown field of %q: %v", m.Descriptor().Name(), path, e)
 			}
 		}
 	}
 }
 
-// inner are a message and those in it, in a fixed order.
-func inner(m protoreflect.Message) []protoreflect.Message {
-	all := []protoreflect.Message{m}
+// inner are a message and those in it, by their paths. Of each list the second one stands for all.
+func inner(path string, m protoreflect.Message) map[string]protoreflect.Message {
+	all := map[string]protoreflect.Message{path: m}
 	for i := range m.Descriptor().Fields().Len() {
-		switch f := m.Descriptor().Fields().Get(i); {
+		f := m.Descriptor().Fields().Get(i)
+		below := path + "/" + string(f.Name())
+		switch {
 		case f.Message() == nil || f.IsMap():
 		case f.IsList():
-			for j := range m.Get(f).List().Len() {
-				all = append(all, inner(m.Get(f).List().Get(j).Message())...)
-			}
+			list := m.Mutable(f).List()
+			list.Append(protoreflect.ValueOfMessage(proto.Clone(list.Get(0).Message().Interface()).ProtoReflect()))
+			maps.Copy(all, inner(below+"/1", list.Get(1).Message()))
 		default:
-			all = append(all, inner(m.Get(f).Message())...)
+			maps.Copy(all, inner(below, m.Get(f).Message()))
 		}
 	}
 	return all
