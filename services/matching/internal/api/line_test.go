@@ -144,6 +144,15 @@ func (n *note) saw(t *testing.T, cond func(in *match.Inputs) error) {
 // serve serves the shard as one owner, on a core that decides nothing.
 func (l *line) serve(epoch uint64) *note { return l.serveOn(l.port(epoch)) }
 
+// serving is a line and an owner of the first epoch that is heard.
+func serving(t *testing.T) (*line, *note) {
+	t.Helper()
+	l := newLine(t)
+	n := l.serve(1)
+	l.served(t)
+	return l, n
+}
+
 func (l *line) serveOn(port *api.Port) *note {
 	n := &note{done: make(chan error, 1)}
 	n.shard = shard.New(shard.Deps{

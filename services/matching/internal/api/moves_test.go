@@ -19,9 +19,7 @@ import (
 // frontend hears it. They are not reported as answered.
 func TestPollsAreGivenUpToTheirFrontends(t *testing.T) {
 	t.Parallel()
-	l := newLine(t)
-	n := l.serve(1)
-	l.served(t)
+	l, n := serving(t)
 	there, gone := l.nc.NewInbox(), l.nc.NewInbox()
 	hears := l.listen(there)
 	for i, to := range []string{there, gone, there, ""} {
@@ -123,9 +121,7 @@ func readNews(t *testing.T, m *nats.Msg) *rpcv1.PollsAnswered {
 // What a partition tells goes to the shard of its parent, and is read as it was said.
 func TestPartitionsTellTheirParents(t *testing.T) {
 	t.Parallel()
-	l := newLine(t)
-	n := l.serve(1)
-	l.served(t)
+	l, n := serving(t)
 	said := match.Branch{
 		Tasklist: table.Tasklist{Domain: "d", Name: "l", Partition: 22}, Present: []string{"a", "b"},
 		Wanted: []match.Wanted{{Column: table.Column{Priority: 2, Type: "a"}, ReadyAt: 12, Limited: true, Triggers: 7}, {Column: table.Column{Priority: 3, Type: "b"}, ReadyAt: 4, Triggers: 1}},
@@ -149,9 +145,7 @@ func TestPartitionsTellTheirParents(t *testing.T) {
 // Inboxes that were given up are read from the hint.
 func TestGivenUpInboxesAreHeard(t *testing.T) {
 	t.Parallel()
-	l := newLine(t)
-	n := l.serve(1)
-	l.served(t)
+	l, n := serving(t)
 	l.publish(topology.HintGivenUp, &rpcv1.GivenUp{Domain: "d", Inboxes: []string{"a", "b"}})
 	n.saw(t, func(in *match.Inputs) error {
 		if got := fmt.Sprint(in.GivenUp); got != "[{d [a b]}]" {
@@ -164,9 +158,7 @@ func TestGivenUpInboxesAreHeard(t *testing.T) {
 // Frontends hear what waits in partitions.
 func TestFrontendsHearOfLoads(t *testing.T) {
 	t.Parallel()
-	l := newLine(t)
-	n := l.serve(1)
-	l.served(t)
+	l, n := serving(t)
 	heard := l.listen(topology.HintTasklistLoad)
 	n.do(match.Effects{Loads: []match.Load{{Tasklist: table.Tasklist{Domain: "d", Name: "l", Partition: 3}, Triggers: 7, PerSecond: 0.5}}})
 	m, err := heard.NextMsg(patience)

@@ -58,9 +58,7 @@ func (l *line) served(t *testing.T) {
 // TestR41_AnswersThatNobodyGetsAreTold, with and without anybody there, by the answer's id.
 func TestR41_AnswersThatNobodyGetsAreTold(t *testing.T) {
 	t.Parallel()
-	l := newLine(t)
-	n := l.serve(1)
-	l.served(t)
+	l, n := serving(t)
 	inbox := l.listen("inbox.there")
 	task := testkit.Encoded(t, &yardv1.PolledTask{TaskId: "x", Payload: &yardv1.Payload{Data: []byte(`{"a":1}`)}})
 	n.do(match.Effects{Answers: []match.Answer{
@@ -100,9 +98,7 @@ func TestR41_AnswersThatNobodyGetsAreTold(t *testing.T) {
 // An answer that somebody replies to was heard: its tasks are not taken back.
 func TestAnswersThatAreRepliedToAreHeard(t *testing.T) {
 	t.Parallel()
-	l := newLine(t)
-	n := l.serve(1)
-	l.served(t)
+	l, n := serving(t)
 	inbox := l.listen("inbox.there")
 	task := testkit.Encoded(t, &yardv1.PolledTask{TaskId: "x"})
 	n.do(match.Effects{Answers: []match.Answer{{ID: 5, ReplyTo: "inbox.there", Tasks: [][]byte{task}}}})
@@ -153,9 +149,7 @@ func TestVerdictsAreOfTheirPartition(t *testing.T) {
 
 func TestPollsAreReadOrRefused(t *testing.T) {
 	t.Parallel()
-	l := newLine(t)
-	n := l.serve(1)
-	l.served(t)
+	l, n := serving(t)
 	for _, unreadable := range [][]byte{[]byte("\xff\xff"), nil} {
 		m, err := l.nc.Request(pollSubject(1), unreadable, patience)
 		testkit.NoError(t, err)
