@@ -39,47 +39,40 @@ func TestHeadersGoThroughMemory(t *testing.T) {
 	}
 }
 
-// TestTimeToLiveGoesThroughMemory: what comes back from a store has the instants that were fixed when it was read first.
-func TestTimeToLiveGoesThroughMemory(t *testing.T) {
-	fixed := &logv1.Expiry{StartWithinMs: 1, FinishWithinMs: 2, StartByMs: 3, FinishByMs: 4}
-	with := changed(func(r *logv1.Record) { r.Expiry = fixed })
-	data, err := (&logv1.Batch{Tasks: []*logv1.Record{with, readable, with}}).MarshalVT()
-	testkit.NoError(t, err)
-	decoder := record.NewDecoder()
-	for range 2 { // its messages are used again
-		tasks, _, err := decoder.Submits(data, time.Time{})
-		if err != nil || len(tasks) != 3 {
-			t.Fatal(len(tasks), err)
-		}
-		for i, want := range []*logv1.Expiry{fixed, nil, fixed} {
-			if got := new(record.Encoder).Record(&tasks[i].Task).Expiry; !proto.Equal(got, want) || (got == nil) != (want == nil) {
-				t.Errorf("task %d: written %v, want %v", i, got, want)
+// TestExtrasGoThroughMemory: what is parked, carried, archived or dead has the instants that were fixed when it was read first, costs what it did, and
+// knows its updates. A task without any of these is stored as before.
+func TestExtrasGoThroughMemory(t *testing.T) {
+	for name, change := range map[string]func(*logv1.Record){
+		"time to live": func(r *logv1.Record) {
+			r.Expiry = &logv1.Expiry{StartWithinMs: 1, FinishWithinMs: 2, StartByMs: 3, FinishByMs: 4}
+		},
+		"cost": func(r *logv1.Record) { r.Cost = 7 },
+		"updates": func(r *logv1.Record) {
+			r.Updates = &logv1.Updates{Applied: 90, Seq: 7, Request: 4, Refused: true, AtMs: 44, Passed: 5, PassedNow: 3}
+		},
+		"one update": func(r *logv1.Record) { r.Updates = &logv1.Updates{Applied: 1} },
+	} {
+		with := changed(change)
+		data, err := (&logv1.Batch{Tasks: []*logv1.Record{with, readable, with}}).MarshalVT()
+		testkit.NoError(t, err)
+		decoder, encoder := record.NewDecoder(), new(record.Encoder)
+		for range 2 { // its messages are used again
+			tasks, _, err := decoder.Submits(data, time.Time{})
+			if err != nil || len(tasks) != 3 {
+				t.Fatal(name, len(tasks), err)
 			}
-			if shown := record.Public(&tasks[i].Task, true, 0); shown.StartByMs != want.GetStartByMs() || shown.FinishByMs != want.GetFinishByMs() {
-				t.Errorf("task %d: shown %v", i, shown)
+			for i, want := range []*logv1.Record{with, readable, with} {
+				got, shown := encoder.Record(&tasks[i].Task), record.Public(&tasks[i].Task, true, 0)
+				if !proto.Equal(got.Expiry, want.Expiry) || got.Cost != want.Cost || !proto.Equal(got.Updates, want.Updates) {
+					t.Errorf("%s, task %d: written %v", name, i, got)
+				}
+				if shown.StartByMs != want.Expiry.GetStartByMs() || shown.FinishByMs != want.Expiry.GetFinishByMs() || shown.Cost != want.Cost {
+					t.Errorf("%s, task %d: shown %v", name, i, shown)
+				}
 			}
-		}
-	}
-}
-
-// TestCostGoesThroughMemory: what is parked, carried, archived or dead costs what it did, and a task that costs one start is stored as before.
-func TestCostGoesThroughMemory(t *testing.T) {
-	data, err := (&logv1.Batch{Tasks: []*logv1.Record{changed(func(r *logv1.Record) { r.Cost = 7 }), readable}}).MarshalVT()
-	testkit.NoError(t, err)
-	decoder := record.NewDecoder()
-	for range 2 { // its messages are used again
-		tasks, _, err := decoder.Submits(data, time.Time{})
-		if err != nil || len(tasks) != 2 {
-			t.Fatal(len(tasks), err)
-		}
-		for i, want := range []int32{7, 0} {
-			task := &tasks[i].Task
-			if stored, shown := new(record.Encoder).Record(task).Cost, record.Public(task, true, 0).Cost; stored != want || shown != want {
-				t.Errorf("task %d: stored %d, shown %d, want %d", i, stored, shown, want)
+			if tasks[1].Extra != nil {
+				t.Errorf("%s: a task without has %+v", name, tasks[1].Extra)
 			}
-		}
-		if tasks[1].Extra != nil {
-			t.Errorf("a task that costs one start has %+v", tasks[1].Extra)
 		}
 	}
 }

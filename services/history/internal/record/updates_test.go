@@ -15,27 +15,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-// TestUpdatesGoThroughMemory, with what is known of the last one.
-func TestUpdatesGoThroughMemory(t *testing.T) {
-	for name, stored := range map[string]*logv1.Updates{
-		"all":     {Applied: 90, Seq: 7, Request: 4, Refused: true, AtMs: 44, Passed: 5, PassedNow: 3},
-		"nothing": {Applied: 1},
-	} {
-		data, err := (&logv1.Batch{Tasks: []*logv1.Record{changed(func(r *logv1.Record) { r.Updates = stored })}}).MarshalVT()
-		testkit.NoError(t, err)
-		decoder, encoder := record.NewDecoder(), new(record.Encoder)
-		for range 2 { // its messages are used again
-			tasks, _, err := decoder.Submits(data, time.Time{})
-			if err != nil || len(tasks) != 1 {
-				t.Fatal(len(tasks), err)
-			}
-			if got := encoder.Record(&tasks[0].Task).Updates; !proto.Equal(got, stored) {
-				t.Errorf("%s: stored %v, not %v", name, got, stored)
-			}
-		}
-	}
-}
-
 // TestAnUpdateSaysSinceWhen copies of it may be in the log.
 func TestAnUpdateSaysSinceWhen(t *testing.T) {
 	id := ids.NewTaskID(time.UnixMilli(1), 1, 1)
