@@ -32,7 +32,7 @@ import (
 const (
 	domain = "fuzzed"
 	// mutations is how many each endpoint gets in each encoding; YARD_FUZZ in the environment says otherwise.
-	mutations = 150
+	mutations = 75
 	// atOnce is how many requests are under way at once.
 	atOnce = 4
 	// within is how long a request may take: longer than any wait that it may ask for.

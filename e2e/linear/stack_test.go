@@ -13,7 +13,7 @@ import (
 )
 
 // shortCalls is how many calls the short form has at least, fewCalls in a quick run.
-const shortCalls, fewCalls = 600, 100
+const shortCalls, fewCalls = 400, 100
 
 // TestEachTaskHasOneLife: in a system that nothing disturbs.
 func TestEachTaskHasOneLife(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 // queues, the read levels and the fences that the owner before had as of the last turn. Only what the other stores have is missing. Then it may
 // go on as the owner: in the end each task is archived once, and no stay of it was stored twice.
 func TestI3_ReplayReachesTheSameState(t *testing.T) {
-	for seed := range uint64(testkit.Rounds(t, 2000, 60)) {
+	for seed := range uint64(testkit.Rounds(t, 1000, 60)) {
 		h := newOwnership(t, seed)
 		for range 400 {
 			h.act()
