@@ -155,12 +155,12 @@ func (a *App) Flags(flags *pflag.FlagSet) {
 		flags.StringVarP(s.into(a), s.Flag, short, cmp.Or(os.Getenv(s.env), s.otherwise), s.usage+" (environment: "+s.env+")")
 	}
 	flags.StringVar(&a.Context, "context", os.Getenv(envContext), "context to take server, login and domain from, see yard context (environment: "+envContext+")")
-	flags.VarP(outputValue{a}, "output", "o", "how to print: table, wide (a table with more columns, nothing cut) or json")
+	flags.VarP(a.output(), "output", "o", "how to print: table, wide (a table with more columns, nothing cut) or json")
 	flags.BoolFunc("json", "short for --output json", func(text string) error {
 		if text != "true" {
 			return fmt.Errorf("want no value, or another --output")
 		}
-		return outputValue{a}.Set(OutputJSON)
+		return a.output().Set(OutputJSON)
 	})
 	DurationVar(flags, &a.Timeout, "timeout", 10*time.Second, "how long to try")
 }

@@ -10,31 +10,40 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// DurationVar adds a flag of a duration, which may have days: 7d, 1d12h.
-func DurationVar(flags *pflag.FlagSet, to *time.Duration, name string, value time.Duration, usage string) {
-	*to = value
-	flags.Var((*durationValue)(to), name, usage)
+// Value is a pflag.Value: Kind is what the help calls it, Show writes it as Parse reads it.
+type Value struct {
+	Kind  string
+	Show  func() string
+	Parse func(text string) error
 }
 
-// durationValue is a pflag.Value.
-type durationValue time.Duration
-
-// String returns the duration as Go writes it, but 0 as pflag knows it: the help does not show such a default.
-func (d *durationValue) String() string {
-	if *d == 0 {
-		return "0"
+// String returns what the flag holds; pflag also asks the zero value.
+func (v Value) String() string {
+	if v.Show == nil {
+		return ""
 	}
-	return time.Duration(*d).String()
+	return v.Show()
 }
 
 // Type is what the help calls it.
-func (*durationValue) Type() string { return "duration" }
+func (v Value) Type() string { return v.Kind }
 
 // Set parses text.
-func (d *durationValue) Set(text string) error {
-	parsed, err := ParseDuration(text)
-	*d = durationValue(parsed)
-	return err
+func (v Value) Set(text string) error { return v.Parse(text) }
+
+// DurationVar adds a flag of a duration, which may have days: 7d, 1d12h.
+func DurationVar(flags *pflag.FlagSet, to *time.Duration, name string, value time.Duration, usage string) {
+	*to = value
+	show := func() string {
+		if *to == 0 {
+			return "0" // as pflag knows it: the help does not show such a default
+		}
+		return to.String()
+	}
+	flags.Var(Value{"duration", show, func(text string) (err error) {
+		*to, err = ParseDuration(text)
+		return err
+	}}, name, usage)
 }
 
 // days is a number of days in front of what time.ParseDuration reads.

@@ -15,31 +15,25 @@ import (
 
 const onFullFlagName, onFullAfterFlagName = "on-full", "on-full-after"
 
-// onFullFlag is what a full limit does, on the command line: "reject-newest". It is a pflag.Value.
-type onFullFlag yard.Limit
-
 // onFullFlags adds the flags of what a limit does that is full.
 func onFullFlags(flags *pflag.FlagSet, l *yard.Limit) {
-	flags.Var((*onFullFlag)(l), onFullFlagName, "what happens to a task that has waited for a slot: wait, reject-newest or cancel-oldest")
+	flags.Var(onFull(l), onFullFlagName, "what happens to a task that has waited for a slot: wait, reject-newest or cancel-oldest")
 	command.DurationVar(flags, &l.OnFullAfter, onFullAfterFlagName, l.OnFullAfter, "how long a task waits until --on-full acts, 100ms to 24h; 0 = 1s")
 }
 
-// String writes it as it is read.
-func (p *onFullFlag) String() string { return strings.ReplaceAll(string(p.OnFull), "_", "-") }
-
-// Type names it in the help.
-func (p *onFullFlag) Type() string { return "policy" }
-
-// Set reads it.
-func (p *onFullFlag) Set(text string) error {
-	switch one := yard.OnFull(strings.ReplaceAll(text, "-", "_")); one {
-	case yard.OnFullWait, yard.OnFullRejectNewest, yard.OnFullCancelOldest:
-		if p.OnFull = one; one == yard.OnFullWait {
-			p.OnFullAfter = 0
+// onFull is what a full limit does, on the command line: "reject-newest".
+func onFull(l *yard.Limit) command.Value {
+	show := func() string { return strings.ReplaceAll(string(l.OnFull), "_", "-") }
+	return command.Value{Kind: "policy", Show: show, Parse: func(text string) error {
+		switch one := yard.OnFull(strings.ReplaceAll(text, "-", "_")); one {
+		case yard.OnFullWait, yard.OnFullRejectNewest, yard.OnFullCancelOldest:
+			if l.OnFull = one; one == yard.OnFullWait {
+				l.OnFullAfter = 0
+			}
+			return nil
 		}
-		return nil
-	}
-	return errors.New("want wait, reject-newest or cancel-oldest")
+		return errors.New("want wait, reject-newest or cancel-oldest")
+	}}
 }
 
 // onFullText is a policy for people, "" where tasks wait.

@@ -30,7 +30,7 @@ number in limits that count per group, within a second and for what waits, too.`
 		delete:   help{short: "Delete the settings of a group: its weight is 1 again"},
 		flags: func(flags *pflag.FlagSet, g *yard.Group) {
 			flags.StringVar(&g.Description, "description", g.Description, "for people")
-			flags.Var((*weightFlag)(g), "weight", "its share beside other groups, 0.01 to 100; 0 = when nothing else is ready; default 1")
+			flags.Var(weight(g), "weight", "its share beside other groups, 0.01 to 100; 0 = when nothing else is ready; default 1")
 			flags.IntVar(&g.MaxConcurrency, "max-concurrency", g.MaxConcurrency, "its attempts that run at once in each limit that counts per group; 0 = as the limit says")
 		},
 		complete: func(g *yard.Group, name string) { g.Name = name },
@@ -41,20 +41,13 @@ number in limits that count per group, within a second and for what waits, too.`
 		slices.Concat(s.commands(a), stoppableGroup.commands(a), []*cobra.Command{tasks.GroupPurge(a)})...)
 }
 
-// weightFlag is the weight of a group on the command line. It is a pflag.Value.
-type weightFlag yard.Group
-
-// String returns the weight.
-func (g *weightFlag) String() string { return fmt.Sprint(g.Weight) }
-
-// Type is what the help calls it.
-func (*weightFlag) Type() string { return "float" }
-
-// Set parses a weight. To the engine 0 is no weight, so the group says that it is idle.
-func (g *weightFlag) Set(text string) (err error) {
-	g.Weight, err = strconv.ParseFloat(text, 64)
-	g.Idle = g.Weight == 0
-	return err
+// weight is the weight of a group on the command line. To the engine 0 is no weight, so the group says that it is idle.
+func weight(g *yard.Group) command.Value {
+	return command.Value{Kind: "float", Show: func() string { return fmt.Sprint(g.Weight) }, Parse: func(text string) (err error) {
+		g.Weight, err = strconv.ParseFloat(text, 64)
+		g.Idle = g.Weight == 0
+		return err
+	}}
 }
 
 func printGroup(a *command.App, g yard.Group) error {

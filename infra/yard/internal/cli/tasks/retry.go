@@ -21,10 +21,10 @@ func PolicyFlags(flags *pflag.FlagSet, r *yard.RetryPolicy) {
 	command.DurationVar(flags, &r.MaxInterval, "max-interval", r.MaxInterval, "longest wait; default 10m")
 	flags.StringSliceVar(&r.NonRetryable, "non-retryable", r.NonRetryable, "error type that makes it a dead letter at once; may be repeated")
 	flags.Var((*errorFlag)(&r.ByError), "by-error", "other numbers for one error type, such as busy:max-attempts=20,initial-interval=1m; may be repeated")
-	flags.Var(&choiceFlag[yard.Jitter]{&r.Jitter, []yard.Jitter{yard.JitterSlight, yard.JitterFull, yard.JitterEqual, yard.JitterNone}}, "jitter", "how waits are spread; default slight")
+	flags.Var(choice(&r.Jitter, yard.JitterSlight, yard.JitterFull, yard.JitterEqual, yard.JitterNone), "jitter", "how waits are spread; default slight")
 	flags.IntVar(&r.MaxDeliveries, "max-deliveries", r.MaxDeliveries, "times that it is given to a worker until it is a dead letter; 0 = any number")
-	flags.Var(&choiceFlag[yard.OnLost]{&r.OnLost, []yard.OnLost{yard.OnLostRetry, yard.OnLostFail, yard.OnLostDead}}, "on-lost", "what follows when its worker sends no more heartbeats; default retry")
-	flags.Var(&choiceFlag[yard.OnTimeout]{&r.OnTimeout, []yard.OnTimeout{yard.OnTimeoutFail, yard.OnTimeoutDead}}, "on-timeout", "what follows when an attempt takes too long; default fail")
+	flags.Var(choice(&r.OnLost, yard.OnLostRetry, yard.OnLostFail, yard.OnLostDead), "on-lost", "what follows when its worker sends no more heartbeats; default retry")
+	flags.Var(choice(&r.OnTimeout, yard.OnTimeoutFail, yard.OnTimeoutDead), "on-timeout", "what follows when an attempt takes too long; default fail")
 }
 
 // NoPolicy tells whether r says nothing.
@@ -35,38 +35,16 @@ func NoPolicy(r yard.RetryPolicy) bool {
 	return reflect.DeepEqual(r, yard.RetryPolicy{})
 }
 
-// choiceFlag is one of some names on the command line; "" = not said. It is a pflag.Value.
-type choiceFlag[S ~string] struct {
-	to *S
-	of []S
-}
-
-// String is what was chosen.
-func (f *choiceFlag[S]) String() string {
-	if f.to == nil { // pflag looks at a zero value
-		return ""
-	}
-	return string(*f.to)
-}
-
-// Type is what the help shows: the names.
-func (f *choiceFlag[S]) Type() string { return f.names("|") }
-
-func (f *choiceFlag[S]) names(between string) string {
-	names := make([]string, len(f.of))
-	for i, s := range f.of {
-		names[i] = string(s)
-	}
-	return strings.Join(names, between)
-}
-
-// Set chooses one.
-func (f *choiceFlag[S]) Set(text string) error {
-	if text != "" && !slices.Contains(f.of, S(text)) {
-		return fmt.Errorf("want one of %s", f.names(", "))
-	}
-	*f.to = S(text)
-	return nil
+// choice is one of some names on the command line, which the help shows; "" = not said.
+func choice[S ~string](to *S, of ...S) command.Value {
+	names := command.Each(of, func(s S) string { return string(s) })
+	return command.Value{Kind: strings.Join(names, "|"), Show: func() string { return string(*to) }, Parse: func(text string) error {
+		if text != "" && !slices.Contains(names, text) {
+			return fmt.Errorf("want one of %s", strings.Join(names, ", "))
+		}
+		*to = S(text)
+		return nil
+	}}
 }
 
 // errorFlag is what policies have for error types on the command line: "TYPE:NAME=VALUE,NAME=VALUE", or "" for none. It is a pflag.SliceValue.
