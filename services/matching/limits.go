@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/clock"
 )
 
@@ -23,14 +24,7 @@ const (
 
 // endPauses tells all shards of pauses that end by themselves, until ctx ends.
 func (s *Service) endPauses(ctx context.Context, types *catalog.Catalog) {
-	ticker := time.NewTicker(pausesEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
+	for backoff.Sleep(ctx, pausesEvery) {
 		now := s.Clock.Now().UnixMilli()
 		for domain, ends := range catalog.Pauses.Ends(types, now-endedFor.Milliseconds()) {
 			if ends <= now {

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
 const (
@@ -93,8 +95,6 @@ func (s Skew) String() string {
 
 // Run looks at the server's clock until ctx ends. It returns nil.
 func (w *Watch) Run(ctx context.Context) error {
-	tick := time.NewTicker(watchEvery)
-	defer tick.Stop()
 	noticed, said, open := time.Time{}, right, false
 	for looks := 0; ctx.Err() == nil; {
 		err := w.look(ctx)
@@ -113,10 +113,7 @@ func (w *Watch) Run(ctx context.Context) error {
 			noticed = time.Now()
 			w.Log.Warn("waiting for the server's clock", "error", err)
 		}
-		select {
-		case <-ctx.Done():
-		case <-tick.C:
-		}
+		backoff.Sleep(ctx, watchEvery)
 	}
 	return nil
 }

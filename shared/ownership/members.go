@@ -185,14 +185,7 @@ func (m *members) leave() {
 // sweep removes the heartbeats of nodes that died without taking them away, every
 // ghostEvery until ctx ends. No one counts them; but they would stay forever.
 func (m *members) sweep(ctx context.Context) {
-	ticker := time.NewTicker(ghostEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
+	for backoff.Sleep(ctx, ghostEvery) {
 		if err := m.sweepOnce(ctx, ghostAfter); err != nil && ctx.Err() == nil {
 			m.log.Debug("heartbeats of dead nodes were not removed; the next check does", "error", err)
 		}

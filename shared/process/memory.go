@@ -5,6 +5,8 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
 const (
@@ -52,20 +54,14 @@ func (r *rest) gave(now footprint) { r.cycles, r.kept = now.cycles, now.resident
 // ReturnMemory gives memory back to the system after a load, until ctx ends. By itself
 // an idle Go process collects every two minutes, and keeps what its target allows.
 func ReturnMemory(ctx context.Context) error {
-	look := time.NewTicker(memoryEvery)
-	defer look.Stop()
 	var r rest
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-look.C:
-		}
+	for backoff.Sleep(ctx, memoryEvery) {
 		if r.due(memory()) {
 			debug.FreeOSMemory()
 			r.gave(memory())
 		}
 	}
+	return nil
 }
 
 // memory asks the runtime.

@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
 // keepEvery is how often Keep looks.
@@ -16,18 +17,14 @@ const keepEvery = 2 * time.Second
 // Keep does what Hints does for all shards, every two seconds until ctx ends, for clusters whose services
 // may not create streams. A failure is logged, and the change is tried again.
 func Keep(ctx context.Context, js jetstream.JetStream, n topology.Partitioning, log *slog.Logger) {
-	tick := time.NewTicker(keepEvery)
-	defer tick.Stop()
 	for {
 		for m := range n.Matching {
 			if err := keepOne(ctx, js, m, log); err != nil && ctx.Err() == nil {
 				log.Warn("a hint stream is not correct, trying again", "error", err)
 			}
 		}
-		select {
-		case <-ctx.Done():
+		if !backoff.Sleep(ctx, keepEvery) {
 			return
-		case <-tick.C:
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
@@ -46,18 +47,14 @@ func (w *Watch) Full() string {
 func (w *Watch) Run(ctx context.Context) error {
 	defer w.gauge(false) // its next owner says what is
 	var gate Gate
-	ticker := time.NewTicker(lookEvery)
-	defer ticker.Stop()
 	for {
 		if limits, err := w.limits(ctx); err == nil {
 			w.tell(gate.Look(w.Config, limits))
 		} else if ctx.Err() == nil {
 			w.Log.Debug("the storage cannot be checked; the last result stays valid", "stream", w.Stream, "error", err)
 		}
-		select {
-		case <-ctx.Done():
+		if !backoff.Sleep(ctx, lookEvery) {
 			return nil
-		case <-ticker.C:
 		}
 	}
 }

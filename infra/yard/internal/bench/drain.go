@@ -274,8 +274,6 @@ func (l *load) complete(ctx context.Context, c *yard.Client, tasks []*yardv1.Pol
 
 // await returns when all tasks are completed, and ends a run that stands still.
 func (l *load) await(ctx context.Context, cancel context.CancelCauseFunc) {
-	look := time.NewTicker(time.Millisecond)
-	defer look.Stop()
 	moved, seen, told := time.Now(), int64(0), time.Now()
 	for {
 		n := l.completed.n.Load()
@@ -294,10 +292,8 @@ func (l *load) await(ctx context.Context, cancel context.CancelCauseFunc) {
 			told = now
 			fmt.Fprintf(l.progress, "   %d accepted, %d completed\n", l.accepted.n.Load(), n)
 		}
-		select {
-		case <-ctx.Done():
+		if !backoff.Sleep(ctx, time.Millisecond) {
 			return
-		case <-look.C:
 		}
 	}
 }

@@ -47,18 +47,12 @@ func watchMemory(ctx context.Context, pids []int) (*watch, error) {
 }
 
 func (w *watch) run(ctx context.Context) error {
-	next := time.NewTicker(sampleEvery)
-	defer next.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-next.C:
-		}
+	for backoff.Sleep(ctx, sampleEvery) {
 		if err := w.look(func(m *Memory, mb float64) { m.PeakMB = max(m.PeakMB, mb) }); err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
 // rest ends the watch, waits, and returns what was seen.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/drained"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
 const (
@@ -192,17 +193,11 @@ func (g *Gateway) drainedSince() map[drained.Key]int64 {
 
 // ForgetDrains deletes what was said to workers that are gone, until ctx ends. All frontends do so.
 func (g *Gateway) ForgetDrains(ctx context.Context) error {
-	tick := time.NewTicker(goneLookEvery)
-	defer tick.Stop()
 	watch := &drained.Watch{}
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
+	for backoff.Sleep(ctx, goneLookEvery) {
 		g.forgetDrains(ctx, watch)
 	}
+	return nil
 }
 
 // forgetDrains looks at one domain.

@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/scale"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
 // due is what is to be changed now.
@@ -28,19 +29,13 @@ func (s *spread) due(settings *catalog.Catalog, now time.Time) []scale.Change {
 
 // Scale sets the number of partitions of tasklists whose settings leave that to the engine, until ctx ends. All frontends do so.
 func (g *Gateway) Scale(ctx context.Context) error {
-	tick := time.NewTicker(g.Config.Scale.Every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
+	for backoff.Sleep(ctx, g.Config.Scale.Every) {
 		for _, c := range g.spread.due(g.Catalog, time.Now()) {
 			g.scale(ctx, c)
 		}
 		g.forgetScales(ctx)
 	}
+	return nil
 }
 
 // scale stores a number of partitions, unless another frontend did since this one decided.

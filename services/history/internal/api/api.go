@@ -19,6 +19,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/batches"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 )
 
@@ -73,14 +74,7 @@ const reconnectCheck = time.Second
 
 // watch tells the owner when the connection has been broken, until ctx ends.
 func watch(ctx context.Context, nc *nats.Conn, o *partition.Owner) {
-	ticker := time.NewTicker(reconnectCheck)
-	defer ticker.Stop()
-	for seen := nc.Stats().Reconnects; ; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
+	for seen := nc.Stats().Reconnects; backoff.Sleep(ctx, reconnectCheck); {
 		if n := nc.Stats().Reconnects; n != seen {
 			seen = n
 			o.Reconnected(ctx)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
@@ -40,18 +41,14 @@ type Deleter struct {
 
 // Run deletes until ctx ends, for the first time at once.
 func (d *Deleter) Run(ctx context.Context) error {
-	ticker := time.NewTicker(d.Every)
-	defer ticker.Stop()
 	for {
 		for _, domain := range d.Domains() {
 			if home(domain.Name, d.Partitions) == d.Partition {
 				d.apply(ctx, domain)
 			}
 		}
-		select {
-		case <-ctx.Done():
+		if !backoff.Sleep(ctx, d.Every) {
 			return nil
-		case <-ticker.C:
 		}
 	}
 }

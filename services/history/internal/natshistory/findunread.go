@@ -14,6 +14,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/batcher"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
@@ -140,12 +141,10 @@ func (r *Reader) scanFor(ctx context.Context, open []*search) error {
 				if tries++; tries > replicaTries {
 					return errReplicaBehind
 				}
-				select {
-				case <-time.After(replicaWait):
-					continue
-				case <-ctx.Done():
+				if !backoff.Sleep(ctx, replicaWait) {
 					return ctx.Err()
 				}
+				continue
 			}
 		}
 		r.lookThrough(some, open)

@@ -12,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
 // input is a decoded record of the log. An err says that it must not be skipped.
@@ -74,10 +75,7 @@ func (r *readers) count(lane ids.Lane, read uint64) {
 				}
 			})
 		}
-		select { // not more often than this
-		case <-time.After(countEvery):
-		case <-r.work.Done():
-		}
+		backoff.Sleep(r.work, countEvery) // not more often than this
 	}()
 }
 

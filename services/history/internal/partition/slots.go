@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
 // pageBytesMax bounds one page of an answer to a matching shard.
@@ -121,9 +122,7 @@ func (o *Owner) pageAfter(ctx context.Context, cursor []byte) (after ids.TaskID,
 		if err := o.ask(ctx, func() { decided = o.core.GrabsDecided(ends[SourceEvents]) }); err != nil || decided {
 			return after, err
 		}
-		select {
-		case <-time.After(2 * time.Millisecond):
-		case <-ctx.Done():
+		if !backoff.Sleep(ctx, 2*time.Millisecond) {
 			return after, fault.New(fault.Unavailable, "the owner of partition %d lags behind its log", o.Partition)
 		}
 	}

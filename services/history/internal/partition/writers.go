@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
 // writers carry the effects out that are stored, each in a goroutine of its own, one job of
@@ -36,7 +37,7 @@ const (
 // persist repeats a write until it is stored, outside the lease not at all. It returns an
 // error that wraps ErrRefused if the write can never succeed, ErrTakenOver or ErrUnreadable, or ctx's.
 func (w writers) persist(ctx context.Context, what string, write func(context.Context) error) error {
-	wait, complained := writeRetryMin, false
+	delays, complained := backoff.New(writeRetryMin, writeRetryMax), false
 	for {
 		err, began := errNoLease, time.Now()
 		if w.leased() {
@@ -55,16 +56,14 @@ func (w writers) persist(ctx context.Context, what string, write func(context.Co
 			return ctx.Err()
 		}
 		w.Metrics.WriteRetries.Add(1)
+		wait := delays.Next()
 		if !complained && wait >= writeRetryMin*4 {
 			complained = true
 			w.Logger.Warn("history cannot write, trying again", "partition", w.Partition, "operation", what, "error", err)
 		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
+		if !backoff.Sleep(ctx, wait) {
 			return ctx.Err()
 		}
-		wait = min(2*wait, writeRetryMax)
 	}
 }
 

@@ -21,14 +21,7 @@ const (
 // fails is left for the next time, but for a checkpoint of an unknown log version:
 // then the owner must end.
 func (o *Owner) purge(ctx context.Context) error {
-	tick := time.NewTicker(o.Config.PurgeEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
+	for backoff.Sleep(ctx, o.Config.PurgeEvery) {
 		err := o.purgeStore(ctx)
 		if err == nil {
 			err = o.purgeCursors(ctx)
@@ -40,6 +33,7 @@ func (o *Owner) purge(ctx context.Context) error {
 			o.Logger.Warn("fired tasks could not be removed, trying again later", "error", err)
 		}
 	}
+	return nil
 }
 
 func (o *Owner) purgeStore(ctx context.Context) error {
