@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/admission"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+	"github.com/yardmaster-io/yardmaster/shared/protofield"
 )
 
 // Fields of Turn, as in log.proto.
@@ -53,46 +54,26 @@ func (t *Turn) Append(b []byte) []byte {
 
 // ReadTurn decodes a turn. Its batches alias data.
 func ReadTurn(data []byte) (t Turn, err error) {
-	for len(data) > 0 {
-		number, kind, n := protowire.ConsumeTag(data)
-		if n < 0 {
-			return t, fmt.Errorf("turn: %w", protowire.ParseError(n))
-		}
-		data = data[n:]
-		var value uint64
+	err = protofield.Each(data, func(f protofield.Field) error {
 		switch {
-		case number == turnAdmitted && kind == protowire.BytesType:
-			var step []byte
-			if step, n = protowire.ConsumeBytes(data); n >= 0 {
-				err = t.admitted(step)
-			}
-		case number == turnBatches && kind == protowire.BytesType:
-			var batch []byte
-			if batch, n = protowire.ConsumeBytes(data); n >= 0 {
-				t.Batches = append(t.Batches, batch)
-			}
-		case number < turnBatches && kind == protowire.VarintType:
-			value, n = protowire.ConsumeVarint(data)
-		default:
-			n = protowire.ConsumeFieldValue(number, kind, data)
+		case f.Bytes != nil && f.Number == turnAdmitted:
+			return t.admitted(f.Bytes)
+		case f.Bytes != nil && f.Number == turnBatches:
+			t.Batches = append(t.Batches, f.Bytes)
+		case f.Bytes != nil: // no number is of this kind
+		case f.Number == turnVersion:
+			t.LogVersion = uint32(f.Varint)
+		case f.Number == turnEpoch:
+			t.Epoch = f.Varint
+		case f.Number == turnNumber:
+			t.Number = f.Varint
+		case f.Number == turnAt:
+			t.At = int64(f.Varint)
 		}
-		if n < 0 {
-			err = protowire.ParseError(n)
-		}
-		if err != nil {
-			return t, fmt.Errorf("turn: %w", err)
-		}
-		data = data[n:]
-		switch number {
-		case turnVersion:
-			t.LogVersion = uint32(value)
-		case turnEpoch:
-			t.Epoch = value
-		case turnNumber:
-			t.Number = value
-		case turnAt:
-			t.At = int64(value)
-		}
+		return nil
+	})
+	if err != nil {
+		return t, fmt.Errorf("turn: %w", err)
 	}
 	if err := logversion.Check(t.LogVersion); err != nil {
 		return t, fmt.Errorf("turn: %w", err)

@@ -1,9 +1,8 @@
 package api
 
 import (
-	"google.golang.org/protobuf/encoding/protowire"
-
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
+	"github.com/yardmaster-io/yardmaster/shared/protofield"
 )
 
 // Fields of VerdictBatch and EventVerdict, as in log.proto.
@@ -24,8 +23,8 @@ const (
 // answer, anyway.
 func readVerdicts(data []byte) (match.Verdicts, error) {
 	count := 0
-	err := fields(data, func(n protowire.Number, _ uint64, _ []byte) error {
-		if n == batchVerdicts {
+	err := protofield.Each(data, func(f protofield.Field) error {
+		if f.Number == batchVerdicts {
 			count++
 		}
 		return nil
@@ -34,15 +33,15 @@ func readVerdicts(data []byte) (match.Verdicts, error) {
 		return match.Verdicts{}, err
 	}
 	v := match.Verdicts{All: make([]match.Verdict, 0, count)} // one piece of memory for all
-	err = fields(data, func(n protowire.Number, value uint64, bytes []byte) error {
-		switch n {
+	err = protofield.Each(data, func(f protofield.Field) error {
+		switch f.Number {
 		case batchRequestID:
-			v.Batch = value
+			v.Batch = f.Varint
 		case batchFirst:
-			v.First = int(uint32(value))
+			v.First = int(uint32(f.Varint))
 		case batchVerdicts:
 			v.All = append(v.All, match.Verdict{})
-			return readVerdict(&v.All[len(v.All)-1], bytes)
+			return readVerdict(&v.All[len(v.All)-1], f.Bytes)
 		}
 		return nil
 	})
@@ -50,49 +49,19 @@ func readVerdicts(data []byte) (match.Verdicts, error) {
 }
 
 func readVerdict(v *match.Verdict, data []byte) error {
-	return fields(data, func(n protowire.Number, value uint64, bytes []byte) error {
-		switch n {
+	return protofield.Each(data, func(f protofield.Field) error {
+		switch f.Number {
 		case verdictCode:
-			v.Refused = string(bytes)
+			v.Refused = string(f.Bytes)
 		case verdictTask:
-			v.Task = bytes
+			v.Task = f.Bytes
 		case verdictTrace:
-			v.Trace = bytes
+			v.Trace = f.Bytes
 		case verdictDeadline:
-			v.DeadlineMS = int64(value)
+			v.DeadlineMS = int64(f.Varint)
 		case verdictFenced:
-			v.Fenced = value != 0
+			v.Fenced = f.Varint != 0
 		}
 		return nil
 	})
-}
-
-// fields calls each for every field of a message: value for numbers, bytes for the
-// rest.
-func fields(data []byte, each func(n protowire.Number, value uint64, bytes []byte) error) error {
-	for len(data) > 0 {
-		number, kind, n := protowire.ConsumeTag(data)
-		if n < 0 {
-			return protowire.ParseError(n)
-		}
-		data = data[n:]
-		var value uint64
-		var bytes []byte
-		switch kind {
-		case protowire.VarintType:
-			value, n = protowire.ConsumeVarint(data)
-		case protowire.BytesType:
-			bytes, n = protowire.ConsumeBytes(data)
-		default: // no field that is read is of another kind
-			n = protowire.ConsumeFieldValue(number, kind, data)
-		}
-		if n < 0 {
-			return protowire.ParseError(n)
-		}
-		data = data[n:]
-		if err := each(number, value, bytes); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
+	"github.com/yardmaster-io/yardmaster/shared/protofield"
 )
 
 // Field numbers of logv1.Batch and logv1.Record. A test compares them with the
@@ -63,6 +64,8 @@ type Message struct {
 
 type span struct{ start, end uint32 }
 
+func spanOf(f protofield.Field) span { return span{uint32(f.At), uint32(f.At + len(f.Bytes))} }
+
 // Records is how many it holds.
 func (m *Message) Records() int { return len(m.spans) }
 
@@ -81,10 +84,11 @@ func (m *Message) Record(i uint32) []byte {
 // Split finds the records of an encoded batch. The message keeps data.
 func Split(data []byte) (*Message, error) {
 	m := &Message{data: data}
-	err := fields(data, func(f field) {
-		if f.number == batchTasks {
-			m.spans = append(m.spans, f.span())
+	err := protofield.Each(data, func(f protofield.Field) error {
+		if f.Number == batchTasks {
+			m.spans = append(m.spans, spanOf(f))
 		}
+		return nil
 	})
 	return m, err
 }
@@ -113,39 +117,40 @@ func (i *Index) malformed(err error) {
 func Decode(data []byte) (*Message, Index, error) {
 	m, index := &Message{data: data}, Index{}
 	var upTo []uint32
-	err := fields(data, func(f field) {
-		switch f.number {
+	err := protofield.Each(data, func(f protofield.Field) error {
+		switch f.Number {
 		case batchTasks:
-			task, err := decodeTask(f.value)
+			task, err := decodeTask(f.Bytes)
 			if err != nil {
 				index.malformed(fmt.Errorf("record %d: %w", len(index.Tasks), err))
 				task = due.Task{}
 			}
 			index.Tasks = append(index.Tasks, task)
-			m.spans = append(m.spans, f.span())
+			m.spans = append(m.spans, spanOf(f))
 		case batchTombstones:
-			id, err := ids.TaskIDFromBytes(f.value)
+			id, err := ids.TaskIDFromBytes(f.Bytes)
 			if err != nil {
 				index.malformed(fmt.Errorf("tombstone: %w", err))
 			}
 			index.Tombstones = append(index.Tombstones, due.Tombstone{ID: id})
 		case batchLogVersion:
-			index.Version = uint32(min(f.varint, math.MaxUint32))
+			index.Version = uint32(min(f.Varint, math.MaxUint32))
 		case batchParkings:
-			for packed := f.value; len(packed) > 0; {
+			for packed := f.Bytes; len(packed) > 0; {
 				parkings, n := protowire.ConsumeVarint(packed)
 				if n < 0 {
 					index.malformed(errors.New("the stays of tombstones cannot be read"))
-					return
+					return nil
 				}
 				upTo = append(upTo, uint32(min(parkings, math.MaxUint32)))
 				packed = packed[n:]
 			}
 		case batchEpoch:
-			index.Epoch = f.varint
+			index.Epoch = f.Varint
 		case batchFence:
-			index.Fence = f.varint != 0
+			index.Fence = f.Varint != 0
 		}
+		return nil
 	})
 	if len(upTo) != len(index.Tombstones) {
 		index.malformed(fmt.Errorf("%d stays of %d tombstones", len(upTo), len(index.Tombstones)))
@@ -163,69 +168,33 @@ func Decode(data []byte) (*Message, Index, error) {
 	return m, index, nil
 }
 
-// field is a field of a message: length-delimited or a varint.
-type field struct {
-	number protowire.Number
-	varint uint64
-	value  []byte
-	at     int // where value begins
-}
-
-func (f field) span() span { return span{uint32(f.at), uint32(f.at + len(f.value))} }
-
-// fields calls visit for each field of a message, and skips those of other kinds.
-func fields(data []byte, visit func(field)) error {
-	for at := 0; at < len(data); {
-		number, kind, n := protowire.ConsumeTag(data[at:])
-		if n < 0 {
-			return protowire.ParseError(n)
-		}
-		at += n
-		f := field{number: number}
-		switch kind {
-		case protowire.BytesType:
-			f.value, n = protowire.ConsumeBytes(data[at:])
-		case protowire.VarintType:
-			f.varint, n = protowire.ConsumeVarint(data[at:])
-		default:
-			f.number, n = 0, protowire.ConsumeFieldValue(number, kind, data[at:])
-		}
-		if n < 0 {
-			return protowire.ParseError(n)
-		}
-		at += n
-		f.at = at - len(f.value)
-		visit(f)
-	}
-	return nil
-}
-
 func decodeTask(data []byte) (due.Task, error) {
 	task := due.Task{Bytes: uint32(len(data)), Group: due.Group{Priority: priorityDefault}}
 	var badID error
-	err := fields(data, func(f field) {
-		switch f.number {
+	err := protofield.Each(data, func(f protofield.Field) error {
+		switch f.Number {
 		case recordID:
-			task.ID, badID = ids.TaskIDFromBytes(f.value)
+			task.ID, badID = ids.TaskIDFromBytes(f.Bytes)
 		case recordDomain:
-			task.Group.Domain = unsafeString(f.value)
+			task.Group.Domain = unsafeString(f.Bytes)
 		case recordTasklist:
-			task.Group.Tasklist = unsafeString(f.value)
+			task.Group.Tasklist = unsafeString(f.Bytes)
 		case recordType:
-			task.Group.Type = unsafeString(f.value)
+			task.Group.Type = unsafeString(f.Bytes)
 		case recordOrder:
 			task.Group.Keyed = true
 		case recordPriority:
-			if f.varint >= priorityFirst && f.varint <= priorityLast {
-				task.Group.Priority = uint8(f.varint)
+			if f.Varint >= priorityFirst && f.Varint <= priorityLast {
+				task.Group.Priority = uint8(f.Varint)
 			}
 		case recordDueAt:
-			task.DueMS = max(int64(f.varint), 0)
+			task.DueMS = max(int64(f.Varint), 0)
 		case recordFailures:
-			task.Group.Retry = int32(f.varint) > 0
+			task.Group.Retry = int32(f.Varint) > 0
 		case recordParkings:
-			task.Parkings = uint32(f.varint)
+			task.Parkings = uint32(f.Varint)
 		}
+		return nil
 	})
 	switch {
 	case err != nil:
