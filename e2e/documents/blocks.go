@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"regexp"
 	"strings"
 )
@@ -64,25 +63,6 @@ func Read(root fs.FS, file string) ([]Block, error) {
 		return nil, fmt.Errorf("%s: the block has no end", open.Place())
 	}
 	return blocks, nil
-}
-
-// All reads the blocks of all documents but the generated ones.
-func All(root fs.FS) ([]Block, error) {
-	var all []Block
-	err := fs.WalkDir(root, ".", func(p string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && p != "." && p != ".github" && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "node_modules"):
-			return fs.SkipDir
-		case path.Ext(p) != ".md" || p == "contracts/API.md" || p == "contracts/METRICS.md":
-			return nil
-		}
-		blocks, err := Read(root, p)
-		all = append(all, blocks...)
-		return err
-	})
-	return all, err
 }
 
 // Root is the repository, for a test whose folder is two below it.

@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 // TestShell runs the blocks of shell of all documents.
 func TestShell(t *testing.T) {
 	testkit.Slow(t, "builds the command and runs what the documents say")
-	blocks, err := All(Root())
+	blocks, err := all(Root())
 	testkit.NoError(t, err)
 	world := newWorld(t)
 	ran := 0

@@ -86,9 +86,9 @@ func TestBatchesAsJSON(t *testing.T) {
 func TestUnknownFieldsOfBatchesAreFound(t *testing.T) {
 	unknown := protowire.AppendVarint(protowire.AppendTag(nil, 999, protowire.VarintType), 1)
 	const callback, payload, retry = 2, 3, 7
-	checktest.MustEqual(t, "a callback is field", numberOf(t, &yardv1.CreateBatchRequest{Callback: &yardv1.NewTask{}}), callback)
-	checktest.MustEqual(t, "a payload is field", numberOf(t, &yardv1.NewTask{Payload: &yardv1.Payload{Data: []byte("1")}}), payload)
-	checktest.MustEqual(t, "a policy is field", numberOf(t, &yardv1.NewTask{Retry: &yardv1.RetryPolicy{MaxAttempts: 1}}), retry)
+	checktest.Equal(t, "a callback is field", numberOf(t, &yardv1.CreateBatchRequest{Callback: &yardv1.NewTask{}}), callback)
+	checktest.Equal(t, "a payload is field", numberOf(t, &yardv1.NewTask{Payload: &yardv1.Payload{Data: []byte("1")}}), payload)
+	checktest.Equal(t, "a policy is field", numberOf(t, &yardv1.NewTask{Retry: &yardv1.RetryPolicy{MaxAttempts: 1}}), retry)
 	for name, c := range map[string]struct {
 		make func() request
 		deep map[string][]byte

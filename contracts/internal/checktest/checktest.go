@@ -52,14 +52,6 @@ func Equal[T any](tb reporter, what string, got, want T) {
 	}
 }
 
-// MustEqual is Equal that ends the test: what follows would be of no use.
-func MustEqual[T any](tb reporter, what string, got, want T) {
-	tb.Helper()
-	if !same(got, want) {
-		tb.Fatalf("%s: %+v, want %+v", what, got, want)
-	}
-}
-
 // same compares with ==, and slices and maps by what they hold.
 func same(got, want any) bool {
 	if v := reflect.ValueOf(got); !v.IsValid() || v.Comparable() {

@@ -66,7 +66,6 @@ const (
 	Cancel    = taskstate.Cancel
 	Expired   = taskstate.Expired
 	Fence     = taskstate.Fence
-	Lapse     = taskstate.Lapse
 	Changed   = taskstate.Changed
 	Displace  = taskstate.Displace
 	Redrove   = taskstate.Redrove

@@ -68,9 +68,6 @@ func New(name string, cfg Config, host Host) *Owner {
 // Live tells whether the takeover is over.
 func (o *Owner) Live() bool { return o.live && !o.ended }
 
-// Epoch is 0 before the claim.
-func (o *Owner) Epoch() uint64 { return o.epoch }
-
 // LeaseHolds tells whether the owner may step through records.
 func (o *Owner) LeaseHolds() bool { return !o.ended && o.r != nil && o.r.LeaseHolds(o.host.Now().Mono) }
 

@@ -171,9 +171,6 @@ func (o *Owner) ReadTo() uint64 { return o.readTo }
 // Waiting is how many tasks wait.
 func (o *Owner) Waiting() int { return o.table.Len() }
 
-// Next is when Fire is to be called, Unix ms; ok is false while nothing waits.
-func (o *Owner) Next() (dueMS int64, ok bool) { return o.table.Next() }
-
 // Fire begins to store the next chunk of due tasks. It is false where none is due. The owner reads again what it read while it loaded: gone tells whether
 // a message is not in the store any more, and the tasks in it are lost then.
 func (o *Owner) Fire(nowMS int64, gone func(seq uint64) bool) (Append, bool) {
