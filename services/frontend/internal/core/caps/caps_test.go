@@ -9,49 +9,11 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-var mail, bulk = Queue{"shop", "mail", ""}, Queue{"shop", "bulk", ""}
+var mail = Queue{"shop", "mail", ""}
 
 func (b *Book) want(t *testing.T, what string, of Queue, n int64) {
 	t.Helper()
 	testkit.Equal(t, what+": queued", b.Queued(of), n)
-}
-
-func TestARequestIsAdmittedWholeOrNot(t *testing.T) {
-	b := NewBook()
-	b.Report(0, map[Queue]int64{mail: 6, bulk: 1}, []uint64{0, 0, 0, 9})
-	testkit.Equal(t, "is full", b.Admit([]Tasks{{bulk, 5, 100}, {mail, 5, 10}}), 1)
-	b.want(t, "refused", bulk, 1)
-	testkit.Equal(t, "is full", b.Admit([]Tasks{{bulk, 5, 100}, {mail, 4, 10}}), -1)
-	b.want(t, "admitted", bulk, 6)
-	testkit.Equal(t, "is full", b.Admit([]Tasks{{mail, 1, 10}}), 0)
-	testkit.Equal(t, "is full, with a larger cap", b.Admit([]Tasks{{mail, 1, 11}}), -1)
-	b.Dropped(Tasks{Of: mail, N: 5})
-	b.want(t, "dropped", mail, 6)
-}
-
-// What was stored counts until a report contains it.
-func TestWhatIsStoredCountsUntilItIsReported(t *testing.T) {
-	b := NewBook()
-	put := func(n int64, p int, lane ids.Lane, seq uint64) {
-		t.Helper()
-		testkit.MustEqual(t, "full", b.Admit([]Tasks{{mail, n, 1000}}), -1)
-		b.Stored(Tasks{Of: mail, N: n}, p, lane, seq)
-	}
-	put(1, 0, 3, 5)
-	put(2, 0, 3, 5)
-	put(4, 0, 3, 8)
-	put(8, 0, 1, 7)
-	put(16, 1, 3, 5)
-	b.want(t, "stored", mail, 31)
-	b.Report(0, nil, []uint64{0, 6, 0, 5})
-	b.want(t, "up to 6 and 5", mail, 28)
-	b.Report(0, map[Queue]int64{mail: 100}, []uint64{0, 7, 0, 7})
-	b.want(t, "others, too", mail, 120)
-	b.Report(1, map[Queue]int64{mail: -5}, nil) // of an owner that knows no caps
-	b.want(t, "no levels", mail, 104)
-	b.Report(0, nil, []uint64{0, 9, 9, 9})
-	b.want(t, "all", mail, 0)
-	testkit.Equal(t, "are remembered", len(b.lists), 0)
 }
 
 // A partition that does not report for long costs no more memory, and no task is forgotten, nor counted forever.

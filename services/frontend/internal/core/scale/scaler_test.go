@@ -189,28 +189,6 @@ func (r *rig) gap(seconds int) {
 	}
 }
 
-// Up, once more, and down again: after each change it takes as long again, and a shrink takes the highest partitions.
-func TestUpAndDown(t *testing.T) {
-	r := newRig(1)
-	for _, step := range []struct {
-		rates  []float64
-		at, to int
-	}{
-		{[]float64{250}, 5, 3},
-		{[]float64{200, 200, 200}, 5, 6},
-		{[]float64{10, 10, 10, 10, 10, 10}, 9, 1},
-		{[]float64{60}, 0, 0},
-	} {
-		at, to := r.ticks(12, step.rates...)
-		if at != step.at || to != step.to {
-			t.Fatalf("%v: %d at %d, want %d at %d", step.rates, to, at, step.to, step.at)
-		}
-		if to > 0 {
-			r.store(to)
-		}
-	}
-}
-
 // Two frontends that hear the same decide the same; the one whose change is not stored goes on from the other's.
 func TestTwoDecideAlike(t *testing.T) {
 	a, b := newRig(1), newRig(1)

@@ -79,9 +79,10 @@ func TestTheBoundsOfASign(t *testing.T) {
 		t.Error("the smallest sign is refused")
 	}
 	for name, more := range map[string]func(*Sign){
+		"no id": func(s *Sign) { s.ID = "" }, "a dot": func(s *Sign) { s.ID = id(1) + "." }, "another letter": func(s *Sign) { s.ID = strings.Repeat("ä", 10) },
 		"id": func(s *Sign) { s.ID += "x" }, "short id": func(s *Sign) { s.ID = long(idBytesMin - 1) }, "name": func(s *Sign) { s.Name += "x" },
 		"version": func(s *Sign) { s.Version += "x" }, "host": func(s *Sign) { s.Host += "x" }, "every": func(s *Sign) { s.Every++ },
-		"seldom": func(s *Sign) { s.Every = EveryMin - 1 }, "runs": func(s *Sign) { s.RunningFor = -1 },
+		"often": func(s *Sign) { s.Every = EveryMin - 1 }, "runs": func(s *Sign) { s.RunningFor = -1 },
 		"tasklists": func(s *Sign) { s.Tasklists = append(s.Tasklists, "x") }, "tasklist": func(s *Sign) { s.Tasklists[tasklistsMax-1] += "x" },
 	} {
 		s := full()

@@ -3,7 +3,6 @@ package roster
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -67,22 +66,6 @@ func TestSilenceIsTwoSignsAndSlack(t *testing.T) {
 	}
 	if n := e.upTo(start+5600*time.Millisecond, start+5600*time.Millisecond); n != 0 || len(e.Fallen()) != 0 || e.count != 0 {
 		t.Errorf("not forgotten: %d, %v, %d", n, e.Fallen(), e.count)
-	}
-}
-
-func TestAWorkerThatComesBackIsAlive(t *testing.T) {
-	e := newEar()
-	e.upTo(start-second, start)
-	e.hear("shop", sign(1), start)
-	if e.upTo(start+second/10, start+3*second) != 1 {
-		t.Fatal("it is not silent")
-	}
-	e.hear("shop", sign(1), start+3*second)
-	if page, _ := e.List("shop", "", 10); len(e.Fallen()) != 0 || len(page) != 1 || page[0].HeardAt != start+3*second {
-		t.Errorf("%v, %v", e.Fallen(), page)
-	}
-	if e.upTo(start+3100*time.Millisecond, start+6*second) != 1 {
-		t.Error("it does not fall silent again")
 	}
 }
 
@@ -226,32 +209,6 @@ func TestI14_ADomainTakesNoMoreThanItsShare(t *testing.T) {
 		e.Heard(name, sign(n), at)
 	}
 	testkit.Equal(t, "in all", e.count, workersMax)
-}
-
-func TestWhatASignMayHold(t *testing.T) {
-	ok := Sign{ID: strings.Repeat("aZ9-_xyz", 2), Every: EveryMin}
-	if !ok.Valid() {
-		t.Error("it is not valid")
-	}
-	for name, break_ := range map[string]func(*Sign){
-		"no id": func(s *Sign) { s.ID = "" }, "a short id": func(s *Sign) { s.ID = s.ID[1:] }, "a long id": func(s *Sign) { s.ID = strings.Repeat("x", 65) },
-		"a dot":          func(s *Sign) { s.ID += "." },
-		"too often":      func(s *Sign) { s.Every-- },
-		"too rarely":     func(s *Sign) { s.Every = EveryMax + 1 },
-		"negative":       func(s *Sign) { s.RunningFor = -1 },
-		"name":           func(s *Sign) { s.Name = strings.Repeat("x", 129) },
-		"version":        func(s *Sign) { s.Version = strings.Repeat("x", 65) },
-		"host":           func(s *Sign) { s.Host = strings.Repeat("x", 65) },
-		"tasklists":      func(s *Sign) { s.Tasklists = make([]string, 17) },
-		"a long one":     func(s *Sign) { s.Tasklists = []string{strings.Repeat("x", 65)} },
-		"another letter": func(s *Sign) { s.ID = strings.Repeat("ä", 10) },
-	} {
-		s := ok
-		break_(&s)
-		if s.Valid() {
-			t.Errorf("%s: it is valid", name)
-		}
-	}
 }
 
 func TestTheListIsSortedAndInPages(t *testing.T) {
