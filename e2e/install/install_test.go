@@ -55,8 +55,9 @@ func newVisitor(t *testing.T, modules []published) visitor {
 		os.Environ(), "GOPATH="+s.path, "GOMODCACHE="+filepath.Join(s.path, "pkg", "mod"), "GOBIN="+filepath.Join(s.path, "bin"),
 		"GOPROXY=file://"+filepath.ToSlash(proxy)+",file://"+filepath.ToSlash(others),
 		"GOWORK=off", "GOENV=off", "GOTOOLCHAIN=local", "GOSUMDB=off", "GONOSUMDB=", "GOPRIVATE=", "GONOPROXY=", "GOVCS=*:off",
-		// Writable, so that the folder can be removed; without paths, so that the build cache knows what did not change.
-		"GOFLAGS=-modcacherw -trimpath",
+		// Writable, so that the folder can be removed; without paths, so that the build cache knows what did not change; without what debuggers read,
+		// for a shorter link.
+		"GOFLAGS=-modcacherw -trimpath -ldflags=-w",
 	)
 	return s
 }

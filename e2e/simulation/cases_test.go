@@ -25,7 +25,7 @@ type scripted struct {
 func TestCases(t *testing.T) {
 	for _, s := range cases {
 		t.Run(s.name, func(t *testing.T) {
-			for seed := range uint64(testkit.Rounds(t, 20, 3)) {
+			for seed := range uint64(testkit.Rounds(t, 12, 3)) {
 				w := newWorld(plan{seed: seed, length: s.length, window: 100, snapshot: 1 << 40, chunk: 10, job: 100}, true)
 				s.play(w)
 				broken := w.run()
@@ -254,7 +254,7 @@ func caseI6Fires(w *world) {
 // owner in its takeover. None answers what lies behind, no checkpoint passes it, and it is not
 // purged. R21.
 func TestI13_NoOwnerPassesAnUnknownKind(t *testing.T) {
-	for seed := range uint64(testkit.Rounds(t, 50, 8)) {
+	for seed := range uint64(testkit.Rounds(t, 30, 8)) {
 		w := newWorld(plan{seed: seed, tasks: 30, length: 10 * time.Second, window: 20, snapshot: 4000, chunk: 5, job: 5}, true)
 		w.begin()
 		w.at(w.dice.between(time.Second, 8*time.Second), func() {

@@ -63,7 +63,7 @@ const othersMost = 2 * time.Second
 // TestR31_ASilentPartitionDelaysNobodyElse: the second partition has no owner for ten seconds. Tasks of the
 // first one, which the same polls wait for, go on.
 func TestR31_ASilentPartitionDelaysNobodyElse(t *testing.T) {
-	for seed := range uint64(testkit.Rounds(t, 20, 3)) {
+	for seed := range uint64(testkit.Rounds(t, 12, 3)) {
 		w := stage(seed, 2, 20*time.Second)
 		at := task{"shop", tasklists["shop"][0], free}
 		for _, part := range w.parts {
@@ -85,7 +85,7 @@ func TestR31_ASilentPartitionDelaysNobodyElse(t *testing.T) {
 // TestR8_TablesThatAreAwayDelayNobodyElse: the tables of one domain do not answer, or say at once that they
 // cannot. All tasks of the other domain go on, and so do nearly all of the first that have no limit.
 func TestR8_TablesThatAreAwayDelayNobodyElse(t *testing.T) {
-	for seed := range uint64(testkit.Rounds(t, 20, 3)) {
+	for seed := range uint64(testkit.Rounds(t, 12, 3)) {
 		w := stage(seed, 1, 20*time.Second)
 		for _, d := range domains {
 			for shard := range shards {
@@ -108,7 +108,7 @@ func TestR8_TablesThatAreAwayDelayNobodyElse(t *testing.T) {
 // ends, each has a third at least, and a freed slot is in use again soon: shards tell each other.
 func TestR34_ShardsShareALimit(t *testing.T) {
 	const each, handOver = 30, 300 * time.Millisecond
-	for seed := range uint64(testkit.Rounds(t, 20, 3)) {
+	for seed := range uint64(testkit.Rounds(t, 12, 3)) {
 		w := stage(seed, 1, 30*time.Second)
 		w.work = 50 * time.Millisecond
 		w.at(500*time.Millisecond, func() {
@@ -141,7 +141,7 @@ func TestR34_ShardsShareALimit(t *testing.T) {
 // TestR38_ANewLimitCountsWhatRuns: three tasks run when their type gets a limit of two, at both shards. Nothing is
 // granted before two of them are over.
 func TestR38_ANewLimitCountsWhatRuns(t *testing.T) {
-	for seed := range uint64(testkit.Rounds(t, 20, 3)) {
+	for seed := range uint64(testkit.Rounds(t, 12, 3)) {
 		w := stage(seed, 2, 20*time.Second)
 		for _, part := range w.parts {
 			part.work = 2500 * time.Millisecond
@@ -183,7 +183,7 @@ func (c *matchChecker) runningAt(now time.Duration, g *grantOf) (n int) {
 // TestR32_LostSlotsAreNotBookedTwice: the tables lose everything while the slots of a limit are in use. Nothing
 // more is granted than it has.
 func TestR32_LostSlotsAreNotBookedTwice(t *testing.T) {
-	for seed := range uint64(testkit.Rounds(t, 20, 3)) {
+	for seed := range uint64(testkit.Rounds(t, 12, 3)) {
 		w := stage(seed, 1, 12*time.Second)
 		w.work = 900 * time.Millisecond
 		for shard := range shards {
@@ -202,7 +202,7 @@ func TestR32_LostSlotsAreNotBookedTwice(t *testing.T) {
 // TestR41_WhatNobodyReceivedIsSentAgain: an owner dies when history has granted, and before it hears so. The next
 // one sends the attempt to the inbox that waits for it. No worker begins another one.
 func TestR41_WhatNobodyReceivedIsSentAgain(t *testing.T) {
-	for seed := range uint64(testkit.Rounds(t, 20, 3)) {
+	for seed := range uint64(testkit.Rounds(t, 12, 3)) {
 		w := stage(seed, 1, 10*time.Second)
 		w.at(time.Second, func() {
 			w.submitAt(w.match.someTask(), 0)

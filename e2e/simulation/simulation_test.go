@@ -37,7 +37,7 @@ func setting(t *testing.T, name string, otherwise uint64) uint64 {
 
 // TestSimulation runs seed after seed and stops at the first that violates an invariant.
 func TestSimulation(t *testing.T) {
-	first, n := setting(t, seedEnv, 1), setting(t, seedsEnv, uint64(testkit.Rounds(t, 150, 6)))
+	first, n := setting(t, seedEnv, 1), setting(t, seedsEnv, uint64(testkit.Rounds(t, 100, 6)))
 	if os.Getenv(seedEnv) != "" && os.Getenv(seedsEnv) == "" {
 		n = 1
 	}
