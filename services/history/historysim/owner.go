@@ -97,11 +97,13 @@ func (o *Owner) Len() int {
 	return o.r.Len()
 }
 
-// InLane counts the tasks in memory that were read from a lane and do not run. A task that a redrive has brought back was not.
+// InLane counts the tasks in memory that were read from a lane and have not run. While one runs others are read, and it may wait again beside them. A
+// task that a redrive has brought back was not read.
 func (o *Owner) InLane(lane ids.Lane) int {
 	return len(o.r.List(math.MaxInt, func(t *Task) bool {
 		back := t.State == taskstate.Waiting && t.Redriven().Count > 0
-		return t.Position.Lane() == lane && t.State != Running && !back
+		again := t.State == taskstate.Ready && t.Version > 0
+		return t.Position.Lane() == lane && t.State != Running && !again && !back
 	}))
 }
 
