@@ -109,30 +109,34 @@ func (w *World) Listen(ctx context.Context, one func(batch []byte)) error {
 		defer mu.Unlock()
 		one(batch)
 	}
+	mu.Lock()
 	w.mu.Lock()
 	w.listened++
 	number := w.listened
 	w.listeners[number] = take
-	waiting := slices.Clone(w.requests) // as of then: what is sent from now on, take gets from its sender
+	waiting := slices.Clone(w.requests) // as of then: what is sent from now on, take gets from its sender, behind these
 	w.mu.Unlock()
+	for _, batch := range waiting {
+		one(batch)
+	}
+	mu.Unlock()
 	again := time.NewTicker(1013 * time.Millisecond) // not at the moment of what tests send
 	defer again.Stop()
 	for {
-		for _, batch := range waiting {
-			take(batch)
-		}
 		select {
 		case <-again.C:
 			w.mu.Lock()
 			waiting = slices.Clone(w.requests)
 			w.mu.Unlock()
-			continue
+			for _, batch := range waiting {
+				take(batch)
+			}
 		case <-ctx.Done():
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			delete(w.listeners, number)
+			return nil
 		}
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		delete(w.listeners, number)
-		return nil
 	}
 }
 
