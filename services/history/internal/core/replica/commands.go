@@ -200,6 +200,9 @@ func (r *Replica) conclusions(in *Found, again, leaving bool, fx *Effects) (back
 			}
 			if !again && !leaving {
 				h.until = &ends
+				if in.Unsure {
+					h.dead = in.Archived
+				}
 			}
 			first, behind = false, true
 			r.early.add(h)

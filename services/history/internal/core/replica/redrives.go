@@ -141,8 +141,7 @@ func (r *Replica) foundRedrive(h *held, in *Found, before *held, fx *Effects) (o
 	case last == nil && in.Letter == nil, last == in.Unread && in.Letter == nil && last.Parkings <= asked.Parkings:
 		return false // it is decided when that is read: what follows it in the log may be the end that is meant
 	case in.Unsure && last != nil && last == in.Archived && in.Letter == nil && sameDomain(h.ev, last) && !last.RedrivenBy(h.ev):
-		h.dead = last
-		return false
+		return false // when the lanes have passed, it is decided by that end
 	case last != nil && last == in.Unread && last.Parkings > asked.Parkings && sameDomain(h.ev, last):
 		if !h.promised {
 			r.concludeRedrive(h, &last.Task, fx)
