@@ -1,6 +1,8 @@
 package scenario_test
 
 import (
+	"cmp"
+	"encoding/base64"
 	"flag"
 	"fmt"
 	"maps"
@@ -100,9 +102,31 @@ func TestI13EveryFieldIsWritten(t *testing.T) {
 		return
 	}
 	for name, messages := range stores {
-		testkit.WriteMessages(t, filepath.Join(*record, name+".log"), messages)
+		writeMessages(t, filepath.Join(*record, name+".log"), messages)
 	}
 	testkit.NoError(t, os.WriteFile(filepath.Join(*record, "index.txt"), []byte(index.String()), 0o644))
+}
+
+// writeMessages writes a new file of messages, as testkit.ReadMessages reads it. It never replaces one: what was recorded is kept.
+func writeMessages(tb testing.TB, path string, all []testkit.Message) {
+	tb.Helper()
+	var text strings.Builder
+	for _, m := range all {
+		fmt.Fprintln(&text, m.Seq, m.At, m.Subject, cmp.Or(base64.StdEncoding.EncodeToString(m.Data), testkit.NoData))
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		tb.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if _, err := f.WriteString(text.String()); err != nil {
+		tb.Error(err)
+	}
+	if err := f.Close(); err != nil {
+		tb.Error(err)
+	}
 }
 
 // storedAs is an empty message of the type that a store holds under a subject.

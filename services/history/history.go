@@ -131,30 +131,13 @@ func (s *Service) Run(ctx context.Context) error {
 		Serve: func(ctx context.Context, p int) error { return s.serve(ctx, p, domains, tokens, checkpoints) },
 	})
 	s.share.Store(owner)
-	go s.becomeReady(watching, owner)
+	go owner.AwaitFirst(watching, func(p int) <-chan struct{} { return s.begun[p].done }, s.ready)
 	closeEar, err := s.listen(watching, domains)
 	if err != nil {
 		return fmt.Errorf("listen for signs of life: %w", err)
 	}
 	defer closeEar()
 	return owner.Run(ctx)
-}
-
-// becomeReady closes ready when the first share is served.
-func (s *Service) becomeReady(ctx context.Context, owner *ownership.Share) {
-	select {
-	case <-owner.Ready():
-	case <-ctx.Done():
-		return
-	}
-	for _, p := range owner.Owned() {
-		select {
-		case <-s.begun[p].done:
-		case <-ctx.Done():
-			return
-		}
-	}
-	close(s.ready)
 }
 
 // retentionDefault is how long finished tasks of a domain that says nothing are kept.

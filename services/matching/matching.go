@@ -134,25 +134,8 @@ func (s *Service) Run(ctx context.Context) error {
 		Serve:    func(ctx context.Context, m int) error { return s.serve(ctx, m, of(m), types, epochs) },
 	})
 	s.share.Store(owner)
-	go s.becomeReady(watching, owner)
+	go owner.AwaitFirst(watching, func(m int) <-chan struct{} { return s.begun[m] }, s.ready)
 	return owner.Run(ctx)
-}
-
-// becomeReady closes ready when the first share is served.
-func (s *Service) becomeReady(ctx context.Context, owner *ownership.Share) {
-	select {
-	case <-owner.Ready():
-	case <-ctx.Done():
-		return
-	}
-	for _, m := range owner.Owned() {
-		select {
-		case <-s.begun[m]:
-		case <-ctx.Done():
-			return
-		}
-	}
-	close(s.ready)
 }
 
 // tables returns what makes a shard's tables, and what closes them all.

@@ -109,6 +109,23 @@ func New(cfg Config) *Share {
 // Ready is closed once this node knows its share and Serve was called for all of it.
 func (s *Share) Ready() <-chan struct{} { return s.ready }
 
+// AwaitFirst closes ready once all of the first share has begun, unless ctx ends before.
+func (s *Share) AwaitFirst(ctx context.Context, begun func(p int) <-chan struct{}, ready chan<- struct{}) {
+	select {
+	case <-s.ready:
+	case <-ctx.Done():
+		return
+	}
+	for _, p := range s.Owned() {
+		select {
+		case <-begun(p):
+		case <-ctx.Done():
+			return
+		}
+	}
+	close(ready)
+}
+
 // Owned is the partitions being served, sorted.
 func (s *Share) Owned() []int {
 	s.mu.Lock()

@@ -1,11 +1,9 @@
 package testkit
 
 import (
-	"cmp"
 	"encoding/base64"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -19,10 +17,10 @@ type Message struct {
 	Data []byte
 }
 
-// noData stands for an empty message.
-const noData = "-"
+// NoData stands for an empty message.
+const NoData = "-"
 
-// ReadMessages reads what WriteMessages has written.
+// ReadMessages reads a file of messages, one per line: sequence, time, subject and the bytes in base64. TestI13EveryFieldIsWritten writes it.
 func ReadMessages(tb testing.TB, path string) (all []Message) {
 	tb.Helper()
 	text, err := os.ReadFile(path)
@@ -35,33 +33,10 @@ func ReadMessages(tb testing.TB, path string) (all []Message) {
 		if _, err := fmt.Sscan(line, &m.Seq, &m.At, &m.Subject, &data); err != nil {
 			tb.Fatalf("%s: %q: %v", path, line, err)
 		}
-		if m.Data, err = base64.StdEncoding.DecodeString(strings.TrimPrefix(data, noData)); err != nil {
+		if m.Data, err = base64.StdEncoding.DecodeString(strings.TrimPrefix(data, NoData)); err != nil {
 			tb.Fatalf("%s: %q: %v", path, line, err)
 		}
 		all = append(all, m)
 	}
 	return all
-}
-
-// WriteMessages writes a new file of messages, one per line: sequence, time, subject and the
-// bytes in base64. It never replaces one: what was recorded is kept.
-func WriteMessages(tb testing.TB, path string, all []Message) {
-	tb.Helper()
-	var text strings.Builder
-	for _, m := range all {
-		fmt.Fprintln(&text, m.Seq, m.At, m.Subject, cmp.Or(base64.StdEncoding.EncodeToString(m.Data), noData))
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		tb.Fatal(err)
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if _, err := f.WriteString(text.String()); err != nil {
-		tb.Error(err)
-	}
-	if err := f.Close(); err != nil {
-		tb.Error(err)
-	}
 }

@@ -10,6 +10,9 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
+// bytesPerTask is what a pass takes per task at most: one that is in the log or in the timer store takes the most.
+const bytesPerTask = 140
+
 // TestTheMemoryOfAPass holds what the package promises per task.
 func TestTheMemoryOfAPass(t *testing.T) {
 	testkit.Slow(t, "damages a system of its own in many ways")

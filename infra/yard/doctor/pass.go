@@ -18,9 +18,6 @@ import (
 // errTooMany: the pass holds as many tasks as it may; it begins again with a part of them.
 var errTooMany = errors.New("too many tasks for one pass")
 
-// bytesPerTask is what a pass takes per task at most: one that is in the log or in the timer store takes the most.
-const bytesPerTask = 140
-
 // candidatesMax bounds the findings of one code that a look takes to the next one.
 const candidatesMax = 10_000
 

@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/shared/paging"
+	"github.com/yardmaster-io/yardmaster/shared/taskview"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
@@ -258,31 +259,7 @@ func previewed(wanted []ids.TaskID, found []*Letter) (all []*yardv1.Verdict) {
 
 // publicLetter is a dead letter as the API shows it; brief leaves out payload and events.
 func publicLetter(r *logv1.Record, brief bool) *yardv1.Task {
-	id := ids.TaskID(r.Id)
-	t := &yardv1.Task{
-		TaskId: id.String(), Domain: r.Domain, Tasklist: r.Tasklist, Type: r.Type, Priority: r.Priority, State: yardv1.TaskState_TASK_STATE_DEAD,
-		Failures: r.Failures, Grants: int32(r.Version - r.Updates.GetPassed()), Revision: int64(r.Updates.GetApplied() + 1), Redrives: int32(r.Redriven.GetCount()),
-		CreatedAtMs: id.Time().UnixMilli(), DueAtMs: r.DueAtMs, FinishedAtMs: r.FinishedAtMs, ErrorMessage: r.ErrorMessage, ErrorType: r.ErrorType,
-		Group: r.Group, Cost: r.Cost, UniqueKey: r.Unique.GetKey(), UniqueForMs: r.Unique.GetForMs(), OrderKey: r.Order.GetKey(), BatchId: r.BatchId,
-		StartByMs: r.GetExpiry().GetStartByMs(), FinishByMs: r.GetExpiry().GetFinishByMs(),
-	}
-	for _, h := range r.Headers {
-		if t.Headers == nil {
-			t.Headers = make(map[string]string, len(r.Headers))
-		}
-		t.Headers[h.Name] = h.Value
-	}
-	if brief {
-		return t
-	}
-	if len(r.Payload) > 0 {
-		t.Payload = &yardv1.Payload{Data: r.Payload, Encoding: yardv1.Encoding(r.PayloadEncoding)}
-	}
-	for _, s := range r.Steps {
-		t.Events = append(t.Events, &yardv1.TaskEvent{
-			Kind: yardv1.TaskEventKind(s.Kind), AtMs: s.AtMs, Grant: int32(s.Grant), Worker: s.Worker,
-			Message: s.Message, ErrorType: s.ErrorType, DueAtMs: s.DueAtMs,
-		})
-	}
+	t := taskview.Of(r, yardv1.TaskState_TASK_STATE_DEAD, brief)
+	t.FinishedAtMs, t.OrderKey = r.FinishedAtMs, r.Order.GetKey()
 	return t
 }

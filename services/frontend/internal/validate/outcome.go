@@ -19,19 +19,27 @@ type Outcome struct {
 
 // Complete checks a complete and returns its events, one per entry in order.
 func Complete(req *yardv1.CompleteRequest, domain string, tokens *ids.Tokens, form Form) ([]Outcome, error) {
-	out, err := outcomes(len(req.Tasks), domain, logv1.EventKind_EVENT_KIND_COMPLETED)
+	return withData(logv1.EventKind_EVENT_KIND_COMPLETED, domain, tokens, form, req.Tasks, "result", (*yardv1.Completion).GetResult, PayloadBytesMax)
+}
+
+// withData are the events of attempts that bring a payload, of most bytes, in a field of this name, or none.
+func withData[A attempt](
+	kind logv1.EventKind, domain string, tokens *ids.Tokens, form Form, all []A, name string, data func(A) *yardv1.Payload, most int,
+) ([]Outcome, error) {
+	out, err := outcomes(len(all), domain, kind)
 	if err != nil {
 		return nil, err
 	}
-	for i, t := range req.Tasks {
-		if err := fence(i, &out[i], tokens, t); err != nil {
+	for i, a := range all {
+		if err := fence(i, &out[i], tokens, a); err != nil {
 			return nil, err
 		}
-		if payload("", t.Result, PayloadBytesMax, form) != nil {
-			return nil, payload(at("tasks", i, "result"), t.Result, PayloadBytesMax, form)
+		p := data(a)
+		if payload("", p, most, form) != nil {
+			return nil, payload(at("tasks", i, name), p, most, form)
 		}
-		if t.Result != nil {
-			out[i].Event.Data, out[i].Event.DataEncoding = t.Result.Data, int32(t.Result.Encoding)
+		if p != nil {
+			out[i].Event.Data, out[i].Event.DataEncoding = p.Data, int32(p.Encoding)
 		}
 	}
 	return out, nil
@@ -96,22 +104,7 @@ func snooze(i int, t *yardv1.Failure) error {
 
 // Heartbeat checks a heartbeat and returns its events, one per entry in order.
 func Heartbeat(req *yardv1.HeartbeatRequest, domain string, tokens *ids.Tokens, form Form) ([]Outcome, error) {
-	out, err := outcomes(len(req.Tasks), domain, logv1.EventKind_EVENT_KIND_HEARTBEAT)
-	if err != nil {
-		return nil, err
-	}
-	for i, t := range req.Tasks {
-		if err := fence(i, &out[i], tokens, t); err != nil {
-			return nil, err
-		}
-		if payload("", t.Progress, ProgressBytesMax, form) != nil {
-			return nil, payload(at("tasks", i, "progress"), t.Progress, ProgressBytesMax, form)
-		}
-		if t.Progress != nil {
-			out[i].Event.Data, out[i].Event.DataEncoding = t.Progress.Data, int32(t.Progress.Encoding)
-		}
-	}
-	return out, nil
+	return withData(logv1.EventKind_EVENT_KIND_HEARTBEAT, domain, tokens, form, req.Tasks, "progress", (*yardv1.Beat).GetProgress, ProgressBytesMax)
 }
 
 // Cancel checks a cancel and returns its events, one per id in order.

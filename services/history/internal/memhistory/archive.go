@@ -88,56 +88,52 @@ func (a Archive) Tail(_ context.Context, after uint64, handle func([]replica.Sta
 	return nil
 }
 
+// change runs do, unless this write fails.
+func (a Archive) change(do func(w *World)) error {
+	a.World.mu.Lock()
+	defer a.World.mu.Unlock()
+	err := a.World.write()
+	if err == nil {
+		do(a.World)
+	}
+	return err
+}
+
 // EndKeys implements partition.Archive.
 func (a Archive) EndKeys(_ context.Context, tasks []*taskstate.Task) error {
-	w := a.World
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if err := w.write(); err != nil {
-		return err
-	}
-	for _, t := range tasks {
-		if u := t.Unique(); w.keys[u.Seq] == (Key{t.Domain, u.Key, t.ID}) {
-			delete(w.keys, u.Seq)
+	return a.change(func(w *World) {
+		for _, t := range tasks {
+			if u := t.Unique(); w.keys[u.Seq] == (Key{t.Domain, u.Key, t.ID}) {
+				delete(w.keys, u.Seq)
+			}
 		}
-	}
-	return nil
+	})
 }
 
 // StoreDead implements partition.Archive.
 func (a Archive) StoreDead(_ context.Context, tasks []*taskstate.Task) error {
-	w := a.World
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if err := w.write(); err != nil {
-		return err
-	}
-	for _, t := range tasks {
-		w.dead = slices.DeleteFunc(w.dead, func(l partition.Letter) bool {
-			return bytes.Equal(l.Record.Id, t.ID[:]) && l.Record.Parkings < t.Parkings
-		})
-		if !slices.ContainsFunc(w.dead, func(l partition.Letter) bool { return bytes.Equal(l.Record.Id, t.ID[:]) }) {
-			w.letters++
-			w.dead = append(w.dead, partition.Letter{Record: stored(t), Seq: w.letters})
+	return a.change(func(w *World) {
+		for _, t := range tasks {
+			w.dead = slices.DeleteFunc(w.dead, func(l partition.Letter) bool {
+				return bytes.Equal(l.Record.Id, t.ID[:]) && l.Record.Parkings < t.Parkings
+			})
+			if !slices.ContainsFunc(w.dead, func(l partition.Letter) bool { return bytes.Equal(l.Record.Id, t.ID[:]) }) {
+				w.letters++
+				w.dead = append(w.dead, partition.Letter{Record: stored(t), Seq: w.letters})
+			}
 		}
-	}
-	return nil
+	})
 }
 
 // DropDead implements partition.Archive.
 func (a Archive) DropDead(_ context.Context, letters []replica.Letter) error {
-	w := a.World
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if err := w.write(); err != nil {
-		return err
-	}
-	for _, drop := range letters {
-		w.dead = slices.DeleteFunc(w.dead, func(l partition.Letter) bool {
-			return bytes.Equal(l.Record.Id, drop.ID[:]) && l.Record.Domain == drop.Domain && l.Record.Tasklist == drop.Tasklist && l.Seq <= drop.Seq
-		})
-	}
-	return nil
+	return a.change(func(w *World) {
+		for _, drop := range letters {
+			w.dead = slices.DeleteFunc(w.dead, func(l partition.Letter) bool {
+				return bytes.Equal(l.Record.Id, drop.ID[:]) && l.Record.Domain == drop.Domain && l.Record.Tasklist == drop.Tasklist && l.Seq <= drop.Seq
+			})
+		}
+	})
 }
 
 // Reader implements partition.Reader on a world.
