@@ -223,7 +223,7 @@ func (m *matching) hints(w *world, op *historysim.Op) {
 		if t.Shard != ids.MatchingShard(t.Domain, t.Tasklist, int(t.Partition), shards) {
 			m.violated("triggers of partition %d of %s go to shard %d", t.Partition, t.Tasklist, t.Shard)
 		}
-		groups, ok := t.GroupOf()
+		groups, ok := ids.Groups(t.Groups, t.GroupAt, len(t.Packed)/ids.TriggerBytes)
 		if !ok {
 			m.violated("the groups of triggers of %s %s make no sense: %q %v", t.Tasklist, t.Type, t.Groups, t.GroupAt)
 		}

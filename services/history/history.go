@@ -52,17 +52,10 @@ type Service struct {
 	rooms     rooms
 	tasklists tasklists
 	workers   *hearing.Workers
-	// begun are by partition: each is closed when its owner has taken over here once, or has failed to.
-	begun []begun
+	// begun is closed for each partition when its owner has taken over here once, or has failed to; begin closes it.
+	begun []chan struct{}
+	begin []func()
 }
-
-// begun is closed once.
-type begun struct {
-	once sync.Once
-	done chan struct{}
-}
-
-func (b *begun) end() { b.once.Do(func() { close(b.done) }) }
 
 // New makes the service.
 func New(d Deps) (*Service, error) {
@@ -74,10 +67,11 @@ func New(d Deps) (*Service, error) {
 		return nil, fmt.Errorf("history: %w", err)
 	}
 	s := &Service{
-		Deps: d, js: js, metrics: partition.NewMetrics(d.Metrics), ready: make(chan struct{}), workers: hearing.New(), begun: make([]begun, d.Partitioning.History),
+		Deps: d, js: js, metrics: partition.NewMetrics(d.Metrics), ready: make(chan struct{}), workers: hearing.New(),
 	}
-	for p := range s.begun {
-		s.begun[p].done = make(chan struct{})
+	for range d.Partitioning.History {
+		begun := make(chan struct{})
+		s.begun, s.begin = append(s.begun, begun), append(s.begin, sync.OnceFunc(func() { close(begun) }))
 	}
 	return s, nil
 }
@@ -131,7 +125,7 @@ func (s *Service) Run(ctx context.Context) error {
 		Serve: func(ctx context.Context, p int) error { return s.serve(ctx, p, domains, tokens, checkpoints) },
 	})
 	s.share.Store(owner)
-	go owner.AwaitFirst(watching, func(p int) <-chan struct{} { return s.begun[p].done }, s.ready)
+	go owner.AwaitFirst(watching, func(p int) <-chan struct{} { return s.begun[p] }, s.ready)
 	closeEar, err := s.listen(watching, domains)
 	if err != nil {
 		return fmt.Errorf("listen for signs of life: %w", err)
@@ -146,7 +140,7 @@ const retentionDefault = 7 * 24 * time.Hour
 // serve owns one partition until ctx ends: first the wire, then the owner, then,
 // once it has taken over, its calls.
 func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, tokens *ids.Tokens, checkpoints jetstream.KeyValue) error {
-	defer s.begun[p].end()
+	defer s.begin[p]()
 	wire, closeWire, err := natshistory.NewWire(s.NATS, s.Replies, s.Log)
 	if err != nil {
 		return fmt.Errorf("listen for bounced answers: %w", err)
@@ -190,7 +184,7 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 	}))
 	parts.Add("calls", lifecycle.Func(func(ctx context.Context) error { return api.Serve(ctx, s.NATS, owner, s.Replies, s.Log) }))
 	parts.Add("begun", lifecycle.Func(func(ctx context.Context) error {
-		s.begun[p].end()
+		s.begin[p]()
 		<-ctx.Done()
 		return nil
 	}))

@@ -72,9 +72,6 @@ type Gauge struct{ n atomic.Int64 }
 // Set replaces the number.
 func (g *Gauge) Set(n int64) { g.n.Store(n) }
 
-// Add adds n, which may be negative.
-func (g *Gauge) Add(n int64) { g.n.Add(n) }
-
 // Value returns the number.
 func (g *Gauge) Value() int64 { return g.n.Load() }
 

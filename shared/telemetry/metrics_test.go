@@ -55,7 +55,7 @@ func TestMetricsPage(t *testing.T) {
 	m.Counter(things, "1").Add(5)
 	m.Counter(things, "0").Add(2)
 	m.Gauge(level).Set(7)
-	m.Gauge(level).Add(-3)
+	m.Gauge(level).Set(4)
 	m.GaugeFunc(lag, func() float64 { return 0.25 })
 	h := m.Histogram(took, "shop", "mail")
 	h.Record(time.Millisecond, 2) // a bound belongs to its bucket

@@ -20,9 +20,7 @@ type Own = frontend.Config
 
 func main() {
 	def := settings{process.DefaultConfig(":8080"), frontend.DefaultConfig()}
-	os.Exit(process.Main("frontend", def, build))
-}
-
-func build(e process.Env, s settings) (process.Service, error) {
-	return frontend.New(frontend.Deps{Env: e, Config: s.Own})
+	os.Exit(process.Main("frontend", def, func(e process.Env, s settings) (process.Service, error) {
+		return frontend.New(frontend.Deps{Env: e, Config: s.Own})
+	}))
 }

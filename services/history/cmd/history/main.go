@@ -20,9 +20,7 @@ type Own = history.Config
 
 func main() {
 	def := settings{process.DefaultConfig(":8081"), history.DefaultConfig()}
-	os.Exit(process.Main("history", def, build))
-}
-
-func build(e process.Env, s settings) (process.Service, error) {
-	return history.New(history.Deps{Env: e, Config: s.Own})
+	os.Exit(process.Main("history", def, func(e process.Env, s settings) (process.Service, error) {
+		return history.New(history.Deps{Env: e, Config: s.Own})
+	}))
 }

@@ -20,9 +20,7 @@ type Own = matching.Config
 
 func main() {
 	def := settings{process.DefaultConfig(":8083"), matching.DefaultConfig()}
-	os.Exit(process.Main("matching", def, build))
-}
-
-func build(e process.Env, s settings) (process.Service, error) {
-	return matching.New(matching.Deps{Env: e, Config: s.Own})
+	os.Exit(process.Main("matching", def, func(e process.Env, s settings) (process.Service, error) {
+		return matching.New(matching.Deps{Env: e, Config: s.Own})
+	}))
 }

@@ -20,9 +20,7 @@ type Own = timer.Config
 
 func main() {
 	def := settings{process.DefaultConfig(":8082"), timer.DefaultConfig()}
-	os.Exit(process.Main("timer", def, build))
-}
-
-func build(e process.Env, s settings) (process.Service, error) {
-	return timer.New(timer.Deps{Env: e, Config: s.Own})
+	os.Exit(process.Main("timer", def, func(e process.Env, s settings) (process.Service, error) {
+		return timer.New(timer.Deps{Env: e, Config: s.Own})
+	}))
 }

@@ -145,11 +145,6 @@ func (g *TriggerBatch) Bytes() int {
 // triggerBytes is what of that its triggers take.
 func (g *TriggerBatch) triggerBytes() int { return len(g.Packed) + len(g.GroupAt) + g.names }
 
-// GroupOf returns the group of each trigger; nil = none has one. The second is false where g says nothing that makes sense.
-func (g *TriggerBatch) GroupOf() ([]string, bool) {
-	return ids.Groups(g.Groups, g.GroupAt, len(g.Packed)/ids.TriggerBytes)
-}
-
 // ReleaseGroup is attempts that are over and held the same path.
 type ReleaseGroup struct {
 	Shard        int

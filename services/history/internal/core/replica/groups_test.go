@@ -12,6 +12,11 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
+// groupOf is the group of each trigger.
+func groupOf(g *TriggerBatch) ([]string, bool) {
+	return ids.Groups(g.Groups, g.GroupAt, len(g.Packed)/ids.TriggerBytes)
+}
+
 // grouped gives tasks groups, in turn; "" = none.
 func grouped(groups ...string) func(*taskstate.Task) {
 	n := 0
@@ -29,15 +34,15 @@ func TestTriggersNameTheirGroups(t *testing.T) {
 	fx := b.submit(grouped("", "a", "b", "a", ""), 1, 2, 3, 4, 5)
 	testkit.MustEqual(t, "batches", len(fx.Triggers), 1)
 	g := &fx.Triggers[0]
-	if got, ok := g.GroupOf(); !ok || !slices.Equal(got, []string{"", "a", "b", "a", ""}) || !slices.Equal(g.Groups, []string{"a", "b"}) {
+	if got, ok := groupOf(g); !ok || !slices.Equal(got, []string{"", "a", "b", "a", ""}) || !slices.Equal(g.Groups, []string{"a", "b"}) {
 		t.Errorf("%q of %q, %v", got, g.Groups, ok)
 	}
 	plain := b.submit(nil, 6, 7).Triggers[0]
-	if got, ok := plain.GroupOf(); !ok || got != nil || plain.Groups != nil || plain.GroupAt != nil {
+	if got, ok := groupOf(&plain); !ok || got != nil || plain.Groups != nil || plain.GroupAt != nil {
 		t.Errorf("without groups: %+v", plain)
 	}
 	again := b.submit(grouped("b"), 8).Triggers[0]
-	if got, ok := again.GroupOf(); !ok || !slices.Equal(got, []string{"b"}) {
+	if got, ok := groupOf(&again); !ok || !slices.Equal(got, []string{"b"}) {
 		t.Errorf("in the next turn: %+v", again)
 	}
 }
@@ -78,7 +83,7 @@ func TestTriggersOfManyGroupsFitIntoAMessage(t *testing.T) {
 		if n := g.Bytes(); n > packBytesMax+200 {
 			t.Errorf("a batch of %d bytes", n)
 		}
-		got, ok := g.GroupOf()
+		got, ok := groupOf(g)
 		if !ok || !slices.Equal(got, names[sum:sum+len(got)]) {
 			t.Fatalf("batch %d: the groups are not those of the tasks", i)
 		}
