@@ -392,16 +392,3 @@ func TestABatchWhoseEndIsNotAcknowledgedIsForgotten(t *testing.T) {
 		t.Errorf("%v, after %s", err, calls)
 	}
 }
-
-// TestAMemberFromTheQuarantineIsWaitedFor, if it comes before its batch is over.
-func TestAMemberFromTheQuarantineIsWaitedFor(t *testing.T) {
-	m := &memory{tasks: [2]int64{1, 0}}
-	kept(t, m, func(func(batch.Name)) {
-		m.says(home(true))
-		over := m.after(func() { m.tasks[0], m.ends[0] = 2, batch.Ends{Completed: 1} })
-		testkit.Equal(t, "batches are over with a task that runs", len(over), 0)
-		if over = m.after(func() { m.ends[0].Completed = 2 }); len(over) != 1 || over[0].Tasks != 2 {
-			t.Errorf("it is over with %v", over)
-		}
-	})
-}

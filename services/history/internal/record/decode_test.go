@@ -66,18 +66,3 @@ func TestI1_ASubmitThatTheLogTookTooLateIsLeftOut(t *testing.T) {
 		}
 	}
 }
-
-// A delay counts from when the log stored the submit, to the millisecond after it: not from the clock of the frontend, which may be behind.
-func TestADelayCountsFromWhenTheLogStoredIt(t *testing.T) {
-	stored := time.UnixMilli(1_800_000_000_000)
-	for name, c := range map[string]struct{ due, delay, want int64 }{
-		"at once": {0, 0, 0}, "at a time": {5, 0, 5}, "delayed": {stored.UnixMilli() - 22 + 500, 500, stored.UnixMilli() + 501}, "a clock ahead": {stored.UnixMilli() + 900, 500, stored.UnixMilli() + 900},
-	} {
-		data, err := (&logv1.Batch{Tasks: []*logv1.Record{changed(func(r *logv1.Record) { r.DueAtMs, r.DelayMs = c.due, c.delay })}}).MarshalVT()
-		testkit.NoError(t, err)
-		tasks, bad, err := record.NewDecoder().Submits(data, stored.Add(time.Microsecond))
-		if err != nil || len(bad) > 0 || tasks[0].DueAt != c.want {
-			t.Errorf("%s: due at %d, want %d; %v, %v", name, tasks[0].DueAt, c.want, bad, err)
-		}
-	}
-}

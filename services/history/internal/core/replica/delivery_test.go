@@ -53,47 +53,6 @@ func upFrom(first, n int) (all []int) {
 	return all
 }
 
-// TestR41WhatIsNotDelivered: of each owner of a shard, until it says so or the worker is heard of.
-func TestR41WhatIsNotDelivered(t *testing.T) {
-	b := newBench(t, Config{})
-	b.submit(nil, upFrom(1, 9)...)
-	b.grabs(1, 1, 0, 1, 2)
-	b.grabs(1, 2, 0, 3, 4)
-	b.grabs(2, 1, 0, 5)
-	b.grabs(3, 1, 0, 6)
-	b.equal("of older owners only", b.undelivered(3), []int{1, 2, 3, 4, 5})
-	b.grabs(1, 3, 1)
-	b.grabs(2, 2, 0)
-	b.equal("the first batch is delivered", b.undelivered(3), []int{3, 4, 5})
-	b.finish(taskstate.Heartbeat, 3)
-	b.equal("its worker was heard of", b.undelivered(3), []int{4, 5})
-	b.finish(taskstate.Cancel, 4)
-	b.equal("a cancel is not from its worker", b.undelivered(3), []int{4, 5})
-	b.finish(taskstate.Succeeded, 4)
-	b.finish(taskstate.Failed, 5)
-	b.equal("they are over", b.undelivered(9), []int{6})
-	b.start(7)
-	b.equal("not of matching as it was", b.undelivered(9), []int{6})
-	b.grabs(3, 2, 1)
-	b.equal("all is delivered", b.undelivered(9), nil)
-
-	b.grabs(3, 3, 1, 8)
-	b.seq++
-	e := b.r.tasks[id(9)]
-	b.step(&Events{Seq: b.seq, At: b.now.MS, Shard: 1, Epoch: 3, RequestID: 4, Events: []taskstate.Event{{
-		Kind: taskstate.Started, ID: id(9), Fence: ids.Token{Position: e.Position, Version: 1, Nonce: 1}, Poll: 7,
-	}}})
-	b.equal("whose poll is not known cannot be sent again", b.undelivered(4), []int{8})
-	b.fence(4)
-	b.now.MS += 9_000
-	fx := b.step(Tick{})
-	for _, p := range fx.Append {
-		if want := p.ID == id(8) || p.ID == id(9); p.Undelivered != want {
-			t.Errorf("%s: undelivered %v", p.ID, p.Undelivered)
-		}
-	}
-}
-
 // TestUndeliveredIsToldInPages: each page begins behind the last task that was taken of the one before,
 // and what was not taken is not yet reported.
 func TestUndeliveredIsToldInPages(t *testing.T) {

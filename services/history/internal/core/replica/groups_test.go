@@ -47,27 +47,6 @@ func TestTriggersNameTheirGroups(t *testing.T) {
 	}
 }
 
-// A batch of triggers is of one cost, and names it once.
-func TestTriggersOfOneCostTravelTogether(t *testing.T) {
-	b := newBench(t, Config{})
-	costs := []int32{0, 5, 0, 5, 1000}
-	n := 0
-	fx := b.submit(func(t *taskstate.Task) {
-		if costs[n] > 0 {
-			t.Extra = &taskstate.Extra{Cost: costs[n], Group: "a"}
-		}
-		n++
-	}, 1, 2, 3, 4, 5)
-	got := map[int32]int{}
-	for i := range fx.Triggers {
-		g := &fx.Triggers[i]
-		got[g.Cost] += len(g.Packed) / ids.TriggerBytes
-	}
-	if len(fx.Triggers) != 3 || !maps.Equal(got, map[int32]int{0: 2, 5: 2, 1000: 1}) {
-		t.Errorf("%d batches, tasks by cost %v", len(fx.Triggers), got)
-	}
-}
-
 // A batch with the longest names fits into a message, too.
 func TestTriggersOfManyGroupsFitIntoAMessage(t *testing.T) {
 	b := newBench(t, Config{})

@@ -19,23 +19,6 @@ func (b *bench) ofKey(kind taskstate.Kind, n int, request uint64) *Effects {
 	}}})
 }
 
-// TestASkippedTaskLeavesItsTurnToTheNext, and a repeat does not skip that.
-func TestASkippedTaskLeavesItsTurnToTheNext(t *testing.T) {
-	b := newBench(t, Config{})
-	b.keyed("a", nil, 1, 2, 3)
-	fx := b.ofKey(taskstate.Skipped, 1, 77)
-	if v := b.said(fx); v.Code != "" {
-		t.Fatalf("%+v", v)
-	}
-	b.equal("behind the one that was skipped", triggered(fx), []int{2})
-	if v := b.said(b.ofKey(taskstate.Skipped, 1, 77)); v.Code != "" {
-		t.Errorf("repeated: %+v", v)
-	}
-	if b.r.Get(id(2)).State != taskstate.Ready || b.r.Get(id(1)).State != taskstate.Dead {
-		t.Errorf("%s, %s", b.r.Get(id(1)).State, b.r.Get(id(2)).State)
-	}
-}
-
 // TestACommandOfAKeyWaitsForItsTask that is not read yet. The caller learns at once what follows when it is: a task that is delayed is not skipped.
 func TestACommandOfAKeyWaitsForItsTask(t *testing.T) {
 	for delay, ends := range map[int64]bool{0: true, 60_000: false} {

@@ -93,24 +93,6 @@ func TestPartitionsTakeTurns(t *testing.T) {
 	b.goTo("then from the first one on", b.submit(nil, 99), "0:[99]")
 }
 
-// A task keeps its partition while it is in memory, however many tasks come, and however many partitions there are by then.
-func TestATaskKeepsItsPartition(t *testing.T) {
-	count := 3
-	b := newBench(t, spreadConfig(&count))
-	b.submit(nil, 1)
-	b.submit(nil, 2)
-	b.goTo("the third", b.submit(nil, 3), "2:[3]")
-	count = 8
-	b.grant(mailShard(2), 3, nil)
-	b.goTo("handed back", b.finish(taskstate.Released, 3), "2:[3]")
-	b.grant(mailShard(2), 3, nil)
-	b.finish(taskstate.Failed, 3)
-	b.now.MS = b.r.tasks[id(3)].DueAt
-	b.goTo("tried again", b.step(Tick{}), "2:[3]")
-	b.now.MS += hungryAgeMS + 1
-	b.goTo("hungry", b.hungry("shop", "mail"), "0:[1]", "1:[2]", "2:[3]")
-}
-
 // TestI5_APartitionThatIsNoMore: what is ready stays where its trigger is. Whatever makes a trigger be sent again, it is sent to a partition
 // that there is, so no task is without one.
 func TestI5_APartitionThatIsNoMore(t *testing.T) {

@@ -2,7 +2,6 @@ package replica
 
 import (
 	"testing"
-	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
@@ -87,28 +86,6 @@ func TestI11_WhatIsLeftOfAWindowIsArchivedInTime(t *testing.T) {
 	b.start(11)
 	if fx := b.finish(taskstate.Succeeded, 11); len(fx.Archive) != 1 {
 		t.Errorf("%d tasks are archived", len(fx.Archive))
-	}
-}
-
-// TestATakeoverReadsQueuesByThemselves: with a snapshot that has one, which has a message left.
-func TestATakeoverReadsQueuesByThemselves(t *testing.T) {
-	at := Queue{Lane: lagLane, Domain: "flood"}
-	snap := &Snapshot{Queues: []QueueCursor{{Queue: at, Read: 2, First: 6, Last: 6}}}
-	snap.Read[lagLane] = 7
-	b := &bench{T: t, r: New(smallConfig(), &Start{Snapshot: snap, ClaimedAt: time.Hour}), now: Now{MS: scenarioStart}}
-	b.file(false, 8, "flood", 8)
-	b.file(false, 9, "shop", 9)
-	b.step(Recovered{})
-	if b.r.tasks[id(8)] != nil || b.r.tasks[id(9)] == nil {
-		t.Error("the lane's reader does not pass over the queue, or over another domain")
-	}
-	for seq, unread := range map[uint64]bool{2: false, 6: true, 8: true} {
-		if b.r.Unread(ids.NewPosition(seq, lagLane), "flood") != unread {
-			t.Errorf("message %d is unread: %v", seq, !unread)
-		}
-	}
-	if all := b.r.Readings(); len(all) != 1 || all[0] != (Reading{Queue: at, From: 3, Room: true}) {
-		t.Errorf("%+v", all)
 	}
 }
 

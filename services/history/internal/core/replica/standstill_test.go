@@ -59,30 +59,6 @@ func TestAnExpiryIsHeldBackForAMinute(t *testing.T) {
 	}
 }
 
-// TestAVoidExpiryWaitsThoughTheLogMoves: only its own way there was slow.
-func TestAVoidExpiryWaitsThoughTheLogMoves(t *testing.T) {
-	b := leased(t)
-	b.silent = false
-	first := b.at(60_000).Append
-	if len(first) != 1 {
-		t.Fatalf("proposed %v", first)
-	}
-	b.step(Stored{Kind: JobAppend})
-	b.at(61_001)
-	b.seq++
-	p := first[0]
-	b.step(&Events{Seq: b.seq, At: b.now.MS, Events: []taskstate.Event{{Kind: p.Kind, ID: p.ID, Fence: p.Fence, NotAfter: p.NotAfter}}})
-	if got := b.r.Get(id(1)); got.State != taskstate.Running {
-		t.Fatalf("the task is %s", got.State)
-	}
-	if fx := b.at(61_001 + graceMS - 1); len(fx.Append) != 0 {
-		t.Errorf("proposed again at once: %v", fx.Append)
-	}
-	if again := b.at(61_001 + graceMS).Append; len(again) != 1 || again[0].NotAfter != b.now.MS+sparedMS {
-		t.Errorf("proposed again: %v", again)
-	}
-}
-
 // TestEachStandstillIsSurvived: an attempt whose expiry was void once, and whose worker was heard since, is as new for the
 // next standstill.
 func TestEachStandstillIsSurvived(t *testing.T) {

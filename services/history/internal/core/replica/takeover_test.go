@@ -234,36 +234,6 @@ func TestASnapshotIsMadeWhereItPays(t *testing.T) {
 	}
 }
 
-// TestRefusedLeaseIsLookedAtAgain: a lease that is over by our clock and not by the log's is
-// proposed again after what is left of it (R44).
-func TestRefusedLeaseIsLookedAtAgain(t *testing.T) {
-	b := newBench(t, Config{})
-	b.submit(nil, 1)
-	b.start(1)
-	token := b.r.Get(id(1)).Token()
-	b.now.MS += 60_000
-	if fx := b.step(Tick{}); len(fx.Append) != 1 {
-		t.Fatal("not proposed")
-	}
-	b.step(Stored{Kind: JobAppend})
-	b.seq++
-	expired := []taskstate.Event{{Kind: taskstate.Expired, ID: id(1), Fence: token}}
-	b.step(&Events{Seq: b.seq, At: scenarioStart + 3000, Events: expired})
-	if at, ok := b.r.NextWake(); !ok || at != b.now.MS+1000 {
-		t.Fatalf("wake in %d ms", at-b.now.MS)
-	}
-	b.now.MS += 1000
-	if fx := b.step(Tick{}); len(fx.Append) != 1 {
-		t.Fatal("not proposed again")
-	}
-	b.seq++
-	stale := []taskstate.Event{{Kind: taskstate.Expired, ID: id(1), Fence: ids.Token{Position: token.Position, Version: 9}}}
-	b.step(&Events{Seq: b.seq, At: scenarioStart + 3000, Events: stale})
-	if _, ok := b.r.NextWake(); ok {
-		t.Fatal("another attempt's")
-	}
-}
-
 // TestASnapshotNamesTheCommandsThatWait: a takeover finds them in the log again, those alone, and looks for their tasks. So the log keeps them.
 func TestASnapshotNamesTheCommandsThatWait(t *testing.T) {
 	b := newBench(t, Config{})

@@ -8,7 +8,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/backlog"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
-	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // isNew says of an update that the log has no earlier copy of it.
@@ -138,31 +137,6 @@ func TestWhatIsNotReadIsNotTakenOut(t *testing.T) {
 	b.prove(fx)
 	if v := b.said(fx); v.Revision != 2 || b.r.Get(id(1)).Priority != 1 {
 		t.Errorf("%+v", v)
-	}
-}
-
-// TestAnUpdateOfAnUnreadTask: the verdict is known at once, of several in their order, and holds when the task is read.
-func TestAnUpdateOfAnUnreadTask(t *testing.T) {
-	b := newBench(t, Config{})
-	b.seq = 9
-	b.change(1, taskstate.Update{Priority: 1})
-	b.change(1, taskstate.Update{IfRevision: 2, Priority: 2})
-	b.change(1, taskstate.Update{IfRevision: 2, Priority: 4})
-	found := &Found{Search: Search{ID: id(1), Domain: "shop", Cancel: true, Update: true}}
-	found = b.takes(b.step(found), false) // others have come since
-	found.Unread, found.Ends[3] = waiting(1, 5), 5
-	found.Unread.Parkings, found.Unread.State, found.Unread.DueAt, found.Unread.Before = 0, 0, 0, 0
-	fx := b.step(found)
-	testkit.MustEqual(t, "answers", len(fx.Answers), 3)
-	for i, want := range []Verdict{{Verdict: taskstate.Verdict{Revision: 2}}, {Verdict: taskstate.Verdict{Revision: 3}}, {Verdict: taskstate.Verdict{Code: fault.Stale, Revision: 3}}} {
-		if v := fx.Answers[i].Verdicts[0]; v.Code != want.Code || v.Revision != want.Revision {
-			t.Errorf("update %d: %+v", i, v)
-		}
-	}
-	b.seq = 4
-	fx = b.submit(nil, 1)
-	if task := b.r.Get(id(1)); len(fx.Answers) != 0 || task.Priority != 2 || task.Revision() != 3 {
-		t.Errorf("%d answers, priority %d, revision %d", len(fx.Answers), task.Priority, task.Revision())
 	}
 }
 
