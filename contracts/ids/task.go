@@ -1,6 +1,7 @@
 package ids
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"time"
@@ -9,6 +10,9 @@ import (
 // TaskID identifies a task: 48 bits of creation time (Unix ms), 16 bits of
 // history partition, 64 random bits. Ids sort by creation time.
 type TaskID [16]byte
+
+// Last is behind every id.
+var Last = TaskID(bytes.Repeat([]byte{0xff}, 16))
 
 // TaskIDChars is the length of a printed task id.
 const TaskIDChars = 26

@@ -116,7 +116,7 @@ export interface GetResponse {
   task: Task;
 }
 
-/** ListRequest (tasks.list): the waiting, active and recently finished tasks of a domain, newest first. */
+/** ListRequest (tasks.list): the waiting, active and finished tasks of a domain, newest first. Finished tasks are listed for the retention of the domain. */
 export interface ListRequest {
   /** Default: all. */
   tasklist?: string;
@@ -128,7 +128,7 @@ export interface ListRequest {
   limit?: number;
   /** The next_cursor of the previous answer, with the same filter. Default: from the newest. */
   cursor?: string;
-  /** Only tasks that have each of these headers with exactly this value; at most 4. Default: all. Headers have no index: tasks are read until a page is full, but at most 10000 waiting tasks for one answer and partition. So a page may hold few tasks, or none, and still have a next_cursor. */
+  /** Only tasks that have each of these headers with exactly this value; at most 4. Default: all. Headers have no index: tasks are read until a page is full, but at most 10000 waiting tasks and 1000 finished ones for one answer and partition. So a page may hold few tasks, or none, and still have a next_cursor. */
   headers?: Record<string, string>;
   /** Only tasks of this group. Default: all. It has no index either. */
   group?: string;

@@ -10,7 +10,7 @@ import (
 func TestArchiveTasksAreToldFromItsIndex(t *testing.T) {
 	for subject, want := range map[string]bool{
 		ArchiveOf(3, "shop"): true, ArchiveShared(3, 60): true,
-		ArchiveOf(4, "shop"): false, ArchivePage(3, 0, 17): false, ArchiveIndexed(3): false,
+		ArchiveOf(4, "shop"): false, ArchivePage(3, "tasks", 17): false, ArchiveIndexed(3): false,
 	} {
 		if got := IsArchiveTasks(3, subject); got != want {
 			t.Errorf("IsArchiveTasks(%s) is %v", subject, got)

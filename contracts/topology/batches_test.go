@@ -128,7 +128,7 @@ func TestFiltersOfBatchesTakeTheirOwn(t *testing.T) {
 	home, members, ends := BatchHome(3, "shop", "a.b"), BatchClosed(3, "shop", "a.b", made), BatchEnds(3, "shop", "a.b", made)
 	elsewhere := []string{
 		BatchHome(4, "shop", "a.b"), BatchClosed(4, "shop", "a.b", made), BatchEnds(4, "shop", "a.b", made), BatchHome(30, "shop", "a.b"),
-		Event(3), Fired(3), UniqueKey(3, "shop", "a.b"), SubmitShared(3, 1), ArchiveOf(3, "shop"), ArchivePage(3, 0, 17), ArchiveIndexed(3),
+		Event(3), Fired(3), UniqueKey(3, "shop", "a.b"), SubmitShared(3, 1), ArchiveOf(3, "shop"), ArchivePage(3, "shop", 17), ArchiveIndexed(3),
 	}
 	all := append([]string{home, members, ends, BatchHome(3, "bank", "a.b"), HintBatch(3), HintBatch(4), SubmitBatch(3, 1, "shop", "a.b"), SubmitBatch(3, ids.LaneKeyed, "shop", "a.b")}, elsewhere...)
 	for filter, want := range map[string][]string{

@@ -287,9 +287,6 @@ func ArchiveAny(p int) string { return "yard.archive." + num(p) + ".>" }
 // ArchiveTasks filters the messages of finished tasks.
 func ArchiveTasks(p int) string { return "yard.archive." + num(p) + ".tasks.>" }
 
-// ArchiveSharedAny filters those of them that domains share.
-func ArchiveSharedAny(p int) string { return "yard.archive." + num(p) + ".tasks.shared.*" }
-
 // ArchiveOf is where finished tasks of one domain are filed if they fill a message.
 func ArchiveOf(p int, domain string) string {
 	return "yard.archive." + num(p) + ".tasks.of." + domain
@@ -306,10 +303,14 @@ func IsArchiveTasks(p int, subject string) bool {
 	return strings.HasPrefix(subject, "yard.archive."+num(p)+".tasks.")
 }
 
-// ArchivePage is where the index of the tasks created in one span is kept: level
-// says how long the spans are, span is which of them since the Unix epoch.
-func ArchivePage(p, level int, span int64) string {
-	return "yard.archive." + num(p) + ".index." + num(level) + "." + strconv.FormatInt(span, 10)
+// ArchivePage is where the index of a domain's tasks that were created in one span is kept, behind the spans that
+// contain it, the longest first.
+func ArchivePage(p int, domain string, spans ...int64) string {
+	subject := "yard.archive." + num(p) + ".index." + domain
+	for _, span := range spans {
+		subject += "." + strconv.FormatInt(span, 10)
+	}
+	return subject
 }
 
 // ArchiveIndexed marks that all tasks before its last message are in the index.

@@ -62,7 +62,7 @@ func places(n topology.Partitioning) []string {
 		all = append(
 			all, topology.Submit(p, ids.LaneFirst, victim, "mail"), topology.Submit(p, ids.LaneFirst, attacker, "mail"), topology.Event(p), topology.Fired(p), topology.UniqueKey(p, victim, "7"), topology.UniqueKey(p, attacker, "7"),
 			topology.Timer(p, 5), topology.TimerFence(p), topology.Snapshot(p, 1, 1, 0), topology.ArchiveOf(p, victim), topology.ArchiveShared(p, 60),
-			topology.ArchivePage(p, 0, 1), topology.ArchiveIndexed(p),
+			topology.ArchivePage(p, victim, 1), topology.ArchiveIndexed(p),
 		)
 		for _, verb := range []string{"events", "get", "list", "describe", "bookings", "undelivered", "retrigger", "workers", "keys"} {
 			all = append(all, topology.HistoryCall(p, verb))

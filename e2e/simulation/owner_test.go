@@ -255,7 +255,7 @@ func (p *proc) carryOut(op *historysim.Op) historysim.Outcome {
 	case historysim.AskLetter:
 		return w.askLetter(op.Search)
 	case historysim.AskArchive:
-		return historysim.Outcome{Task: w.archived[op.Search.ID]}
+		return w.askArchive(op.Search)
 	case historysim.AskUnread:
 		return w.unread(op)
 	case historysim.Purge:

@@ -43,6 +43,13 @@ func (w *world) askLetter(s historysim.Search) (out historysim.Outcome) {
 	return out
 }
 
+func (w *world) askArchive(s historysim.Search) (out historysim.Outcome) {
+	if there := w.archived[s.ID]; there != nil && s.Domain == there.Domain {
+		out.Task = there
+	}
+	return out
+}
+
 // ended tells whether the archive has the end of a task, and no redrive has brought it back since.
 func (w *world) ended(id ids.TaskID) bool {
 	t := w.archived[id]

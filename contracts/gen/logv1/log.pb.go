@@ -2351,14 +2351,14 @@ func (x *Batch) GetTombstoneParkings() []uint32 {
 }
 
 // ArchivePage is one index message of the archive: which of its messages hold the
-// tasks of one span of creation times.
+// tasks of a domain that were created in one span.
 type ArchivePage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The format of this message; 0 = 1, the first one.
 	LogVersion uint32 `protobuf:"varint,1,opt,name=log_version,json=logVersion,proto3" json:"log_version,omitempty"`
 	// Sequence that the offsets count from.
 	Base uint64 `protobuf:"varint,2,opt,name=base,proto3" json:"base,omitempty"`
-	// The last 4 bytes of each task id, in ascending order.
+	// 8 bytes for each task, in ascending order: 6 of its creation time (Unix ms) and the first 2 of its random bytes.
 	Fingerprints []byte `protobuf:"bytes,3,opt,name=fingerprints,proto3" json:"fingerprints,omitempty"`
 	// 2 bytes for each fingerprint, big-endian: the task's message is at base + offset.
 	Offsets       []byte `protobuf:"bytes,4,opt,name=offsets,proto3" json:"offsets,omitempty"`

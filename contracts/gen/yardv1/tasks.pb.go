@@ -2550,8 +2550,8 @@ func (x *GetResponse) GetTask() *Task {
 	return nil
 }
 
-// ListRequest (tasks.list): the waiting, active and recently finished tasks of
-// a domain, newest first.
+// ListRequest (tasks.list): the waiting, active and finished tasks of a domain, newest first. Finished tasks are listed
+// for the retention of the domain.
 type ListRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Default: all.
@@ -2565,8 +2565,8 @@ type ListRequest struct {
 	// The next_cursor of the previous answer, with the same filter. Default: from the newest.
 	Cursor string `protobuf:"bytes,5,opt,name=cursor,proto3" json:"cursor,omitempty"`
 	// Only tasks that have each of these headers with exactly this value; at most 4. Default: all. Headers have no index:
-	// tasks are read until a page is full, but at most 10000 waiting tasks for one answer and partition. So a page may
-	// hold few tasks, or none, and still have a next_cursor.
+	// tasks are read until a page is full, but at most 10000 waiting tasks and 1000 finished ones for one answer and
+	// partition. So a page may hold few tasks, or none, and still have a next_cursor.
 	Headers map[string]string `protobuf:"bytes,6,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Only tasks of this group. Default: all. It has no index either.
 	Group string `protobuf:"bytes,7,opt,name=group,proto3" json:"group,omitempty"`

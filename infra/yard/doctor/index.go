@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"encoding/binary"
+	"math"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -13,10 +14,10 @@ type index struct {
 	open map[place][]ids.TaskID
 }
 
-// place is how a page names a task: its message, and the end of its id.
+// place is how a page names a task: its message, and parts of its id.
 type place struct {
 	seq         uint64
-	fingerprint uint32
+	fingerprint uint64
 }
 
 // gap is a task that is not in the index.
@@ -29,17 +30,17 @@ func newIndex() index { return index{open: map[place][]ids.TaskID{}} }
 
 // task takes a finished task of a message.
 func (x *index) task(seq uint64, id ids.TaskID) {
-	at := place{seq, binary.BigEndian.Uint32(id[len(id)-4:])}
+	at := place{seq, binary.BigEndian.Uint64(id[:8])&^math.MaxUint16 | uint64(binary.BigEndian.Uint16(id[8:]))}
 	x.open[at] = append(x.open[at], id)
 }
 
 // page takes a page of the index; false = its columns do not fit each other.
 func (x *index) page(p *logv1.ArchivePage) bool {
-	if len(p.Fingerprints)%4 != 0 || len(p.Offsets)*4 != len(p.Fingerprints)*2 {
+	if len(p.Fingerprints)%8 != 0 || len(p.Offsets)*8 != len(p.Fingerprints)*2 {
 		return false
 	}
-	for i := range len(p.Fingerprints) / 4 {
-		delete(x.open, place{p.Base + uint64(binary.BigEndian.Uint16(p.Offsets[2*i:])), binary.BigEndian.Uint32(p.Fingerprints[4*i:])})
+	for i := range len(p.Fingerprints) / 8 {
+		delete(x.open, place{p.Base + uint64(binary.BigEndian.Uint16(p.Offsets[2*i:])), binary.BigEndian.Uint64(p.Fingerprints[8*i:])})
 	}
 	return true
 }

@@ -61,7 +61,7 @@ var kinds = []Kind{
 	{TwoHomes, "I6", "a task waits in the timer store, but the archive has its end: it would run again", "`yard task cancel <task> --domain <domain>`, and report it", ""},
 	{EndedTwice, "I4", "the archive has two ends of a task, and they differ", taskGet, ""},
 	{GrantedTwice, "I4", "the history of a task has two ends, or an attempt that began twice", taskGet, ""},
-	{ArchiveGap, "I6", "a finished task is in the archive but not in its index: `yard task get` does not find it", "report it: the task itself is whole, at <place>", ""},
+	{ArchiveGap, "I6", "a finished task is in the archive but not in its index: `yard task get` and `yard task list` do not find it", "report it: the task itself is whole, at <place>", ""},
 	{DeadLetterWithoutEnd, "I6", "a dead letter has no end in the archive", taskGet, ""},
 	{EndWithoutDeadLetter, "I6", "a task ended dead and has no dead letter", "`yard task get <task> --domain <domain>` has the whole task: submit it again by hand", ""},
 	{KeyVoid, "", "a unique key belongs to a task that never existed, or ended long ago; the next submit of the key would free it", "`yard doctor --repair`", "frees the key, if its record has not changed"},

@@ -95,7 +95,7 @@ func ward(t *testing.T) (dir string) {
 		work(t, c)
 		var tasks []yard.Task
 		for range 40 { // enough for an index
-			tasks = append(tasks, yard.Task{Type: "fat", Tasklist: list, Payload: strings.Repeat("x", 40_000)})
+			tasks = append(tasks, yard.Task{Type: "fat", Tasklist: list, Payload: strings.Repeat("x", 120_000)})
 		}
 		for range 2 {
 			tasks = append(tasks, yard.Task{Type: "slim", Tasklist: list}, yard.Task{Type: "bad", Tasklist: list},

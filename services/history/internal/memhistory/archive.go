@@ -140,12 +140,12 @@ func (a Archive) DropDead(_ context.Context, letters []replica.Letter) error {
 type Reader struct{ World *World }
 
 // Archived implements partition.Reader.
-func (r Reader) Archived(_ context.Context, wanted []ids.TaskID) ([]*logv1.Record, error) {
+func (r Reader) Archived(_ context.Context, wanted []replica.Search) ([]*logv1.Record, error) {
 	r.World.mu.Lock()
 	defer r.World.mu.Unlock()
 	all := make([]*logv1.Record, len(wanted))
-	for i, id := range wanted {
-		if f := r.World.found[id]; f.kept() {
+	for i, s := range wanted {
+		if f := r.World.found[s.ID]; f.kept() && f.task.Domain == s.Domain {
 			all[i] = f.task.CloneVT()
 		}
 	}
@@ -172,8 +172,8 @@ func (r Reader) Unread(_ context.Context, id ids.TaskID, _ uint64, read replica.
 	return r.World.unread(id, read)
 }
 
-// Recent implements partition.Reader.
-func (r Reader) Recent(_ context.Context, domain string, limit int, wanted func(*logv1.Record) bool) (all []*logv1.Record, _ error) {
+// Finished implements partition.Reader.
+func (r Reader) Finished(_ context.Context, domain string, before ids.TaskID, limit int, wanted func(*logv1.Record) bool) (all []*logv1.Record, end ids.TaskID, _ error) {
 	r.World.mu.Lock()
 	defer r.World.mu.Unlock()
 	seen := map[ids.TaskID]bool{}
@@ -181,12 +181,15 @@ func (r Reader) Recent(_ context.Context, domain string, limit int, wanted func(
 		for _, f := range slices.Backward(write) {
 			if f.task.Domain == domain && f.kept() && !seen[ids.TaskID(f.task.Id)] {
 				seen[ids.TaskID(f.task.Id)] = true
-				if wanted(f.task) {
+				if bytes.Compare(f.task.Id, before[:]) < 0 && wanted(f.task) {
 					all = append(all, f.task.CloneVT())
 				}
 			}
 		}
 	}
 	slices.SortFunc(all, func(a, b *logv1.Record) int { return bytes.Compare(b.Id, a.Id) })
-	return all[:min(limit, len(all))], nil
+	if all = all[:min(limit, len(all))]; len(all) == limit && limit > 0 {
+		end = ids.TaskID(all[limit-1].Id)
+	}
+	return all, end, nil
 }

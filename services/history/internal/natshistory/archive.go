@@ -12,7 +12,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/archive"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
@@ -42,15 +41,17 @@ type Archive struct {
 	retention func(domain string) time.Duration
 	enc       record.Encoder
 	tail      archive.Tail
-	at        uint64 // up to where tail and ends are known
-	known     bool
-	ends      batchEnds
+	// tailMessages and tailBytes are how much may be filed before the index follows, which costs a page for each domain.
+	tailMessages, tailBytes int
+	at                      uint64 // up to where tail and ends are known
+	known                   bool
+	ends                    batchEnds
 }
 
 // NewArchive makes the writer. retention tells how long finished tasks of a domain
 // are kept.
 func NewArchive(c Config, retention func(domain string) time.Duration) *Archive {
-	return &Archive{cfg: c, retention: retention}
+	return &Archive{cfg: c, retention: retention, tailMessages: 1024, tailBytes: 4 << 20}
 }
 
 // Last implements partition.Archive.
@@ -109,13 +110,12 @@ func (a *Archive) load(ctx context.Context, upTo uint64) error {
 	if err != nil {
 		return err
 	}
-	indexed := uint64(0)
-	if mark != nil {
-		indexed = mark.Seq
+	if mark == nil {
+		mark = &natslog.Record{}
 	}
-	if indexed < upTo {
-		err = natslog.ReadRange(ctx, a.cfg.JetStream, a.tasksAfter(indexed), upTo, func(r natslog.Record) error {
-			all, err := record.IDs(r.Data)
+	if mark.Seq < upTo {
+		err = natslog.ReadRange(ctx, a.cfg.JetStream, a.tasksAfter(mark.Seq), upTo, func(r natslog.Record) error {
+			all, err := record.Filed(r.Data)
 			if err != nil {
 				return fmt.Errorf("message %d of the archive: %w", r.Seq, err)
 			}
@@ -147,13 +147,13 @@ func (a *Archive) fileSome(ctx context.Context, tasks []*taskstate.Task, last ui
 		return 0, err
 	}
 	for i, m := range parts {
-		inside := make([]ids.TaskID, len(m.Items))
+		inside := make([]archive.Filed, len(m.Items))
 		for k, item := range m.Items {
-			inside[k] = tasks[item].ID
+			inside[k] = archive.Filed{ID: tasks[item].ID, Domain: tasks[item].Domain}
 		}
 		a.tail.Add(last+uint64(i)+1, inside, m.RetentionS, m.Bytes)
 	}
-	due := a.tail.Due()
+	due := a.tail.Messages >= a.tailMessages || a.tail.Bytes >= a.tailBytes
 	if due {
 		if msgs, err = a.appendIndex(msgs); err != nil {
 			return 0, err
@@ -170,14 +170,8 @@ func (a *Archive) fileSome(ctx context.Context, tasks []*taskstate.Task, last ui
 // share puts tasks into messages.
 func (a *Archive) share(tasks []*taskstate.Task, encoded [][]byte) ([]natslog.Msg, []archive.Message) {
 	items := make([]archive.Item, len(tasks))
-	retentions := map[string]int64{}
 	for i, t := range tasks {
-		s, ok := retentions[t.Domain]
-		if !ok {
-			s = a.retentionS(t.Domain)
-			retentions[t.Domain] = s
-		}
-		items[i] = archive.Item{Domain: t.Domain, RetentionS: s, Bytes: len(encoded[i])}
+		items[i] = archive.Item{Domain: t.Domain, RetentionS: a.retentionS(t.Domain), Bytes: len(encoded[i])}
 	}
 	parts := archive.Share(items)
 	msgs := make([]natslog.Msg, len(parts), len(parts)+8)
@@ -226,7 +220,7 @@ func (a *Archive) appendIndex(msgs []natslog.Msg) ([]natslog.Msg, error) {
 		if err != nil {
 			return nil, fmt.Errorf("index of the archive: %w", err)
 		}
-		msgs = append(msgs, natslog.Msg{Subject: topology.ArchivePage(a.cfg.Partition, p.Level, p.Span), Data: data, Header: ttl(p.RetentionS)})
+		msgs = append(msgs, natslog.Msg{Subject: topology.ArchivePage(a.cfg.Partition, p.Domain, p.Path()...), Data: data, Header: ttl(p.RetentionS)})
 		longest = max(longest, p.RetentionS)
 	}
 	return append(msgs, natslog.Msg{Subject: topology.ArchiveIndexed(a.cfg.Partition), Header: ttl(longest)}), nil

@@ -110,10 +110,10 @@ func BenchmarkArchived(b *testing.B) {
 			owner, reader := serverPorts(b)
 			all := fill(b, owner, *archivedTasks)
 			began := time.Now()
-			testkit.NoError(b, testkit.Err(reader.Archived(b.Context(), all[:1])))
+			testkit.NoError(b, testkit.Err(reader.Archived(b.Context(), searches(domainName(0), all[0]))))
 			cold := time.Since(began)
-			for range 100 { // every span is read once
-				testkit.NoError(b, testkit.Err(reader.Archived(b.Context(), []ids.TaskID{all[rand.IntN(len(all))]})))
+			for i := range all[:min(1000, len(all))] { // every domain is read once
+				testkit.NoError(b, testkit.Err(reader.Archived(b.Context(), searches(domainName(i), all[i]))))
 			}
 			took := make([]time.Duration, b.N)
 			var failed atomic.Pointer[error]
@@ -128,11 +128,12 @@ func BenchmarkArchived(b *testing.B) {
 					<-time.After(wait)
 				}
 				go func() {
-					id := all[rand.IntN(len(all))]
+					nth := rand.IntN(len(all))
+					id := all[nth]
 					if absent {
 						id = ids.NewTaskID(id.Time(), 0, rand.Uint64())
 					}
-					found, err := reader.Archived(context.WithoutCancel(b.Context()), []ids.TaskID{id})
+					found, err := reader.Archived(context.WithoutCancel(b.Context()), searches(domainName(nth), id))
 					if err == nil && (found[0] == nil) != absent {
 						err = fmt.Errorf("%v is %v", id, found[0])
 					}
@@ -154,9 +155,22 @@ func BenchmarkArchived(b *testing.B) {
 			slices.Sort(took)
 			b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-us")
 			b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-us")
-			b.ReportMetric(float64(reader.index.Bytes())/float64(len(all)), "index-B/task")
 		})
 	}
+}
+
+// BenchmarkFinished lists 50 tasks of one of 1,000 domains.
+func BenchmarkFinished(b *testing.B) {
+	owner, reader := serverPorts(b)
+	fill(b, owner, *archivedTasks)
+	used := cpu(b)
+	for i := 0; b.Loop(); i++ {
+		got, _, err := reader.Finished(b.Context(), domainName(i), ids.Last, 50, anyTask)
+		if err != nil || len(got) != 50 {
+			b.Fatalf("%d tasks, %v", len(got), err)
+		}
+	}
+	b.ReportMetric(float64((cpu(b)-used).Microseconds())/float64(b.N), "cpu-us/op")
 }
 
 // cpu is what this process has used, the server in it included.

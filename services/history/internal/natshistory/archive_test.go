@@ -51,8 +51,12 @@ func TestArchive(t *testing.T) {
 	exerciseArchive(t, func(t *testing.T) archivePorts {
 		owner, reader := serverPorts(t)
 		return archivePorts{
-			Archive: func() partition.Archive { return NewArchive(owner, suiteRetention) },
-			Reader:  reader,
+			Archive: func() partition.Archive {
+				a := NewArchive(owner, suiteRetention)
+				a.tailMessages, a.tailBytes = 64, 1<<20 // the index comes into being soon
+				return a
+			},
+			Reader: reader,
 			Submit: func(lane ids.Lane, batch []byte) uint64 {
 				return store(t, owner.NATS, topology.SubmitShared(0, lane), batch)
 			},
@@ -99,7 +103,8 @@ func TestReaderAsksTheLeader(t *testing.T) {
 	t.Parallel()
 	owner, reader := serverPorts(t)
 	reader.replicas = replicas{many: true, asked: time.Now().Add(time.Hour)}
-	a, last := NewArchive(owner, suiteRetention), uint64(0)
+	a, last, filed := NewArchive(owner, suiteRetention), uint64(0), 0
+	a.tailMessages = 64
 	for i := range uint64(20) {
 		var tasks []*taskstate.Task
 		for k := range 1 + 300*(i%3) {
@@ -109,9 +114,13 @@ func TestReaderAsksTheLeader(t *testing.T) {
 		last, err = a.File(t.Context(), tasks, last)
 		testkit.NoError(t, err)
 		none := ids.NewTaskID(tasks[0].ID.Time(), 0, 1<<40+i)
-		found, err := reader.Archived(t.Context(), []ids.TaskID{tasks[0].ID, none})
+		found, err := reader.Archived(t.Context(), searches("shop", tasks[0].ID, none))
 		if err != nil || found[0] == nil || found[1] != nil {
 			t.Fatalf("%v, %v", found, err)
+		}
+		filed += len(tasks)
+		if got := listAll(t, reader, "shop", 1000, anyTask); len(got) != filed {
+			t.Fatalf("%d of %d tasks are listed", len(got), filed)
 		}
 	}
 }

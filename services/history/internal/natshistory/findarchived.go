@@ -63,7 +63,7 @@ func (r *Reader) answer(ctx context.Context, open *[]*lookup) error {
 		case refreshed == refreshMax:
 			return errIndexUnsteady
 		default:
-			ended, err := r.refresh(ctx, *open)
+			ended, err := r.refresh(ctx, keysOf(*open))
 			if err != nil {
 				return err
 			}
@@ -83,7 +83,7 @@ func (r *Reader) places(open *[]*lookup, fresh bool) (fetch []uint64, who map[ui
 	who = map[uint64][]*lookup{}
 	var room [8]uint64
 	*open = slices.DeleteFunc(*open, func(l *lookup) bool {
-		seqs, whole := r.index.Find(l.id, room[:0])
+		seqs, whole := r.index.Find(l.task, room[:0])
 		left := false
 		for _, seq := range seqs {
 			if slices.Contains(l.tried, seq) {
@@ -126,10 +126,10 @@ func (r *Reader) fetch(ctx context.Context, seqs []uint64, who map[uint64][]*loo
 			if l.answered || len(answers[i].Records) == 0 { // expired
 				continue
 			}
-			found, err := record.Cut(answers[i].Records[0].Data, l.id)
+			found, err := record.Cut(answers[i].Records[0].Data, l.task.ID)
 			if err != nil {
 				l.answer(nil, fmt.Errorf("message %d: %w", seq, err))
-			} else if found != nil {
+			} else if found != nil && found.Domain == l.task.Domain {
 				l.end(found)
 			}
 		}
@@ -154,9 +154,21 @@ type spanRead struct {
 	from, mark uint64
 }
 
-// refresh reads the archive's tail and what is new in the spans of the lookups.
+// keysOf are the spans whose pages find what is looked for.
+func keysOf(open []*lookup) (keys []archive.Key) {
+	for _, l := range open {
+		for level := range archive.Levels {
+			if k := archive.KeyOf(l.task, level); !slices.Contains(keys, k) {
+				keys = append(keys, k)
+			}
+		}
+	}
+	return keys
+}
+
+// refresh reads the archive's tail and what is new in some spans.
 // Ended tells that the tail was read to its end.
-func (r *Reader) refresh(ctx context.Context, open []*lookup) (ended bool, err error) {
+func (r *Reader) refresh(ctx context.Context, keys []archive.Key) (ended bool, err error) {
 	stream := topology.ArchiveStream(r.cfg.Partition)
 	replicated, err := r.replicas.several(ctx, r.cfg.JetStream, stream)
 	if err != nil {
@@ -166,7 +178,7 @@ func (r *Reader) refresh(ctx context.Context, open []*lookup) (ended bool, err e
 	if err != nil {
 		return false, err
 	}
-	tailFrom, spans := r.wanted(mark, open)
+	tailFrom, spans := r.wanted(mark, keys)
 	queries := []natslog.Query{{Seq: tailFrom, Batch: tailMsgs, BytesMax: tailBytes}}
 	for _, s := range spans {
 		queries = append(queries, natslog.Query{Seq: s.from, NextFor: s.subject, Batch: pagesMsgs, BytesMax: pagesBytes})
@@ -204,21 +216,13 @@ func (r *Reader) lastMark(ctx context.Context, stream string, replicated bool) (
 }
 
 // wanted takes the mark and tells what must be read.
-func (r *Reader) wanted(mark uint64, open []*lookup) (tailFrom uint64, spans []spanRead) {
+func (r *Reader) wanted(mark uint64, keys []archive.Key) (tailFrom uint64, spans []spanRead) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.index.Mark(mark)
-	seen := map[archive.Key]bool{}
-	for _, l := range open {
-		for level := range archive.Levels {
-			k := archive.KeyOf(l.id, level)
-			if seen[k] {
-				continue
-			}
-			seen[k] = true
-			if from, mark, wanted := r.index.Wanted(k); wanted {
-				spans = append(spans, spanRead{k, topology.ArchivePage(r.cfg.Partition, k.Level, k.Span), from, mark})
-			}
+	for _, k := range keys {
+		if from, mark, wanted := r.index.Wanted(k); wanted {
+			spans = append(spans, spanRead{k, topology.ArchivePage(r.cfg.Partition, k.Domain, k.Path()...), from, mark})
 		}
 	}
 	return r.index.TailFrom(), spans
@@ -246,7 +250,7 @@ func (r *Reader) take(spans []spanRead, answers []natslog.Answer) (ended bool, e
 			r.index.AddTail(rec.Seq, nil)
 			continue
 		}
-		all, err := record.IDs(rec.Data)
+		all, err := record.Filed(rec.Data)
 		if err != nil {
 			return false, fmt.Errorf("message %d: %w", rec.Seq, err)
 		}
@@ -265,16 +269,13 @@ func (r *Reader) take(spans []spanRead, answers []natslog.Answer) (ended bool, e
 	return !answers[0].More, nil
 }
 
-// pageVersion is the format of index pages that this program reads.
-const pageVersion = 1
-
 func page(rec natslog.Record) (archive.PageAt, error) {
 	var p logv1.ArchivePage
 	if err := p.UnmarshalVTUnsafe(rec.Data); err != nil { // the page keeps the message
 		return archive.PageAt{}, fmt.Errorf("message %d: %w", rec.Seq, err)
 	}
 	t := archive.Table{Base: p.Base, Fingerprints: p.Fingerprints, Offsets: p.Offsets}
-	if p.LogVersion > pageVersion || !t.WellFormed() {
+	if p.LogVersion > 1 || !t.WellFormed() {
 		return archive.PageAt{}, fmt.Errorf("message %d: an index page of a format that is not known", rec.Seq)
 	}
 	return archive.PageAt{Seq: rec.Seq, Table: t}, nil

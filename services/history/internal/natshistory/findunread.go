@@ -92,15 +92,8 @@ func (r *Reader) Unread(ctx context.Context, id ids.TaskID, hint uint64, read re
 	}
 }
 
-// get asks once. An answer may be lost, so it is not waited for without end.
 func (r *Reader) get(ctx context.Context, stream string, q natslog.Query) ([]natslog.Answer, error) {
-	return r.ask(ctx, stream, []natslog.Query{q})
-}
-
-func (r *Reader) ask(ctx context.Context, stream string, queries []natslog.Query) ([]natslog.Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	return r.direct.Get(ctx, stream, queries)
+	return r.direct.Get(ctx, stream, []natslog.Query{q})
 }
 
 // scan searches for some tasks. It reads what may hold the youngest of them first, and nothing twice.
@@ -195,7 +188,7 @@ func (r *Reader) firstUnread(ctx context.Context, stream string, some []*search,
 	if len(queries) == 0 {
 		return 0, nil
 	}
-	if answers, err = r.ask(ctx, stream, queries); err != nil {
+	if answers, err = r.direct.Get(ctx, stream, queries); err != nil {
 		return 0, err
 	}
 	for _, a := range answers {

@@ -8,26 +8,26 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/archive"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/shared/batcher"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
 
 const (
-	// indexBytesMax bounds the index that a reader remembers, about 5 million tasks.
+	// indexBytesMax bounds the index that a reader remembers, about 3 million tasks.
 	indexBytesMax = 32 << 20
-	// lookupsInFlight rounds of lookupsMax tasks are under way at once. Together
-	// with the largest message they bound what the server sends at a time: a
-	// connection with more than 64 MiB on the way is cut off.
+	// lookupsInFlight rounds of lookupsMax tasks are under way at once, and a list that reads listMsgs messages. They bound
+	// what the server sends at a time: a connection with more than 64 MiB on the way is cut off.
 	lookupsInFlight = 3
 	lookupsMax      = 16
+	listMsgs        = 12
 	lookupsQueued   = 20_000
 	// scansMax searches of the log without a hint run at a time, each for scannedMax tasks at most.
 	scansMax   = 2
 	scannedMax = 256
-	// readTimeout bounds one round of lookups, and one read of the log.
+	// readTimeout bounds one round of lookups, and one page of a list.
 	readTimeout = 5 * time.Second
 )
 
@@ -37,6 +37,7 @@ type Reader struct {
 	cfg     Config
 	direct  *natslog.Direct
 	lookups *batcher.Batcher[*lookup]
+	list    sync.Mutex // one is read at a time
 	// searches are those of the log without a hint.
 	searches *batcher.Batcher[*search]
 
@@ -77,9 +78,9 @@ type question struct {
 }
 
 type lookup struct {
-	id  ids.TaskID
-	of  *question
-	nth int
+	task archive.Filed
+	of   *question
+	nth  int
 	// tried are the messages that were found not to hold the task.
 	tried []uint64
 	// dead is the last end as a dead letter that was found; it may not be the last one.
@@ -103,13 +104,13 @@ func (l *lookup) answer(found *logv1.Record, err error) {
 
 // Archived implements partition.Reader. Lookups of all callers that wait share
 // their round trips.
-func (r *Reader) Archived(ctx context.Context, wanted []ids.TaskID) ([]*logv1.Record, error) {
+func (r *Reader) Archived(ctx context.Context, wanted []replica.Search) ([]*logv1.Record, error) {
 	if len(wanted) == 0 {
 		return nil, nil
 	}
 	q := &question{found: make([]*logv1.Record, len(wanted)), left: len(wanted), done: make(chan struct{})}
-	for i, id := range wanted {
-		if err := r.lookups.Add(&lookup{id: id, of: q, nth: i}, 0); err != nil {
+	for i, s := range wanted {
+		if err := r.lookups.Add(&lookup{task: archive.Filed{ID: s.ID, Domain: s.Domain}, of: q, nth: i}, 0); err != nil {
 			if errors.Is(err, batcher.ErrFull) {
 				err = partition.ErrReaderBusy
 			}

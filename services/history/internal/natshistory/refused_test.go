@@ -90,7 +90,7 @@ func TestARefusedTaskIsToldFromTheOthers(t *testing.T) {
 				t.Fatalf("refused are %v, want %v: %v", refused, want, err)
 			}
 			for _, task := range tasks {
-				found, err := reader.Archived(t.Context(), []ids.TaskID{task.ID})
+				found, err := reader.Archived(t.Context(), searches(task.Domain, task.ID))
 				if err != nil || (found[0] == nil) != slices.Contains(want, task.ID) {
 					t.Fatalf("%v is %v: %v", task.ID, found, err)
 				}
@@ -111,6 +111,7 @@ func TestWhatTheStreamRefusesOfAllPasses(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			owner, _ := serverPorts(t)
 			a, last := NewArchive(owner, suiteRetention), uint64(0)
+			a.tailMessages = 64
 			var err error
 			last, err = a.File(t.Context(), []*taskstate.Task{finishedTask("shop", time.Now(), 1)}, last)
 			testkit.NoError(t, err)

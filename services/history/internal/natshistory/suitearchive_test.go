@@ -48,7 +48,7 @@ func exerciseArchive(t *testing.T, make func(t *testing.T) archivePorts) {
 		"a task filed by two": filedTwice, "retention": retention, "many small files": manySmall,
 		"sparse creation times": sparse, "a thousand domains": manyDomains, "a large task": large,
 		"absent": absent, "equal fingerprints": collisions, "dead letters": letters, "redriven": redriven,
-		"found as soon as filed": foundAtOnce, "unread": unread, "recent": recent,
+		"found as soon as filed": foundAtOnce, "unread": unread, "listed beside others": listedBesideOthers, "listed in order": listedInOrder,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -76,6 +76,21 @@ func many(n int, domain func(int) string, created func(int) time.Time) (all []*t
 
 func shop(int) string { return "shop" }
 
+// searches asks for tasks of a domain.
+func searches(domain string, wanted ...ids.TaskID) (all []replica.Search) {
+	for _, id := range wanted {
+		all = append(all, replica.Search{ID: id, Domain: domain})
+	}
+	return all
+}
+
+func searchesOf(tasks []*taskstate.Task) (all []replica.Search) {
+	for _, t := range tasks {
+		all = append(all, replica.Search{ID: t.ID, Domain: t.Domain})
+	}
+	return all
+}
+
 func idsOf(tasks []*taskstate.Task) (all []ids.TaskID) {
 	for _, t := range tasks {
 		all = append(all, t.ID)
@@ -100,7 +115,7 @@ func fileAll(t *testing.T, a partition.Archive, tasks []*taskstate.Task) uint64 
 func wantFound(t *testing.T, r partition.Reader, tasks []*taskstate.Task) {
 	t.Helper()
 	for some := range slices.Chunk(tasks, 500) {
-		found, err := r.Archived(t.Context(), idsOf(some))
+		found, err := r.Archived(t.Context(), searchesOf(some))
 		testkit.NoError(t, err)
 		for i, want := range some {
 			if found[i] == nil || ids.TaskID(found[i].Id) != want.ID || found[i].Domain != want.Domain ||
@@ -131,8 +146,8 @@ func filedIsFound(t *testing.T, p archivePorts) {
 	fileAll(t, a, tasks)
 	wantFound(t, p.Reader, tasks)
 	none := ids.NewTaskID(now, 0, 1)
-	found, err := p.Reader.Archived(t.Context(), []ids.TaskID{tasks[1].ID, none, tasks[0].ID, tasks[1].ID})
-	if err != nil || found[1] != nil {
+	found, err := p.Reader.Archived(t.Context(), append(searches("shop", tasks[1].ID, none, tasks[0].ID, tasks[1].ID), searches("rival", tasks[0].ID)...))
+	if err != nil || found[1] != nil || found[4] != nil {
 		t.Fatal(found, err)
 	}
 	for i, want := range map[int]ids.TaskID{0: tasks[1].ID, 2: tasks[0].ID, 3: tasks[1].ID} {
@@ -222,7 +237,7 @@ func retention(t *testing.T, p archivePorts) {
 		}
 	}
 	testkit.Eventually(t, 30*time.Second, func() error {
-		found, err := p.Reader.Archived(t.Context(), idsOf(gone))
+		found, err := p.Reader.Archived(t.Context(), searchesOf(gone))
 		if err != nil {
 			return err
 		}
@@ -232,6 +247,8 @@ func retention(t *testing.T, p archivePorts) {
 		return nil
 	})
 	wantFound(t, p.Reader, kept)
+	wantListed(t, p.Reader, briefDomain, nil, 100)
+	wantListed(t, p.Reader, "shop", kept, 100)
 	fileAll(t, p.Archive(), many(1, shop, func(int) time.Time { return time.Now() }))
 	if got := tail(t, a, 0); len(got) != len(kept)+1 {
 		t.Errorf("the tail has %d tasks, want %d", len(got), len(kept)+1)
@@ -280,9 +297,8 @@ func manyDomains(t *testing.T, p archivePorts) {
 		t.Errorf("3000 tasks of 1000 domains took %d messages", last)
 	}
 	wantFound(t, p.Reader, all)
-	got, err := p.Reader.Recent(t.Context(), "d17", 10, anyTask)
-	if err != nil || len(got) != 3 {
-		t.Errorf("recent of one domain: %v, %v", got, err)
+	if got := listAll(t, p.Reader, "d17", 2, anyTask); len(got) != 3 {
+		t.Errorf("%d tasks of one domain are listed, want 3", len(got))
 	}
 }
 
@@ -306,7 +322,7 @@ func absent(t *testing.T, p archivePorts) {
 			wanted = append(wanted, ids.NewTaskID(time.Now().Add(-time.Duration(i)*time.Hour), 0, rand.Uint64()))
 		}
 		wanted = append(wanted, ids.TaskID{}, ids.NewTaskID(time.Now().AddDate(100, 0, 0), 0, 1))
-		found, err := p.Reader.Archived(t.Context(), wanted)
+		found, err := p.Reader.Archived(t.Context(), searches("shop", wanted...))
 		testkit.NoError(t, err)
 		if i := slices.IndexFunc(found, func(r *logv1.Record) bool { return r != nil }); i >= 0 {
 			t.Fatalf("found %v", found[i])
@@ -327,7 +343,7 @@ func collisions(t *testing.T, p archivePorts) {
 	fileAll(t, a, many(5000, shop, func(int) time.Time { return now }))
 	wantFound(t, p.Reader, all)
 	none := ids.NewTaskID(now, 0, 1<<63|7)
-	if found, err := p.Reader.Archived(t.Context(), []ids.TaskID{none}); err != nil || found[0] != nil {
+	if found, err := p.Reader.Archived(t.Context(), searches("shop", none)); err != nil || found[0] != nil {
 		t.Errorf("%v %v", found, err)
 	}
 }
@@ -389,7 +405,7 @@ func foundAtOnce(t *testing.T, p archivePorts) {
 
 func readAll(ctx context.Context, r partition.Reader, asked <-chan []*taskstate.Task) error {
 	for tasks := range asked {
-		found, err := r.Archived(ctx, idsOf(tasks))
+		found, err := r.Archived(ctx, searchesOf(tasks))
 		if err != nil {
 			return err
 		}

@@ -23,7 +23,7 @@ func redriven(t *testing.T, p archivePorts) {
 	deadLetterOf := func(want int64) uint64 { t.Helper(); return wantLetter(t, p, search, want) }
 	lastEnd := func(want *taskstate.Task) {
 		t.Helper()
-		found, err := p.Reader.Archived(ctx, []ids.TaskID{want.ID})
+		found, err := p.Reader.Archived(ctx, searches("shop", want.ID))
 		if err != nil || found[0] == nil || found[0].Parkings != want.Parkings || found[0].State != int32(want.State) {
 			t.Fatalf("found %v: %v, want stay %d", found, err, want.Parkings)
 		}

@@ -38,9 +38,9 @@ type Archive interface {
 // Reader finds finished and unread tasks. It works on a connection of its own,
 // never the owner's, and serves any number of callers.
 type Reader interface {
-	// Archived finds finished tasks, in the order of wanted; nil where one is not in
+	// Archived finds finished tasks, each of the domain of its caller, in the order of wanted; nil where one is not in
 	// the archive. Of a task that was redriven it is the last end. ErrReaderBusy: too many others are waiting.
-	Archived(ctx context.Context, wanted []ids.TaskID) ([]*logv1.Record, error)
+	Archived(ctx context.Context, wanted []replica.Search) ([]*logv1.Record, error)
 	// Letters finds the dead letters of tasks, each of the domain of its caller, in the order of wanted; nil where there is none.
 	Letters(ctx context.Context, wanted []replica.Search) ([]*Letter, error)
 	// Unread finds a task that lies in the log behind the read levels; hint is the
@@ -48,9 +48,10 @@ type Reader interface {
 	// where it does not.
 	// ErrSearchTooLong: without a hint, the log around the task's creation holds too much.
 	Unread(ctx context.Context, id ids.TaskID, hint uint64, read replica.Levels) (*logv1.Record, ids.Position, error)
-	// Recent returns up to limit recently finished tasks of a domain that are wanted, each as it ended last, the newest id first, as far as
-	// they are among the archive's last messages. Wanted is not kept, nor what it is asked about.
-	Recent(ctx context.Context, domain string, limit int, wanted func(*logv1.Record) bool) ([]*logv1.Record, error)
+	// Finished returns up to limit finished tasks of a domain that are wanted, each as it ended last, the newest id first, from before an
+	// id on. End is the id before which the next call goes on, zero = these are all. It looks at a bounded number of tasks, so it may
+	// stop with few. Wanted is not kept, nor what it is asked about.
+	Finished(ctx context.Context, domain string, before ids.TaskID, limit int, wanted func(*logv1.Record) bool) (found []*logv1.Record, end ids.TaskID, err error)
 }
 
 // Letter is a dead letter, and its sequence in its stream.

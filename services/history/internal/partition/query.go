@@ -2,6 +2,7 @@ package partition
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -142,7 +143,7 @@ const (
 // find looks for one task in the archive, and for one that is submitted or fired and not
 // read yet.
 func (b *base) find(ctx context.Context, domain string, id ids.TaskID, levels replica.Levels) (*logv1.Record, error) {
-	archived, err := b.Reader.Archived(ctx, []ids.TaskID{id})
+	archived, err := b.Reader.Archived(ctx, []replica.Search{{ID: id, Domain: domain}})
 	if err != nil {
 		return nil, err
 	}
@@ -182,20 +183,18 @@ func (b *base) findUnread(ctx context.Context, domain string, id ids.TaskID, hin
 	return unread, err
 }
 
-// List returns tasks in memory and recently finished ones, newest first, as many as fit into an
+// List returns tasks in memory and finished ones, newest first, as many as fit into an
 // answer.
 func (o *Owner) List(ctx context.Context, req *rpcv1.ListTasksRequest) (*rpcv1.ListTasksResponse, error) {
 	if req.Next {
 		return o.next(ctx, req)
 	}
-	limit := int(req.GetFilter().GetLimit())
-	if limit <= 0 {
-		limit = 100
-	}
-	wanted, err := wantedBy(req, o.now().MS)
+	limit := int(cmp.Or(req.GetFilter().GetLimit(), 100))
+	before, err := ids.ParseTaskID(cmp.Or(req.GetFilter().GetCursor(), ids.Last.String()))
 	if err != nil {
-		return nil, err
+		return nil, fault.At(fault.InvalidArgument, "/cursor", "%v", err)
 	}
+	wanted := wantedBy(req, before, o.now().MS)
 	var all []*yardv1.Task
 	listed := make(map[string]bool)
 	err = o.Look(ctx, req.Domain, func(core *replica.Replica) {
@@ -212,27 +211,25 @@ func (o *Owner) List(ctx context.Context, req *rpcv1.ListTasksRequest) (*rpcv1.L
 	if len(all) == limit {
 		end = all[limit-1].TaskId
 	}
-	if wantsFinished(req.GetFilter().GetStates()) {
+	if states := req.GetFilter().GetStates(); len(states) == 0 || slices.ContainsFunc(states, yardv1.TaskState.Finished) {
 		dec := record.NewDecoder()
-		ended, err := o.Reader.Recent(ctx, req.Domain, limit, func(r *logv1.Record) bool {
+		ended, stop, err := o.Reader.Finished(ctx, req.Domain, before, limit, func(r *logv1.Record) bool {
 			e, err := dec.Entry(r)
 			return err == nil && wanted(&e.Task) && !listed[e.ID.String()]
 		})
 		if err != nil {
 			return nil, fault.New(fault.Unavailable, "read the archive: %v", err)
 		}
-		live, err := o.backAgain(ctx, req.Domain, ended)
-		if err != nil {
+		if ended, err = o.stillEnded(ctx, req.Domain, ended); err != nil {
 			return nil, err
 		}
 		for _, r := range ended {
-			e, err := dec.Entry(r)
-			if err == nil && !live[ids.TaskID(r.Id)] {
+			if e, err := dec.Entry(r); err == nil {
 				all = append(all, record.Public(&e.Task, true, o.now().MS))
 			}
 		}
-		if len(ended) == limit {
-			end = max(end, ids.TaskID(ended[limit-1].Id).String())
+		if !stop.IsZero() {
+			end = max(end, stop.String())
 		}
 	}
 	slices.SortFunc(all, func(a, b *yardv1.Task) int { return strings.Compare(b.TaskId, a.TaskId) })
@@ -243,46 +240,31 @@ func (o *Owner) List(ctx context.Context, req *rpcv1.ListTasksRequest) (*rpcv1.L
 	return &rpcv1.ListTasksResponse{Tasks: page, More: end != "", End: end}, nil
 }
 
-// backAgain are those of some ended tasks that are in memory again: redriven after the end that the archive has.
-func (o *Owner) backAgain(ctx context.Context, domain string, ended []*logv1.Record) (live map[ids.TaskID]bool, err error) {
-	dead := func(r *logv1.Record) bool { return taskstate.State(r.State) == taskstate.Dead }
-	if !slices.ContainsFunc(ended, dead) {
-		return nil, nil
+// stillEnded leaves out those of some ended tasks that are in memory again: redriven after the end that the archive has.
+func (o *Owner) stillEnded(ctx context.Context, domain string, ended []*logv1.Record) ([]*logv1.Record, error) {
+	if !slices.ContainsFunc(ended, func(r *logv1.Record) bool { return taskstate.State(r.State) == taskstate.Dead }) {
+		return ended, nil
 	}
-	live = make(map[ids.TaskID]bool)
-	return live, o.Look(ctx, domain, func(core *replica.Replica) {
-		for _, r := range ended {
-			id := ids.TaskID(r.Id)
-			if known := core.Get(id); dead(r) && known != nil && known.Parkings > r.Parkings {
-				live[id] = true
-			}
-		}
+	err := o.Look(ctx, domain, func(core *replica.Replica) {
+		ended = slices.DeleteFunc(ended, func(r *logv1.Record) bool {
+			known := core.Get(ids.TaskID(r.Id))
+			return known != nil && known.Parkings > r.Parkings
+		})
 	})
+	return ended, err
 }
 
-// wantedBy tells which tasks a list is of, at an instant, Unix ms.
-func wantedBy(req *rpcv1.ListTasksRequest, now int64) (func(t *taskstate.Task) bool, error) {
+// wantedBy tells which tasks a list from before an id on is of, at an instant, Unix ms.
+func wantedBy(req *rpcv1.ListTasksRequest, before ids.TaskID, now int64) func(t *taskstate.Task) bool {
 	filter := req.GetFilter()
-	var before ids.TaskID
-	if cursor := filter.GetCursor(); cursor != "" {
-		var err error
-		if before, err = ids.ParseTaskID(cursor); err != nil {
-			return nil, fault.At(fault.InvalidArgument, "/cursor", "%v", err)
-		}
-	}
 	return func(t *taskstate.Task) bool {
 		return t.Domain == req.Domain && (filter.GetTasklist() == "" || t.Tasklist == filter.GetTasklist()) &&
 			(filter.GetType() == "" || t.Type == filter.GetType()) &&
 			(filter.GetGroup() == "" || t.Group() == filter.GetGroup()) && t.HasHeaders(filter.GetHeaders()) &&
 			t.HasOrder(filter.GetOrderKey(), filter.GetBlocked()) && (filter.GetBatchId() == "" || t.BatchID() == filter.GetBatchId()) &&
-			(before == ids.TaskID{} || bytes.Compare(t.ID[:], before[:]) < 0) &&
+			bytes.Compare(t.ID[:], before[:]) < 0 &&
 			(len(filter.GetStates()) == 0 || slices.Contains(filter.GetStates(), record.State(t, now)))
-	}, nil
-}
-
-// wantsFinished tells whether tasks of the archive may be among those of these states.
-func wantsFinished(states []yardv1.TaskState) bool {
-	return len(states) == 0 || slices.ContainsFunc(states, yardv1.TaskState.Finished)
+	}
 }
 
 // Describe counts the tasks of one tasklist, or of each of a list.

@@ -237,9 +237,9 @@ func (w writers) askEnds(ctx context.Context, job []*sought) error {
 
 // askArchive notes which tasks have ended, after what comes before it.
 func (w writers) askArchive(ctx context.Context, job []*sought, dec searchDecoder, before func(context.Context, []*sought) error) error {
-	wanted := make([]ids.TaskID, len(job))
+	wanted := make([]replica.Search, len(job))
 	for i, f := range job {
-		wanted[i] = f.ID
+		wanted[i] = f.Search
 	}
 	var archived []*logv1.Record
 	err := w.persist(ctx, "search of tasks", func(ctx context.Context) (err error) {

@@ -20,11 +20,11 @@ type watchedReader struct {
 	partition.Reader
 
 	mu     sync.Mutex
-	jobs   [][]ids.TaskID
+	jobs   [][]replica.Search
 	unread int
 }
 
-func (r *watchedReader) Archived(ctx context.Context, wanted []ids.TaskID) ([]*logv1.Record, error) {
+func (r *watchedReader) Archived(ctx context.Context, wanted []replica.Search) ([]*logv1.Record, error) {
 	r.mu.Lock()
 	r.jobs = append(r.jobs, wanted)
 	r.mu.Unlock()
@@ -74,7 +74,9 @@ func TestI14_ACancelIsNotHeldUpByAnotherDomainsSearches(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		at := slices.IndexFunc(r.jobs, func(job []ids.TaskID) bool { return slices.Contains(job, mine) })
+		at := slices.IndexFunc(r.jobs, func(job []replica.Search) bool {
+			return slices.ContainsFunc(job, func(s replica.Search) bool { return s.ID == mine })
+		})
 		if at < 0 || at > 8 {
 			t.Errorf("looked for in job %d of %d", at, len(r.jobs))
 		}

@@ -73,7 +73,9 @@ func TestASilentTimerHoldsUpNothingElse(t *testing.T) {
 			o.Get(t.Context(), &rpcv1.GetTaskRequest{TaskId: away[:], Domain: "flood"}, func(*rpcv1.GetTaskResponse, error) {})
 		}
 		time.Sleep(2 * time.Second)
-		s.event(outcome(last, logv1.EventKind_EVENT_KIND_COMPLETED))
+		again := outcome(last, logv1.EventKind_EVENT_KIND_COMPLETED)
+		again.Domain = "shop"
+		s.event(again)
 		var got *rpcv1.GetTaskResponse
 		o.Get(t.Context(), &rpcv1.GetTaskRequest{TaskId: id[:], Domain: "shop"}, func(r *rpcv1.GetTaskResponse, err error) {
 			testkit.Check(t, err)
@@ -102,7 +104,7 @@ type blindReader struct {
 	err   error
 }
 
-func (blindReader) Archived(_ context.Context, wanted []ids.TaskID) ([]*logv1.Record, error) {
+func (blindReader) Archived(_ context.Context, wanted []replica.Search) ([]*logv1.Record, error) {
 	return make([]*logv1.Record, len(wanted)), nil
 }
 

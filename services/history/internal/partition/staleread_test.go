@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -49,7 +50,7 @@ func TestI12_AnOwnerWithoutALeaseShowsNoTask(t *testing.T) {
 // lateReader looks into the archive for longer than a lease lasts.
 type lateReader struct{ partition.Reader }
 
-func (r lateReader) Archived(ctx context.Context, wanted []ids.TaskID) ([]*logv1.Record, error) {
+func (r lateReader) Archived(ctx context.Context, wanted []replica.Search) ([]*logv1.Record, error) {
 	time.Sleep(3 * time.Second)
 	return r.Reader.Archived(ctx, wanted)
 }

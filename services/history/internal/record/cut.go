@@ -8,6 +8,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/archive"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 )
 
@@ -24,31 +25,25 @@ var errNotABatch = errors.New("not a batch of tasks")
 // Cut decodes the one task of an encoded Batch that has this id, and skips the
 // others; nil where there is none.
 func Cut(batch []byte, id ids.TaskID) (found *logv1.Record, err error) {
-	err = each(batch, func(at ids.TaskID, encoded []byte) (bool, error) {
-		if at != id {
-			return true, nil
-		}
-		found = new(logv1.Record)
-		return false, found.UnmarshalVT(encoded)
-	})
-	if err != nil {
+	all, err := CutEach(batch, func(at ids.TaskID) bool { return at == id })
+	if err != nil || len(all) == 0 {
 		return nil, err
 	}
-	return found, nil
+	return all[0], nil
 }
 
 // CutEach decodes the tasks of an encoded Batch that are wanted, in order, and skips the others. Tasks that it found before an error are returned with it.
 func CutEach(batch []byte, wanted func(ids.TaskID) bool) (found []*logv1.Record, err error) {
-	err = each(batch, func(at ids.TaskID, encoded []byte) (bool, error) {
+	err = each(batch, func(at ids.TaskID, encoded []byte) error {
 		if !wanted(at) {
-			return true, nil
+			return nil
 		}
 		r := new(logv1.Record)
 		if err := r.UnmarshalVT(encoded); err != nil {
-			return false, err
+			return err
 		}
 		found = append(found, r)
-		return true, nil
+		return nil
 	})
 	return found, err
 }
@@ -67,41 +62,28 @@ func Date(r *logv1.Record, at time.Time) {
 	}
 }
 
-// IDs lists the tasks of an encoded Batch, in order.
-func IDs(batch []byte) (all []ids.TaskID, err error) {
-	err = each(batch, func(id ids.TaskID, _ []byte) (bool, error) {
-		all = append(all, id)
-		return true, nil
+// Filed lists the tasks of an encoded Batch, in order.
+func Filed(batch []byte) (all []archive.Filed, err error) {
+	err = each(batch, func(id ids.TaskID, encoded []byte) error {
+		domain, err := field(encoded, fieldDomain)
+		all = append(all, archive.Filed{ID: id, Domain: string(domain)})
+		return err
 	})
 	return all, err
 }
 
 // Stays lists the stays of the tasks of an encoded Batch, in order.
 func Stays(batch []byte) (all []replica.Stay, err error) {
-	err = each(batch, func(id ids.TaskID, encoded []byte) (bool, error) {
+	err = each(batch, func(id ids.TaskID, encoded []byte) error {
 		parkings, err := number(encoded, fieldStay)
 		all = append(all, replica.Stay{ID: id, Parkings: uint32(parkings)})
-		return true, err
+		return err
 	})
 	return all, err
 }
 
-// OfDomain decodes the tasks of an encoded Batch that belong to a domain.
-func OfDomain(batch []byte, domain string) (all []*logv1.Record, err error) {
-	err = each(batch, func(_ ids.TaskID, encoded []byte) (bool, error) {
-		name, err := field(encoded, fieldDomain)
-		if err != nil || string(name) != domain {
-			return true, err
-		}
-		r := new(logv1.Record)
-		all = append(all, r)
-		return true, r.UnmarshalVT(encoded)
-	})
-	return all, err
-}
-
-// each walks over the tasks of an encoded Batch until handle says no.
-func each(batch []byte, handle func(id ids.TaskID, encoded []byte) (more bool, err error)) error {
+// each walks over the tasks of an encoded Batch.
+func each(batch []byte, handle func(id ids.TaskID, encoded []byte) error) error {
 	for len(batch) > 0 {
 		num, typ, n := protowire.ConsumeTag(batch)
 		if n < 0 {
@@ -128,7 +110,7 @@ func each(batch []byte, handle func(id ids.TaskID, encoded []byte) (more bool, e
 		if err != nil {
 			return err
 		}
-		if more, err := handle(id, encoded); err != nil || !more {
+		if err := handle(id, encoded); err != nil {
 			return err
 		}
 	}

@@ -21,13 +21,13 @@ func TestCut(t *testing.T) {
 	}
 	data, err := b.MarshalVT()
 	testkit.NoError(t, err)
-	all, err := IDs(data)
+	all, err := Filed(data)
 	if err != nil || len(all) != len(want) {
 		t.Fatalf("%d ids, %v", len(all), err)
 	}
 	for i, id := range want {
 		got, err := Cut(data, id)
-		if err != nil || all[i] != id || !proto.Equal(got, b.Tasks[i]) {
+		if err != nil || all[i].ID != id || all[i].Domain != b.Tasks[i].Domain || !proto.Equal(got, b.Tasks[i]) {
 			t.Errorf("%d is %v, %v", i, got, err)
 		}
 	}
@@ -41,18 +41,13 @@ func TestCut(t *testing.T) {
 	if some, err := CutEach(data[:len(data)-3], func(ids.TaskID) bool { return true }); err == nil || len(some) != 8 {
 		t.Errorf("of a message that ends early: %d, %v", len(some), err)
 	}
-	for domain, want := range map[string]int{"shop": 3, "media": 3, "": 3, "none": 0} {
-		if got, err := OfDomain(data, domain); err != nil || len(got) != want {
-			t.Errorf("%q has %d, %v", domain, len(got), err)
-		}
-	}
 	for n := 1; n < len(data); n++ { // cut anywhere: an error or fewer tasks, never a panic
-		if all, err := IDs(data[:n]); err == nil && len(all) >= len(want) && n < len(data)-2 {
+		if all, err := Filed(data[:n]); err == nil && len(all) >= len(want) && n < len(data)-2 {
 			t.Errorf("%d of %d bytes have all ids", n, len(data))
 		}
 	}
 	for _, broken := range [][]byte{{0xff}, {10, 5, 1}, {10, 2, 10, 9}, {10, 3, 10, 1, 7}} {
-		if _, err := IDs(broken); err == nil {
+		if _, err := Filed(broken); err == nil {
 			t.Errorf("% x is taken for a batch", broken)
 		}
 	}

@@ -161,12 +161,12 @@ func TestI13StoredRecordsAreWrittenAsTheyWere(t *testing.T) {
 	var entries []archive.Entry
 	for _, m := range s.archive {
 		for _, e := range decoded(t, m) {
-			entries = append(entries, archive.Entry{ID: e.ID, Seq: m.Seq})
+			entries = append(entries, archive.Entry{Place: archive.Place{Fingerprint: archive.Fingerprint(e.ID), Seq: m.Seq}, Domain: e.Domain})
 		}
 	}
 	var b bytes.Buffer
 	for _, p := range archive.Paginate(entries) {
-		fmt.Fprintf(&b, "level %d span %d base %d\n%x\n%x\n", p.Level, p.Span, p.Base, p.Fingerprints, p.Offsets)
+		fmt.Fprintf(&b, "%q level %d span %d base %d\n%x\n%x\n", p.Domain, p.Level, p.Span, p.Base, p.Fingerprints, p.Offsets)
 	}
 	testkit.Golden(t, "testdata/pages.txt", b.Bytes())
 }

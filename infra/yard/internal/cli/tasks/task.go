@@ -47,7 +47,7 @@ func taskList(a *command.App) *cobra.Command {
 	var states, headers []string
 	var limit int
 	cmd := &cobra.Command{
-		Use: "list", Short: "List tasks, newest first: waiting, active, and recently finished",
+		Use: "list", Short: "List tasks, newest first: waiting, active, and finished",
 		Example: `  yard task list --tasklist mail --state running,ready
   yard task list --header partner=acme --state dead
   yard task list --type email.send --limit 10 --json`,

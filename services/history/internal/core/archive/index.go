@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"container/list"
 	"slices"
-
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
 
 // Index is what a reader knows of the archive: the pages of some spans, and the
@@ -21,7 +19,7 @@ type Index struct {
 	used     *list.List            // most recently used first
 
 	mark  uint64
-	tail  map[ids.TaskID]uint64
+	tail  map[Filed]uint64
 	tailN uint64 // the last sequence of the tail that was read
 }
 
@@ -42,20 +40,20 @@ const (
 
 // NewIndex makes an empty index of at most about bytesMax bytes.
 func NewIndex(bytesMax int) *Index {
-	return &Index{bytesMax: bytesMax, spans: map[Key]*list.Element{}, used: list.New(), tail: map[ids.TaskID]uint64{}}
+	return &Index{bytesMax: bytesMax, spans: map[Key]*list.Element{}, used: list.New(), tail: map[Filed]uint64{}}
 }
 
 // Find appends the sequences of messages that may hold the task, the latest first.
 // Seqs must be empty. Whole tells that all of the task's spans are known up to the mark: if the tail was
 // read too, the task is in one of these messages or not in the archive.
-func (x *Index) Find(id ids.TaskID, seqs []uint64) (_ []uint64, whole bool) {
-	if seq, ok := x.tail[id]; ok {
+func (x *Index) Find(task Filed, seqs []uint64) (_ []uint64, whole bool) {
+	if seq, ok := x.tail[task]; ok {
 		seqs = append(seqs, seq)
 	}
-	fingerprint := Fingerprint(id)
+	fingerprint := Fingerprint(task.ID)
 	whole = true
 	for level := range Levels {
-		e := x.spans[KeyOf(id, level)]
+		e := x.spans[KeyOf(task, level)]
 		if e == nil {
 			whole = false
 			continue
@@ -79,9 +77,9 @@ func (x *Index) Mark(seq uint64) {
 	}
 	x.mark = seq
 	x.tailN = max(x.tailN, seq)
-	for id, at := range x.tail {
+	for task, at := range x.tail {
 		if at <= seq {
-			delete(x.tail, id)
+			delete(x.tail, task)
 		}
 	}
 }
@@ -91,13 +89,13 @@ func (x *Index) TailFrom() uint64 { return x.tailN + 1 }
 
 // AddTail takes a message behind the mark; tasks is empty if it holds none. What
 // was read before, by another, is left out.
-func (x *Index) AddTail(seq uint64, tasks []ids.TaskID) {
+func (x *Index) AddTail(seq uint64, tasks []Filed) {
 	if seq <= x.tailN {
 		return
 	}
 	x.tailN = seq
-	for _, id := range tasks {
-		x.tail[id] = seq
+	for _, task := range tasks {
+		x.tail[task] = seq
 	}
 }
 
@@ -137,8 +135,24 @@ func (x *Index) AddPages(k Key, from uint64, pages []PageAt, mark uint64, ended 
 	x.grow(s, bytes)
 }
 
-// Bytes is about how much memory the spans take.
-func (x *Index) Bytes() int { return x.bytes }
+// TailOf is where a domain's tasks in the tail are, before a fingerprint, and the mark that the tail follows.
+func (x *Index) TailOf(domain string, before uint64) (places []Place, mark uint64) {
+	for task, seq := range x.tail {
+		if p := (Place{Fingerprint(task.ID), seq}); task.Domain == domain && p.Fingerprint < before {
+			places = append(places, p)
+		}
+	}
+	return places, x.mark
+}
+
+// Newest is where the n newest tasks of a span before a fingerprint are. Whole: all of its pages up to a mark are known.
+func (x *Index) Newest(k Key, mark, before uint64, n int) (places []Place, whole bool) {
+	s := x.span(k)
+	for _, r := range s.runs {
+		places = append(places, r.newest(before, n)...)
+	}
+	return places, s.known && s.whole >= mark
+}
 
 func (x *Index) span(k Key) *span {
 	if e := x.spans[k]; e != nil {

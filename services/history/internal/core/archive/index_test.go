@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
-
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
 
-func tableOf(all ...Entry) Table { return page(Key{}, all).Table }
+func tableOf(all ...Entry) Table {
+	slices.SortFunc(all, func(a, b Entry) int { return a.compare(b.Place) })
+	return appendPages(nil, Key{}, all)[0].Table
+}
 
-func readAll(x *Index, task ids.TaskID) {
+func readAll(x *Index, task Filed) {
 	for level := range Levels {
 		k := KeyOf(task, level)
 		from, mark, _ := x.Wanted(k)
@@ -22,7 +23,7 @@ func readAll(x *Index, task ids.TaskID) {
 }
 
 func TestIndexKnowsWhatIsWhole(t *testing.T) {
-	x, task := NewIndex(1<<20), id(0, 7)
+	x, task := NewIndex(1<<20), made(0, 7)
 	if _, whole := x.Find(task, nil); whole {
 		t.Error("whole before anything was read")
 	}
@@ -30,7 +31,7 @@ func TestIndexKnowsWhatIsWhole(t *testing.T) {
 	if got, whole := x.Find(task, nil); !whole || len(got) != 0 {
 		t.Errorf("%v, whole %v, after all was read", got, whole)
 	}
-	x.AddTail(5, []ids.TaskID{task})
+	x.AddTail(5, []Filed{task})
 	if got, whole := x.Find(task, nil); !whole || !slices.Equal(got, []uint64{5}) {
 		t.Errorf("%v, whole %v: it is in the tail", got, whole)
 	}
@@ -43,7 +44,7 @@ func TestIndexKnowsWhatIsWhole(t *testing.T) {
 	if from != 1 || mark != 9 || !wanted {
 		t.Errorf("wanted from %d for %d: %v", from, mark, wanted)
 	}
-	pages := []PageAt{{8, tableOf(Entry{ID: task, Seq: 5})}}
+	pages := []PageAt{{8, tableOf(entry(task, 5))}}
 	x.AddPages(k, from, pages, mark, false)
 	if from, _, wanted := x.Wanted(k); from != 9 || !wanted {
 		t.Errorf("a part was read: wanted %v from %d", wanted, from)
@@ -56,8 +57,8 @@ func TestIndexKnowsWhatIsWhole(t *testing.T) {
 	if _, _, wanted := x.Wanted(k); wanted {
 		t.Error("wanted, though it is whole")
 	}
-	x.AddTail(9, []ids.TaskID{id(0, 8)})
-	if got, _ := x.Find(id(0, 8), nil); len(got) != 0 {
+	x.AddTail(9, []Filed{made(0, 8)})
+	if got, _ := x.Find(made(0, 8), nil); len(got) != 0 {
 		t.Errorf("%v: what is at the mark is in no tail", got)
 	}
 	x.Mark(4) // of a reader that was slow
@@ -67,33 +68,18 @@ func TestIndexKnowsWhatIsWhole(t *testing.T) {
 }
 
 func TestTailIsTakenOnce(t *testing.T) {
-	x, task := NewIndex(1<<20), id(0, 7)
-	x.AddTail(5, []ids.TaskID{task})
-	x.AddTail(4, []ids.TaskID{task})
+	x, task := NewIndex(1<<20), made(0, 7)
+	x.AddTail(5, []Filed{task})
+	x.AddTail(4, []Filed{task})
 	x.AddTail(5, nil)
 	x.AddTail(6, nil)
 	if got, _ := x.Find(task, nil); !slices.Equal(got, []uint64{5}) || x.TailFrom() != 7 {
 		t.Errorf("%v, tail from %d", got, x.TailFrom())
 	}
 	x.Mark(5)
-	x.AddTail(5, []ids.TaskID{task})
+	x.AddTail(5, []Filed{task})
 	if got, _ := x.Find(task, nil); len(got) != 0 || x.TailFrom() != 7 {
 		t.Errorf("%v is left of the tail, which goes on from %d", got, x.TailFrom())
-	}
-}
-
-// What was forgotten while it was read is not taken for whole.
-func TestForgottenSpanIsNotWhole(t *testing.T) {
-	x, task := NewIndex(1<<20), id(0, 7)
-	k := KeyOf(task, 0)
-	x.AddPages(k, 1, []PageAt{{8, tableOf(Entry{ID: task, Seq: 5})}}, 9, true)
-	x.Mark(20)
-	from, mark, _ := x.Wanted(k)
-	fresh := NewIndex(1 << 20)
-	fresh.Mark(20)
-	fresh.AddPages(k, from, nil, mark, true)
-	if from, _, wanted := fresh.Wanted(k); from != 1 || !wanted {
-		t.Errorf("wanted %v from %d", wanted, from)
 	}
 }
 
@@ -101,13 +87,13 @@ func TestIndexForgetsWhatIsNotUsed(t *testing.T) {
 	const spans = 20
 	one := spanBytes + tableBytes + fingerprintBytes + offsetBytes
 	x := NewIndex(spans * one)
-	at := func(i int) ids.TaskID { return id(time.Duration(i)*10*time.Second, 7) }
+	at := func(i int) Filed { return made(time.Duration(i)*10*time.Second, 7) }
 	for i := range 3 * spans {
-		x.AddPages(KeyOf(at(i), 0), 1, []PageAt{{8, tableOf(Entry{ID: at(i), Seq: uint64(i)})}}, 0, true)
+		x.AddPages(KeyOf(at(i), 0), 1, []PageAt{{8, tableOf(entry(at(i), uint64(i)))}}, 0, true)
 		x.Find(at(0), nil) // the first is in use
 	}
-	if x.Bytes() != spans*one || len(x.spans) != x.used.Len() {
-		t.Errorf("%d bytes in %d spans, want %d", x.Bytes(), len(x.spans), spans*one)
+	if x.bytes != spans*one || len(x.spans) != x.used.Len() {
+		t.Errorf("%d bytes in %d spans, want %d", x.bytes, len(x.spans), spans*one)
 	}
 	for i, want := range map[int]bool{0: true, 1: false, 3*spans - 1: true} {
 		if got, _ := x.Find(at(i), nil); (len(got) > 0) != want {
@@ -116,7 +102,7 @@ func TestIndexForgetsWhatIsNotUsed(t *testing.T) {
 	}
 	huge := make([]Entry, 1000)
 	for i := range huge {
-		huge[i] = Entry{ID: at(1000), Seq: 1}
+		huge[i] = entry(at(1000), 1)
 	}
 	x.AddPages(KeyOf(at(1000), 0), 1, []PageAt{{9, tableOf(huge...)}}, 0, true)
 	if got, _ := x.Find(at(1000), nil); len(got) != 1000 || len(x.spans) != 1 {
@@ -131,24 +117,24 @@ func TestIndexAgreesWithTheArchive(t *testing.T) {
 		type stored struct {
 			key   Key // of a page
 			table Table
-			tasks []ids.TaskID
+			tasks []Filed
 			mark  bool
 		}
-		var archive []stored // the sequence is the place + 1
-		var open Tail
+		var archive, open = []stored(nil), Tail{} // the sequence is the place + 1
 		seq := func() uint64 { return uint64(len(archive)) }
-		known := map[ids.TaskID]uint64{}
+		known := map[Filed]uint64{}
 		x := NewIndex(rapid.SampledFrom([]int{600, 2000, math.MaxInt}).Draw(t, "bytes"))
 		tailRead := uint64(0)
-		draw := func() ids.TaskID {
-			return id(time.Duration(rapid.IntRange(0, 3).Draw(t, "span"))*7*time.Minute, rapid.Uint64Range(1, 20).Draw(t, "random"))
+		draw := func() Filed {
+			at := time.Duration(rapid.IntRange(0, 3).Draw(t, "span")) * 7 * time.Minute
+			return Filed{made(at, rapid.Uint64Range(1, 20).Draw(t, "random")).ID, rapid.SampledFrom([]string{"shop", "bank"}).Draw(t, "domain")}
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"file": func(*rapid.T) {
 				task := draw()
-				archive = append(archive, stored{tasks: []ids.TaskID{task}})
+				archive = append(archive, stored{tasks: []Filed{task}})
 				known[task] = seq()
-				open.Add(seq(), []ids.TaskID{task}, 1, 1)
+				open.Add(seq(), []Filed{task}, 1, 1)
 			},
 			"index": func(*rapid.T) {
 				for _, p := range Paginate(open.Entries) {

@@ -29,7 +29,7 @@ func appendRun(runs []run, t Table) []run {
 	last := newRun(t)
 	for n := len(runs); n > 0; n-- {
 		before := runs[n-1]
-		if before.entries() >= 2*last.entries() || !before.mergeable(last) {
+		if before.entries() >= 2*last.entries() || before.reach(last) > math.MaxUint16 {
 			break
 		}
 		last, runs = before.merge(last), runs[:n-1]
@@ -37,13 +37,10 @@ func appendRun(runs []run, t Table) []run {
 	return append(runs, last)
 }
 
-// mergeable tells whether an offset reaches from the first message of both to the last.
-func (r run) mergeable(o run) bool {
-	return max(r.last, o.last)-min(r.Base, o.Base) <= math.MaxUint16
-}
+// reach is from the first message of two runs to the last; an offset must hold it.
+func (r run) reach(o run) uint64 { return max(r.last, o.last) - min(r.Base, o.Base) }
 
-// merge makes one run of two that are mergeable. Where both have a fingerprint, the
-// places ascend.
+// merge makes one run of two. Where both have a fingerprint, the places ascend.
 func (r run) merge(o run) run {
 	n := r.entries() + o.entries()
 	m := run{last: max(r.last, o.last), Table: Table{
@@ -56,7 +53,7 @@ func (r run) merge(o run) run {
 		if i == r.entries() || k < o.entries() && o.before(k, r, i) {
 			from, at = &o, &k
 		}
-		m.Fingerprints = binary.BigEndian.AppendUint32(m.Fingerprints, from.at(*at))
+		m.Fingerprints = binary.BigEndian.AppendUint64(m.Fingerprints, from.at(*at))
 		m.Offsets = binary.BigEndian.AppendUint16(m.Offsets, uint16(from.message(*at)-m.Base))
 		*at++
 	}

@@ -9,7 +9,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -24,24 +23,23 @@ func TestRunsFindWhatTheirPagesDo(t *testing.T) {
 			all := make([]Entry, rapid.IntRange(1, 9).Draw(t, "entries"))
 			for i := range all {
 				seq := base + rapid.SampledFrom([]uint64{0, 1, 2, math.MaxUint16}).Draw(t, "offset")
-				all[i] = Entry{ID: id(0, rapid.Uint64Range(0, 5).Draw(t, "random")), Seq: seq}
+				all[i] = entry(made(0, rapid.Uint64Range(0, 5).Draw(t, "random")), seq)
 			}
 			all[0].Seq = base
-			slices.SortFunc(all, func(a, b Entry) int { return int(a.Seq) - int(b.Seq) })
 			pages = append(pages, tableOf(all...))
 			runs = appendRun(runs, pages[len(pages)-1])
 		}
 		for random := range uint64(7) {
 			var got, want []uint64
 			for _, r := range runs {
-				part := r.Find(Fingerprint(id(0, random)), nil)
+				part := r.Find(Fingerprint(made(0, random).ID), nil)
 				if !slices.IsSorted(part) {
 					t.Fatalf("the places of %d in a run are %v", random, part)
 				}
 				got = append(got, part...)
 			}
 			for _, p := range pages {
-				want = p.Find(Fingerprint(id(0, random)), want)
+				want = p.Find(Fingerprint(made(0, random).ID), want)
 			}
 			slices.Sort(got)
 			slices.Sort(want)
@@ -50,7 +48,7 @@ func TestRunsFindWhatTheirPagesDo(t *testing.T) {
 			}
 		}
 		for i := range runs[:max(len(runs), 1)-1] {
-			if runs[i].entries() < 2*runs[i+1].entries() && runs[i].mergeable(runs[i+1]) {
+			if runs[i].entries() < 2*runs[i+1].entries() && runs[i].reach(runs[i+1]) <= math.MaxUint16 {
 				t.Fatalf("runs of %d and %d entries are apart", runs[i].entries(), runs[i+1].entries())
 			}
 		}
@@ -59,8 +57,8 @@ func TestRunsFindWhatTheirPagesDo(t *testing.T) {
 
 // What is too far apart for an offset stays apart, and a broken page spoils no other.
 func TestWhatCannotBeMergedStaysApart(t *testing.T) {
-	at := func(seq uint64) Table { return tableOf(Entry{ID: id(0, 1), Seq: seq}) }
-	broken := Table{Base: 11, Fingerprints: []byte{0, 0, 0, 1}, Offsets: []byte{0}}
+	at := func(seq uint64) Table { return tableOf(entry(made(0, 1), seq)) }
+	broken := Table{Base: 11, Fingerprints: make([]byte, 8), Offsets: []byte{0}}
 	for what, c := range map[string]struct {
 		tables []Table
 		runs   int
@@ -71,7 +69,7 @@ func TestWhatCannotBeMergedStaysApart(t *testing.T) {
 		"far backwards":   {[]Table{at(11 + math.MaxUint16), at(10)}, 2},
 		"a broken one":    {[]Table{at(10), broken, at(12)}, 1},
 		"an empty one":    {[]Table{at(10), {Base: 10}}, 1},
-		"twice as long":   {[]Table{tableOf(Entry{ID: id(0, 1), Seq: 1}, Entry{ID: id(0, 2), Seq: 1}), at(2)}, 2},
+		"twice as long":   {[]Table{tableOf(entry(made(0, 1), 1), entry(made(0, 2), 1)), at(2)}, 2},
 		"of equal length": {[]Table{at(10), at(11)}, 1},
 	} {
 		var runs []run
@@ -83,13 +81,13 @@ func TestWhatCannotBeMergedStaysApart(t *testing.T) {
 }
 
 func TestFindTellsTheLatestFirst(t *testing.T) {
-	x, task := NewIndex(1<<20), id(0, 7)
+	x, task := NewIndex(1<<20), made(0, 7)
 	var pages []PageAt
 	for seq := uint64(1); seq <= 5; seq++ {
-		pages = append(pages, PageAt{10 + seq, tableOf(Entry{ID: task, Seq: seq})})
+		pages = append(pages, PageAt{10 + seq, tableOf(entry(task, seq))})
 	}
 	x.AddPages(KeyOf(task, 1), 1, pages, 0, true)
-	x.AddTail(20, []ids.TaskID{task})
+	x.AddTail(20, []Filed{task})
 	if got, _ := x.Find(task, nil); !slices.Equal(got, []uint64{20, 5, 4, 3, 2, 1}) {
 		t.Error(got)
 	}
@@ -102,12 +100,12 @@ func BenchmarkFind(b *testing.B) {
 		b.Run(fmt.Sprintf("pages=%d", count), func(b *testing.B) {
 			const each = 2600
 			x := NewIndex(32 << 20)
-			var all []ids.TaskID
+			var all []Filed
 			for n := range count {
 				entries := make([]Entry, each)
 				for i := range entries {
-					entries[i] = Entry{ID: id(0, rand.Uint64()), Seq: uint64(n*70 + i*64/each)}
-					all = append(all, entries[i].ID)
+					all = append(all, made(0, rand.Uint64()))
+					entries[i] = entry(all[len(all)-1], uint64(n*70+i*64/each))
 				}
 				x.AddPages(KeyOf(all[0], 0), 1, []PageAt{{uint64(n*70 + 65), tableOf(entries...)}}, 0, true)
 			}

@@ -2,28 +2,23 @@ package archive
 
 import "github.com/yardmaster-io/yardmaster/contracts/ids"
 
-const (
-	// tailMessages and tailBytes are how much may be filed before the index follows:
-	// a reader holds that much of the archive's end.
-	tailMessages = 64
-	tailBytes    = 1 << 20
-)
+// Filed is a task in the archive.
+type Filed struct {
+	ID     ids.TaskID
+	Domain string
+}
 
 // Tail is what is filed and not in the index yet.
 type Tail struct {
-	Entries  []Entry
-	messages int
-	bytes    int
+	Entries         []Entry
+	Messages, Bytes int
 }
 
 // Add takes one message and the tasks in it.
-func (t *Tail) Add(seq uint64, tasks []ids.TaskID, retentionS int64, bytes int) {
-	for _, id := range tasks {
-		t.Entries = append(t.Entries, Entry{ID: id, Seq: seq, RetentionS: retentionS})
+func (t *Tail) Add(seq uint64, tasks []Filed, retentionS int64, bytes int) {
+	for _, task := range tasks {
+		t.Entries = append(t.Entries, Entry{Place{Fingerprint(task.ID), seq}, retentionS, task.Domain})
 	}
-	t.messages++
-	t.bytes += bytes
+	t.Messages++
+	t.Bytes += bytes
 }
-
-// Due tells that the index must follow with the next write.
-func (t *Tail) Due() bool { return t.messages >= tailMessages || t.bytes >= tailBytes }

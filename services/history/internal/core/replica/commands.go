@@ -132,11 +132,12 @@ func (r *Replica) ask(h *held, fx *Effects) {
 	kept, ev := *h, *h.ev
 	kept.ev = &ev
 	h.ans.Waits(h.i)
-	q := r.asking[ev.ID]
+	want := Search{ID: ev.ID, Domain: ev.Domain}
+	q := r.asking[want]
 	if q == nil {
 		q = new(question)
-		r.asking[ev.ID] = q
-		r.wanted = append(r.wanted, Search{ID: ev.ID})
+		r.asking[want] = q
+		r.wanted = append(r.wanted, want)
 	}
 	q.waiting = append(q.waiting, &kept)
 }
@@ -277,7 +278,7 @@ func (r *Replica) ofUnread(h *held, found *Entry, before ids.Position) bool {
 // foundForOutcomes decides about outcomes of a stay that has left: what the other stores
 // hold says how it ended.
 func (r *Replica) foundForOutcomes(in *Found, now Now, fx *Effects) {
-	q := r.asking[in.ID]
+	q := r.asking[in.Search]
 	if q == nil {
 		return
 	}
@@ -285,11 +286,11 @@ func (r *Replica) foundForOutcomes(in *Found, now Now, fx *Effects) {
 	_, taken := r.searching[in.ID] // the timer store may have given it up for a command, and the answer is on its way
 	if (q.again || known == nil && taken && !in.Unsure) && r.tasks[in.ID] == nil {
 		q.again = false
-		r.wanted = append(r.wanted, Search{ID: in.ID})
+		r.wanted = append(r.wanted, in.Search)
 		return
 	}
 	waiting := q.waiting
-	delete(r.asking, in.ID)
+	delete(r.asking, in.Search)
 	r.questions -= len(waiting)
 	for _, h := range waiting {
 		e := r.tasks[in.ID]

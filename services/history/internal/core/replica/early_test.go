@@ -96,7 +96,7 @@ func TestOutcomesThatWaitAreBounded(t *testing.T) {
 		return fx.Answers[0].Verdicts[0].Code
 	}
 	testkit.Equal(t, "one too many", late(), fault.Unavailable)
-	b.step(&Found{Search: Search{ID: id(2)}})
+	b.step(&Found{Search: Search{ID: id(2), Domain: "shop"}})
 	testkit.Equal(t, "with room again", late(), "waits")
 }
 

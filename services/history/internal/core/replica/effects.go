@@ -100,7 +100,7 @@ type Checkpoint struct {
 // Search asks the other stores for a task that is not in memory.
 type Search struct {
 	ID ids.TaskID
-	// Domain is the caller's; empty = a service of ours.
+	// Domain is the caller's.
 	Domain string
 	// Cancel: a command waits for it: take it out of the timer store if it waits there and is of the domain. Seq is not
 	// for the timer: it takes out a task whose submit lies behind Seq, too. Ids are random, so only

@@ -184,7 +184,7 @@ func (r *Replica) leave(e *Entry) {
 		return
 	}
 	r.keepGone(e)
-	if q := r.asking[e.ID]; q != nil {
+	if q := r.asking[Search{ID: e.ID, Domain: e.Domain}]; q != nil {
 		q.again = true
 	}
 	if e.State == taskstate.Waiting || e.State == taskstate.Dead { // of a dead one only redrives wait, and what lies behind them

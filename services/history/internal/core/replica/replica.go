@@ -86,7 +86,7 @@ type Replica struct {
 	// searching are the searches for commands under way; asking are the outcomes that wait
 	// for a search.
 	searching map[ids.TaskID]searching
-	asking    map[ids.TaskID]*question
+	asking    map[Search]*question
 	// questions counts the outcomes in asking.
 	questions int
 	wanted    []Search
@@ -150,7 +150,7 @@ func New(cfg Config, start *Start) *Replica {
 		Gate:  admission.New(admission.Config{WindowTasks: cfg.WindowTasks, WindowBytes: cfg.WindowBytes}), cfg: cfg, tasks: make(map[ids.TaskID]*Entry), lists: make(map[tasklistKey]*tasklist),
 		wake:   deadline.Heap[*Entry]{Entry: func(e *Entry) *deadline.Entry { return &e.wakeup }},
 		early:  newEarlyList(),
-		pinned: make(map[ids.TaskID]*Entry), searching: make(map[ids.TaskID]searching), asking: make(map[ids.TaskID]*question),
+		pinned: make(map[ids.TaskID]*Entry), searching: make(map[ids.TaskID]searching), asking: make(map[Search]*question),
 		replay: &replay{base: start.Checkpoint, parked: start.Parked, archived: start.Archived}, Members: make(batch.Counts), letters: make(map[ids.TaskID]Letter), turn: 1,
 		gone: gone{max: goneMax, bytesMax: goneBytesMax}, shards: make(map[uint32]*shard), releases: make(map[releaseKey]int), groups: make(map[groupKey]uint64),
 	}

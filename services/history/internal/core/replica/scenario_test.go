@@ -292,11 +292,10 @@ func (s *scenario) parked(id ids.TaskID) (t taskstate.Task) {
 
 func (s *scenario) event(kind taskstate.Kind, args []string) taskstate.Event {
 	a := s.actor(args[0])
-	ev := taskstate.Event{Kind: kind, ID: a.id, Message: "why"}
+	ev := taskstate.Event{Kind: kind, ID: a.id, Domain: "shop", Message: "why"}
 	by, _ := option(args, "by")
 	switch kind {
 	case taskstate.Cancel:
-		ev.Domain = "shop"
 		if by != "" {
 			ev.Domain = by
 		}
