@@ -22,7 +22,7 @@ func (o *Owner) Retrigger(domain string, shard int) bool {
 	if !o.Live() {
 		return false
 	}
-	o.r.Retrigger(domain, shard, o.host.Now(), &o.fx)
+	o.r.Retrigger(domain, shard, o.host.Now().MS, &o.fx.Effects)
 	o.flush()
 	return true
 }

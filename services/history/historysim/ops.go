@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
@@ -23,16 +24,16 @@ type (
 	Letter       = replica.Letter
 	Answer       = replica.Answer
 	Verdict      = replica.Verdict
-	TriggerBatch = replica.TriggerBatch
-	ReleaseGroup = replica.ReleaseGroup
-	Poll         = replica.Poll
-	WorkerKey    = replica.WorkerKey
+	TriggerBatch = dispatch.TriggerBatch
+	ReleaseGroup = dispatch.ReleaseGroup
+	Poll         = dispatch.Poll
+	WorkerKey    = dispatch.WorkerKey
 	Worker       = taskstate.Worker
 	Undelivered  = replica.Undelivered
 	Path         = taskstate.Path
 	// BookingsQuery asks for a BookingsPage.
-	BookingsQuery = replica.BookingsQuery
-	BookingsPage  = replica.BookingsPage
+	BookingsQuery = dispatch.BookingsQuery
+	BookingsPage  = dispatch.BookingsPage
 	Task          = taskstate.Task
 	Extra         = taskstate.Extra
 	Batch         = taskstate.Batch

@@ -174,7 +174,7 @@ func (o *Owner) GrabsDecided(seq uint64) bool { return o.Live() && o.r.GrabsDeci
 func (o *Owner) Bookings(q BookingsQuery) BookingsPage { return o.r.Bookings(q) }
 
 // Overtaken tells whether a newer owner of a matching shard has fenced the one of an epoch.
-func (o *Owner) Overtaken(shard int, epoch uint64) bool { return o.r.Overtaken(shard, epoch) }
+func (o *Owner) Overtaken(shard int, epoch uint64) bool { return o.r.Superseded(shard, epoch) }
 
 // Undelivered is a page of up to limit grants of a shard's owners before epoch that may not have reached
 // their polls, behind a task; likewise.

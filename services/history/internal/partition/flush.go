@@ -55,7 +55,7 @@ func (o *Owner) flush() {
 		hints := hints{wire: o.Wire, shards: make([]logv1.Hints, o.Shards), sizes: make([]int, o.Shards)}
 		hints.send(fx)
 	}
-	showTraces(&o.Deps, fx.Traced)
+	showTraces(&o.Deps, fx)
 	for _, a := range fx.Answers {
 		o.answer(a)
 	}
@@ -63,7 +63,7 @@ func (o *Owner) flush() {
 		o.waiters.ended(&e.Task)
 		o.Metrics.ended(&e.Task)
 	}
-	o.Metrics.add(&fx.Counts)
+	o.Metrics.add(fx)
 	fx.Reset()
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -194,18 +194,18 @@ func TestHoldersOfASlotAreTold(t *testing.T) {
 			req.Holders[limits-1] = &rpcv1.HoldersQuery{Limit: "type/t", Most: most, Types: []string{"t"}, ReadyByMs: time.Now().UnixMilli()}
 			return o.Bookings(t.Context(), req)
 		}
-		got, err := ask(replica.HoldersMax, replica.HoldersLimitsMax)
-		if err != nil || len(got.Holders) != replica.HoldersLimitsMax || len(got.Groups) > 0 {
+		got, err := ask(dispatch.HoldersMax, dispatch.HoldersLimitsMax)
+		if err != nil || len(got.Holders) != dispatch.HoldersLimitsMax || len(got.Groups) > 0 {
 			t.Fatalf("%v %v", got, err)
 		}
-		h := got.Holders[replica.HoldersLimitsMax-1]
+		h := got.Holders[dispatch.HoldersLimitsMax-1]
 		if len(h.Oldest) != 1 || h.Leaving != 0 || h.Waiting != 1 || len(got.Holders[0].Oldest) > 0 {
 			t.Fatalf("%v", h)
 		}
 		if one := h.Oldest[0]; !bytes.Equal(one.TaskId, first[:]) || one.Version != 1 || one.Position == 0 || one.StartedAtMs == 0 {
 			t.Errorf("%v", one)
 		}
-		for _, c := range [][2]int{{0, 1}, {replica.HoldersMax + 1, 1}, {1, replica.HoldersLimitsMax + 1}} {
+		for _, c := range [][2]int{{0, 1}, {dispatch.HoldersMax + 1, 1}, {1, dispatch.HoldersLimitsMax + 1}} {
 			if _, err := ask(int32(c[0]), c[1]); fault.CodeOf(err) != fault.InvalidArgument {
 				t.Errorf("%d attempts of %d limits: %v", c[0], c[1], err)
 			}

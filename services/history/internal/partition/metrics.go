@@ -92,14 +92,15 @@ func (m *Metrics) ended(t *taskstate.Task) {
 }
 
 // add counts what the replica has done in a turn.
-func (m *Metrics) add(c *replica.Counts) {
+func (m *Metrics) add(fx *replica.Effects) {
+	c := &fx.Counts
 	m.SubmitBatches.Add(c.SubmitBatches)
 	m.Loaded.Add(c.Loaded)
 	m.EventBatches.Add(c.EventBatches)
 	m.Events.Add(c.Events)
 	m.Refused.Add(c.Refused)
-	m.Triggers.Add(c.Triggers)
-	m.Retriggered.Add(c.Retriggered)
+	m.Triggers.Add(fx.Sent)
+	m.Retriggered.Add(fx.Resent)
 	m.Granted.Add(c.Granted)
 	m.Bounced.Add(c.Bounced)
 	m.Archived.Add(c.Archived)

@@ -333,7 +333,7 @@ func (o *Owner) beat() {
 	o.waiters.expire(o.core, o.now())
 	o.Wire.Publish(o.loadReport())
 	if o.OldestReady != nil {
-		o.OldestReady(o.core.OldestReady(o.now()))
+		o.OldestReady(o.core.OldestReady(o.now().MS))
 	}
 	o.readQueues()
 	o.countCapped()

@@ -295,7 +295,7 @@ func (o *Owner) Describe(ctx context.Context, req *rpcv1.DescribePartitionReques
 func (o *Owner) Retrigger(ctx context.Context, req *rpcv1.RetriggerRequest) (*rpcv1.RetriggerResponse, error) {
 	out := &rpcv1.RetriggerResponse{}
 	err := o.ask(ctx, func() {
-		out.Triggers = int64(o.core.Retrigger(req.Domain, int(req.Shard), o.now(), &o.fx))
+		out.Triggers = int64(o.core.Retrigger(req.Domain, int(req.Shard), o.now().MS, &o.fx.Effects))
 	})
 	return out, err
 }
@@ -303,7 +303,7 @@ func (o *Owner) Retrigger(ctx context.Context, req *rpcv1.RetriggerRequest) (*rp
 // Reconnected re-sends the triggers of all that is ready: those sent since the
 // connection broke, which no one can tell, are lost.
 func (o *Owner) Reconnected(ctx context.Context) {
-	o.post(ctx, func() { o.core.Retrigger("", -1, o.now(), &o.fx) })
+	o.post(ctx, func() { o.core.Retrigger("", -1, o.now().MS, &o.fx.Effects) })
 }
 
 // Hungry re-sends the triggers of a tasklist that were not sent recently: its pollers

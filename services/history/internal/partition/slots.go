@@ -9,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
@@ -26,11 +27,11 @@ func (o *Owner) Bookings(ctx context.Context, req *rpcv1.BookingsRequest) (*rpcv
 	if err != nil {
 		return nil, err
 	}
-	var page replica.BookingsPage
+	var page dispatch.BookingsPage
 	overtaken := false
 	err = o.ask(ctx, func() {
-		overtaken = req.Epoch > 0 && o.core.Overtaken(int(req.Shard), req.Epoch)
-		page = o.core.Bookings(replica.BookingsQuery{
+		overtaken = req.Epoch > 0 && o.core.Superseded(int(req.Shard), req.Epoch)
+		page = o.core.Bookings(dispatch.BookingsQuery{
 			Shard: int(req.Shard), Domain: req.Domain, Types: req.Types, All: req.All, After: after, BytesMax: pageBytesMax,
 		})
 	})
@@ -51,15 +52,15 @@ func (o *Owner) Bookings(ctx context.Context, req *rpcv1.BookingsRequest) (*rpcv
 // holders tells which running attempts have held slots of some limits for the longest, and how many tasks wait; as of every event that was
 // in the log when it was asked for.
 func (o *Owner) holders(ctx context.Context, req *rpcv1.BookingsRequest) (*rpcv1.BookingsResponse, error) {
-	if len(req.Holders) > replica.HoldersLimitsMax {
-		return nil, fault.At(fault.InvalidArgument, "/holders", "must be at most %d limits", replica.HoldersLimitsMax)
+	if len(req.Holders) > dispatch.HoldersLimitsMax {
+		return nil, fault.At(fault.InvalidArgument, "/holders", "must be at most %d limits", dispatch.HoldersLimitsMax)
 	}
-	queries := make([]replica.HoldersQuery, len(req.Holders))
+	queries := make([]dispatch.HoldersQuery, len(req.Holders))
 	for i, q := range req.Holders {
-		if q.Most < 1 || q.Most > replica.HoldersMax {
-			return nil, fault.At(fault.InvalidArgument, fmt.Sprintf("/holders/%d/most", i), "must be 1 to %d", replica.HoldersMax)
+		if q.Most < 1 || q.Most > dispatch.HoldersMax {
+			return nil, fault.At(fault.InvalidArgument, fmt.Sprintf("/holders/%d/most", i), "must be 1 to %d", dispatch.HoldersMax)
 		}
-		queries[i] = replica.HoldersQuery{Limit: q.Limit, Most: int(q.Most), Types: q.Types, Group: q.Group, ReadyBy: q.ReadyByMs}
+		queries[i] = dispatch.HoldersQuery{Limit: q.Limit, Most: int(q.Most), Types: q.Types, Group: q.Group, ReadyBy: q.ReadyByMs}
 	}
 	if _, err := o.pageAfter(ctx, nil); err != nil {
 		return nil, err
@@ -68,9 +69,9 @@ func (o *Owner) holders(ctx context.Context, req *rpcv1.BookingsRequest) (*rpcv1
 	err := o.ask(ctx, func() {
 		for _, h := range o.core.Holders(req.Domain, queries) {
 			one := &rpcv1.LimitHolders{Leaving: int32(h.Leaving), Waiting: int32(h.Waiting)}
-			for _, e := range h.Oldest {
+			for _, t := range h.Oldest {
 				one.Oldest = append(one.Oldest, &rpcv1.SlotAttempt{
-					TaskId: slices.Clone(e.ID[:]), Position: uint64(e.Position), Version: e.Version, StartedAtMs: e.Attempt.StartedAt,
+					TaskId: slices.Clone(t.ID[:]), Position: uint64(t.Position), Version: t.Version, StartedAtMs: t.Attempt.StartedAt,
 				})
 			}
 			out.Holders = append(out.Holders, one)

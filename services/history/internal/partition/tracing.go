@@ -12,12 +12,17 @@ import (
 )
 
 // showTraces makes spans of what a turn has done to traced tasks.
-func showTraces(d *Deps, all []replica.Traced) {
+func showTraces(d *Deps, fx *replica.Effects) {
 	if !d.Tracing.On() {
 		return
 	}
-	for i := range all {
-		x := &all[i]
+	for _, t := range fx.TracedTriggers {
+		if now := d.Clock.Now(); telemetry.Sampled([]byte(t.Trace)) {
+			show(d, t, signals.SpanTrigger, now, now)
+		}
+	}
+	for i := range fx.Traced {
+		x := &fx.Traced[i]
 		if !telemetry.Sampled([]byte(x.Task.Trace)) {
 			continue
 		}
@@ -25,8 +30,6 @@ func showTraces(d *Deps, all []replica.Traced) {
 		switch x.What {
 		case replica.TraceApplied:
 			show(d, x.Task, signals.SpanApply, since, now)
-		case replica.TraceTriggered:
-			show(d, x.Task, signals.SpanTrigger, since, now)
 		case replica.TraceGranted:
 			showWait(d, x.Task, x.Waited)
 			show(d, x.Task, signals.SpanWait, since, time.UnixMilli(x.Task.Attempt.StartedAt))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/shared/paging"
 )
@@ -19,9 +20,9 @@ func (o *Owner) endSilent() {
 	if len(fallen) == 0 {
 		return
 	}
-	in := replica.Silent{Workers: make([]replica.WorkerKey, len(fallen))}
+	in := replica.Silent{Workers: make([]dispatch.WorkerKey, len(fallen))}
 	for i, k := range fallen {
-		in.Workers[i] = replica.WorkerKey(k)
+		in.Workers[i] = dispatch.WorkerKey(k)
 	}
 	o.step(in)
 }
@@ -30,7 +31,7 @@ func (o *Owner) endSilent() {
 // did so during the takeover is forgotten soon, so its attempts end first.
 func expectWorkers(o *Owner) {
 	o.endSilent()
-	for w, every := range replica.GaveSigns(o.core) {
+	for w, every := range o.core.GaveSigns() {
 		o.Workers.Expect(w.Domain, w.ID, time.Duration(every)*time.Millisecond)
 	}
 }
@@ -42,9 +43,9 @@ func (o *Owner) ListWorkers(ctx context.Context, req *rpcv1.ListWorkersRequest) 
 		runs, at := core.WorkersRun(req.Domain, ids, workerAttemptsMax), o.now().MS
 		for _, one := range out.Workers {
 			one.AttemptsCount = runs[one.WorkerId].Count
-			for _, e := range runs[one.WorkerId].Oldest {
+			for _, t := range runs[one.WorkerId].Oldest {
 				one.Attempts = append(one.Attempts, &yardv1.LiveAttempt{
-					TaskId: e.ID.String(), Type: e.Type, Tasklist: e.Tasklist, RunningForMs: max(0, at-e.Attempt.StartedAt),
+					TaskId: t.ID.String(), Type: t.Type, Tasklist: t.Tasklist, RunningForMs: max(0, at-t.Attempt.StartedAt),
 				})
 			}
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
@@ -279,7 +280,7 @@ func (d *Decoder) batchOf(b *logv1.EventBatch, bytes int) *replica.Events {
 		Events: make([]taskstate.Event, len(b.Events)),
 	}
 	if len(b.Polls) > 0 {
-		in.Polls = make([]replica.Poll, len(b.Polls))
+		in.Polls = make([]dispatch.Poll, len(b.Polls))
 	}
 	for i, p := range b.Polls {
 		every := int64(0)
@@ -292,8 +293,8 @@ func (d *Decoder) batchOf(b *logv1.EventBatch, bytes int) *replica.Events {
 }
 
 // poll is for one poll; no two have the same inbox.
-func (d *Decoder) poll(p *logv1.PollRef, signsEvery int64) replica.Poll {
-	return replica.Poll{Domain: d.intern(p.Domain), Worker: d.worker(p.Worker, p.WorkerId, signsEvery), ReplyTo: string([]byte(p.ReplyTo)), JSON: p.Json}
+func (d *Decoder) poll(p *logv1.PollRef, signsEvery int64) dispatch.Poll {
+	return dispatch.Poll{Domain: d.intern(p.Domain), Worker: d.worker(p.Worker, p.WorkerId, signsEvery), ReplyTo: string([]byte(p.ReplyTo)), JSON: p.Json}
 }
 
 // taskOf is the task of an event; a fence has none.
@@ -349,7 +350,7 @@ func (d *Decoder) addSigns(data []byte, signs func(domain, workerID string) time
 }
 
 // event converts one event.
-func (d *Decoder) event(e *logv1.Event, id ids.TaskID, polls []replica.Poll) taskstate.Event {
+func (d *Decoder) event(e *logv1.Event, id ids.TaskID, polls []dispatch.Poll) taskstate.Event {
 	ev := taskstate.Event{
 		Kind: kind(e.Kind), ID: id,
 		Fence:  ids.Token{Position: ids.Position(e.Position), Version: e.Version, Nonce: e.Nonce},

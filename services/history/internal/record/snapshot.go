@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/batch"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
@@ -129,7 +130,7 @@ func (d *Decoder) snapshotHead(h *logv1.SnapshotHead, out *replica.Snapshot) {
 	}
 	out.TimerSeq, out.ArchiveSeq, out.TimerEpoch = h.GetTimerSeq(), h.GetArchiveSeq(), h.GetTimerEpoch()
 	for _, f := range h.GetFences() {
-		out.Fences = append(out.Fences, replica.ShardFence{Shard: f.Shard, Epoch: f.Epoch})
+		out.Fences = append(out.Fences, dispatch.ShardFence{Shard: f.Shard, Epoch: f.Epoch})
 	}
 }
 
@@ -144,7 +145,7 @@ func (d *Decoder) snapshotTask(stored *logv1.SnapshotTask) (t replica.SnapshotTa
 		t.Letter = replica.Letter{Domain: t.Domain, Tasklist: d.intern(stored.LetterTasklist), ID: t.ID, Seq: stored.Letter}
 	}
 	if g := stored.Granted; g != nil && t.State == taskstate.Running {
-		t.Granted = &replica.Granted{Shard: g.Shard, Epoch: g.ShardEpoch, Request: g.RequestId}
+		t.Granted = &dispatch.Granted{Shard: g.Shard, Epoch: g.ShardEpoch, Request: g.RequestId}
 		if g.Poll != nil {
 			poll := d.poll(g.Poll, 0)
 			t.Granted.Poll = &poll

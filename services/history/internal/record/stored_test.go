@@ -14,6 +14,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/archive"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
@@ -297,7 +298,7 @@ func policyOf(t *taskstate.Task) string {
 }
 
 // pollsOf shows polls.
-func pollsOf(all ...replica.Poll) string {
+func pollsOf(all ...dispatch.Poll) string {
 	var shown []string
 	for _, p := range all {
 		shown = append(shown, fmt.Sprintf("%s of %s at %s, JSON %v", p.Worker.Name(), p.Domain, p.ReplyTo, p.JSON))

@@ -120,7 +120,7 @@ func TestIndexAgreesWithTheArchive(t *testing.T) {
 			tasks []Filed
 			mark  bool
 		}
-		var archive, open = []stored(nil), Tail{} // the sequence is the place + 1
+		archive, open := []stored(nil), Tail{} // the sequence is the place + 1
 		seq := func() uint64 { return uint64(len(archive)) }
 		known := map[Filed]uint64{}
 		x := NewIndex(rapid.SampledFrom([]int{600, 2000, math.MaxInt}).Draw(t, "bytes"))

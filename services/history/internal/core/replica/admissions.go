@@ -26,17 +26,6 @@ const (
 	Merge = admission.Merge
 )
 
-// unlogged is what the next turn is wanted for besides events.
-type unlogged struct {
-	// entries are tasks that came to be sent to another store, by no event. Until the turn that admits them is stored, they stay: who takes over before
-	// that admits them again.
-	entries []*Entry
-	// notBefore is when a turn may be asked for again, after the log has refused one, Unix ms.
-	notBefore int64
-	// admitting: commands that have waited for a task are applied to it as it comes.
-	admitting bool
-}
-
 // Undecided reports whether what memory has of a task rests on an admission that is not stored.
 func Undecided(r *Replica, id ids.TaskID) bool {
 	return slices.ContainsFunc(r.unlogged.entries, func(e *Entry) bool { return e.ID == id })

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
@@ -22,7 +23,7 @@ func (b *bench) book(limits *taskstate.Path, tasks ...int) {
 }
 
 // pages spells all pages of a query, and how many there are.
-func (b *bench) pages(q BookingsQuery) (all []string, pages int) {
+func (b *bench) pages(q dispatch.BookingsQuery) (all []string, pages int) {
 	for ; pages < 99; pages++ {
 		page := b.r.Bookings(q)
 		for _, g := range page.Groups {
@@ -55,25 +56,25 @@ func TestR39BookingsComeInPages(t *testing.T) {
 	b.book(nil, 5, 6)
 	b.book(taskstate.NewPath("type/bill"), 7)
 	b.book(send, 8)
-	check := func(what string, q BookingsQuery, wantPages int, want ...string) {
+	check := func(what string, q dispatch.BookingsQuery, wantPages int, want ...string) {
 		t.Helper()
 		if got, pages := b.pages(q); !slices.Equal(got, want) || pages != wantPages {
 			t.Errorf("%s: %d pages\n%q, want %d\n%q", what, pages, got, wantPages, want)
 		}
 	}
 	all := []string{`shop/mail/send in "type/send" [1 3] +9000`, `shop/mail/send in "domain type/send" [2 4] +9005`, `shop/mail/bill in "type/bill" [7] +9005`}
-	check("of all domains", BookingsQuery{BytesMax: 1 << 20}, 1, append(slices.Clone(all), `bank/mail/send in "type/send" [8] +9005`)...)
-	check("of one", BookingsQuery{Domain: "shop", BytesMax: 1 << 20}, 1, all...)
-	check("of none", BookingsQuery{Domain: "other", BytesMax: 1 << 20}, 1)
-	check("of another shard", BookingsQuery{Shard: 1, BytesMax: 1 << 20}, 1)
-	check("all that run of a type", BookingsQuery{Domain: "shop", Types: []string{"bill", "none"}, BytesMax: 1 << 20}, 1,
+	check("of all domains", dispatch.BookingsQuery{BytesMax: 1 << 20}, 1, append(slices.Clone(all), `bank/mail/send in "type/send" [8] +9005`)...)
+	check("of one", dispatch.BookingsQuery{Domain: "shop", BytesMax: 1 << 20}, 1, all...)
+	check("of none", dispatch.BookingsQuery{Domain: "other", BytesMax: 1 << 20}, 1)
+	check("of another shard", dispatch.BookingsQuery{Shard: 1, BytesMax: 1 << 20}, 1)
+	check("all that run of a type", dispatch.BookingsQuery{Domain: "shop", Types: []string{"bill", "none"}, BytesMax: 1 << 20}, 1,
 		`shop/mail/bill in "" [6] +9005`, `shop/mail/bill in "type/bill" [7] +9005`)
-	check("all that run", BookingsQuery{Domain: "shop", All: true, BytesMax: 1 << 20}, 1, append(slices.Clone(all[:2]),
+	check("all that run", dispatch.BookingsQuery{Domain: "shop", All: true, BytesMax: 1 << 20}, 1, append(slices.Clone(all[:2]),
 		`shop/mail/send in "" [5] +9005`, `shop/mail/bill in "" [6] +9005`, all[2])...)
-	check("of another shard's", BookingsQuery{Shard: 1, Types: []string{"bill"}, BytesMax: 1 << 20}, 1)
-	check("one at a time", BookingsQuery{Domain: "shop", BytesMax: 1}, 5, `shop/mail/send in "type/send" [1] +9000`, `shop/mail/send in "domain type/send" [2] +9005`,
+	check("of another shard's", dispatch.BookingsQuery{Shard: 1, Types: []string{"bill"}, BytesMax: 1 << 20}, 1)
+	check("one at a time", dispatch.BookingsQuery{Domain: "shop", BytesMax: 1}, 5, `shop/mail/send in "type/send" [1] +9000`, `shop/mail/send in "domain type/send" [2] +9005`,
 		`shop/mail/send in "type/send" [3] +9000`, `shop/mail/send in "domain type/send" [4] +9005`, `shop/mail/bill in "type/bill" [7] +9005`)
-	check("as many as fit", BookingsQuery{Domain: "shop", BytesMax: 2*64 + 4 + 4 + 4 + 9 + 4 + 4 + 4 + 16 + 3*20}, 2, `shop/mail/send in "type/send" [1 3] +9000`, `shop/mail/send in "domain type/send" [2] +9005`,
+	check("as many as fit", dispatch.BookingsQuery{Domain: "shop", BytesMax: 2*64 + 4 + 4 + 4 + 9 + 4 + 4 + 4 + 16 + 3*20}, 2, `shop/mail/send in "type/send" [1 3] +9000`, `shop/mail/send in "domain type/send" [2] +9005`,
 		`shop/mail/send in "domain type/send" [4] +9005`, `shop/mail/bill in "type/bill" [7] +9005`)
 
 	b.finish(taskstate.Succeeded, 1)
@@ -81,7 +82,7 @@ func TestR39BookingsComeInPages(t *testing.T) {
 	b.finish(taskstate.Heartbeat, 2)
 	b.finish(taskstate.Failed, 4)
 	b.event(taskstate.Cancel, 7, ids.Token{})
-	check("some are over", BookingsQuery{Domain: "shop", BytesMax: 1 << 20}, 1, `shop/mail/send in "domain type/send" [2] +9005`, `shop/mail/bill in "type/bill" [7] +9005`)
+	check("some are over", dispatch.BookingsQuery{Domain: "shop", BytesMax: 1 << 20}, 1, `shop/mail/send in "domain type/send" [2] +9005`, `shop/mail/bill in "type/bill" [7] +9005`)
 }
 
 // TestReleasesAreGroupedByPath: of a turn, whatever the order in which the attempts end.
@@ -126,7 +127,7 @@ func TestR39GroupsAreCutByAge(t *testing.T) {
 		b.submit(nil, 2*n+1+late)
 	}
 	fx := new(Effects)
-	b.r.Retrigger("", -1, b.now, fx)
+	b.r.Retrigger("", -1, b.now.MS, &fx.Effects)
 	var got []string
 	for _, g := range fx.Triggers {
 		count := len(g.Packed) / ids.TriggerBytes

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
@@ -41,7 +42,7 @@ type message struct {
 	// Of matching.
 	shard            uint32
 	epoch, delivered uint64
-	polls            []Poll
+	polls            []dispatch.Poll
 }
 
 func (m *message) position() ids.Position {

@@ -2,8 +2,8 @@
 // the log, the result of a write, an answer or a tick, and says what has to be done.
 //
 // Owns: the tasks in memory, how far each reader is and what it has admitted, commands that came before their
-// task, which domains lag behind a lane, what is on its way to the other stores, recently ended tasks, the fences of the matching shards and what these may
-// not have delivered, the lease, and when it is time for a snapshot, a checkpoint, a purge or a repeated trigger.
+// task, which domains lag behind a lane, what is on its way to the other stores, recently ended tasks, the lease, and when it is time for a snapshot, a
+// checkpoint or a purge.
 // Never does: I/O, reading a clock, randomness; nothing depends on the order of a map or
 // on what a cache holds. The log's own times decide about tasks; the time of a step only decides when to propose a record, to repeat a hint, or that the
 // lease is over.
@@ -61,15 +61,7 @@
 // gives back, since the next one may have sent it to its poll once more, where a worker has it; what was read before the fence, or waits since before, is
 // decided as if there were none.
 //
-// Beside that, a replica remembers what each owner of a shard was granted, until the owner says that the batch was delivered, or the worker is heard of, or
-// the attempt is over. This is rebuilt from the log, and a snapshot has it; no decision depends on it. If the lease of such an attempt runs out, its shard
-// has a moment to say so, or to be fenced; then the proposal to expire it says that it may never have been received, and so the log does. Such an attempt
-// costs nothing, up to the 100th grant of its task.
-//
-// # Partitions of a tasklist
-//
-// A task is given a partition of its tasklist when it comes, and another one if that is no more where a trigger is sent (decision 0030). Owners need not
-// agree about it. They agree about the shard that an attempt was granted to, where its slots are counted and freed: a snapshot names it.
+// Which attempts may not have been delivered, and which tasklist partition a task is given, is not agreed between owners: package dispatch keeps it.
 //
 // # Silence
 //

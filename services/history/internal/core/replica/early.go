@@ -20,24 +20,6 @@ const (
 	endWaitsMax = 1000
 )
 
-// earlyList is commands whose task is not in memory yet: for each task in log order,
-// and the tasks in the order in which they were looked at last.
-type earlyList struct {
-	byID map[ids.TaskID]*early
-	// order is all of them.
-	order *list.List
-	// commands counts them by their weight, ofDomain those of each domain.
-	commands int
-	ofDomain map[string]int
-}
-
-// early is what waits for one task.
-type early struct {
-	id      ids.TaskID
-	waiting []*held
-	at      *list.Element
-}
-
 func newEarlyList() earlyList {
 	return earlyList{byID: make(map[ids.TaskID]*early), order: list.New(), ofDomain: make(map[string]int)}
 }

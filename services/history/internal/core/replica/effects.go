@@ -3,6 +3,7 @@ package replica
 import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
@@ -30,9 +31,8 @@ type Effects struct {
 	// Looks are counted in the log, to be reported with Looked, each.
 	Looks []Look
 
-	// Releases and Triggers go to matching and may be lost.
-	Releases []ReleaseGroup
-	Triggers []TriggerBatch
+	// Effects go to matching.
+	dispatch.Effects
 
 	// Answers go to the caller.
 	Answers []*Answer
@@ -51,11 +51,10 @@ func (fx *Effects) Reset() {
 	clear(fx.Answers)
 	clear(fx.Ended)
 	clear(fx.Traced)
-	clear(fx.Triggers)
-	clear(fx.Releases)
 	clear(fx.Letters)
+	fx.Effects.Reset()
 	*fx = Effects{
-		Searches: fx.Searches[:0], Looks: fx.Looks[:0], Releases: fx.Releases[:0], Triggers: fx.Triggers[:0], Letters: fx.Letters[:0],
+		Effects: fx.Effects, Searches: fx.Searches[:0], Looks: fx.Looks[:0], Letters: fx.Letters[:0],
 		Answers: fx.Answers[:0], Ended: fx.Ended[:0], Traced: fx.Traced[:0],
 	}
 }
@@ -118,46 +117,9 @@ type Search struct {
 	Redrive bool
 }
 
-// TriggerBatch is ready tasks of one partition of a tasklist, of one type, priority and cost.
-type TriggerBatch struct {
-	Shard                  int
-	Domain, Tasklist, Type string
-	Partition, Priority    int32
-	// Cost is how many starts of a rate each of them uses; 0 = 1.
-	Cost int32
-	// ReadyAt is when the first became ready, Unix ms.
-	ReadyAt int64
-	// Packed triggers (contracts/ids).
-	Packed []byte
-	// Groups are the groups of these tasks, each once; GroupAt tells per trigger which one is its own, as an unsigned varint: 0 =
-	// none, else its place in Groups, from 1. Both are empty where none has a group.
-	Groups  []string
-	GroupAt []byte
-	// names is what Groups take in a message, in bytes.
-	names int
-}
-
-// Bytes is about what it takes in a message.
-func (g *TriggerBatch) Bytes() int {
-	return g.triggerBytes() + len(g.Domain) + len(g.Tasklist) + len(g.Type)
-}
-
-// triggerBytes is what of that its triggers take.
-func (g *TriggerBatch) triggerBytes() int { return len(g.Packed) + len(g.GroupAt) + g.names }
-
-// ReleaseGroup is attempts that are over and held the same path.
-type ReleaseGroup struct {
-	Shard        int
-	Domain, Type string
-	Limits       *taskstate.Path
-	// Packed bookings (contracts/ids).
-	Packed []byte
-}
-
 // The kinds of a Traced.
 const (
 	TraceApplied = iota
-	TraceTriggered
 	TraceGranted
 	// TraceExpired is an attempt of which its worker did not say the end.
 	TraceExpired
@@ -175,8 +137,8 @@ type Traced struct {
 
 // Counts is what steps have done, for metrics.
 type Counts struct {
-	SubmitBatches, Loaded, EventBatches, Events, Refused, Triggers, Retriggered int64
-	Granted, Bounced, Archived, Parked, PassedOver, Redriven                    int64
+	SubmitBatches, Loaded, EventBatches, Events, Refused     int64
+	Granted, Bounced, Archived, Parked, PassedOver, Redriven int64
 	// Attempts that ended without their worker's word: its heartbeats stopped, the deadline passed, or the grant may never
 	// have reached it. A takeover counts none: the owner before has.
 	Silent, Overdue, Undelivered int64

@@ -6,6 +6,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/answer"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
@@ -16,8 +17,11 @@ func (r *Replica) events(in *Events, now Now, fx *Effects) {
 	if in.ReplyTo != "" && r.replay == nil {
 		ans = answer.New(in.ReplyTo, in.RequestID, len(in.Events))
 	}
-	from := r.batchFrom(in)
-	stale := from != nil && from.epoch < from.shard.epoch
+	var from *dispatch.Batch
+	if in.Shard > 0 {
+		from = r.Batch(in.Shard, in.Epoch, in.RequestID, in.Delivered, in.Polls, len(in.Events))
+	}
+	stale := from != nil && from.Superseded()
 	h := new(held) // what waits is copied
 	for i := range in.Events {
 		ev := &in.Events[i]
@@ -32,7 +36,7 @@ func (r *Replica) events(in *Events, now Now, fx *Effects) {
 		}
 		e := r.tasks[ev.ID]
 		if stale && ofOwner(ev.Kind) {
-			r.overtaken(h, fx)
+			r.superseded(h, fx)
 		} else {
 			r.decide(h, e, now, fx)
 		}
@@ -51,6 +55,29 @@ func (r *Replica) events(in *Events, now Now, fx *Effects) {
 // ofOwner tells whether events of a kind are void that an overtaken owner of a matching shard wrote.
 func ofOwner(kind taskstate.Kind) bool {
 	return kind == taskstate.Started || kind == taskstate.Released || kind == taskstate.Reject || kind == taskstate.Displace
+}
+
+// fenced decides about a fence of a matching shard.
+func (r *Replica) fenced(h *held, fx *Effects) {
+	switch {
+	case h.from == nil:
+		r.conclude(h, taskstate.Verdict{Code: fault.InvalidArgument, Message: "a fence of no shard"}, fx)
+	case h.from.Superseded():
+		r.superseded(h, fx)
+	default:
+		h.from.Fence()
+		r.conclude(h, taskstate.Verdict{}, fx)
+	}
+}
+
+// superseded refuses a grab, a hand-back or a fence of an owner of a matching shard that a newer one has fenced.
+func (r *Replica) superseded(h *held, fx *Effects) {
+	fx.Counts.Refused++
+	if h.ans != nil {
+		out := h.ans.Verdict(h.i)
+		out.Fenced = true
+	}
+	r.conclude(h, taskstate.Verdict{Code: fault.Stale, Message: "the matching shard has a newer owner"}, fx)
 }
 
 // event decides about an event that has waited.
@@ -129,10 +156,10 @@ func (r *Replica) apply(e *Entry, h *held, now Now, fx *Effects) {
 			}
 		}
 		if e.Failures > failures {
-			e.column.list.failed++
+			r.CountFailure(&e.Entry)
 		}
 		if before != taskstate.Running && e.Revision() != revision {
-			r.replace(e)
+			r.Replace(&e.Entry)
 		}
 		r.delivery(e, h, &v)
 		r.carryOut(e, did, now, fx, !r.unlogged.admitting)
@@ -144,10 +171,9 @@ func (r *Replica) apply(e *Entry, h *held, now Now, fx *Effects) {
 func (r *Replica) delivery(e *Entry, h *held, v *taskstate.Verdict) {
 	switch {
 	case v.Granted && !v.Repeated && h.from != nil:
-		r.grantedTo(e, h.from.shard.number)
-		h.from.granted(e, h.from.poll(h.ev))
+		r.Granted(&e.Entry, h.from, h.ev)
 	case e.State != taskstate.Running || h.ev.Kind == taskstate.Heartbeat:
-		e.received()
+		e.Received()
 	}
 }
 
@@ -179,19 +205,53 @@ func (r *Replica) answer(e *Entry, h *held, v taskstate.Verdict, now Now, fx *Ef
 		out.Trace = []byte(e.Trace)
 	}
 	if v.Granted {
-		out.Grant = e.granted()
-		out.Grant.First, out.Grant.ReadyAt = !v.Repeated, e.inLineSince()
-		if h.from == nil || int(h.from.shard.number) == e.column.pack.shard+1 { // else its trigger was in another partition before
-			e.column.grantedReadyAt = max(e.column.grantedReadyAt, e.inLineSince())
-		}
+		out.Grant = grantOf(&e.Task)
+		out.Grant.First, out.Grant.ReadyAt = !v.Repeated, e.ReadySince()
+		r.NoteStart(&e.Entry, h.from)
 		fx.Counts.Granted++
 		if len(e.Trace) > 0 && !v.Repeated {
 			waited, ok := e.Waited()
 			if !ok {
 				waited = taskstate.Wait{}
 			}
-			fx.Traced = append(fx.Traced, Traced{What: TraceGranted, Task: &e.Task, Since: e.inLineSince(), Waited: waited})
+			fx.Traced = append(fx.Traced, Traced{What: TraceGranted, Task: &e.Task, Since: e.ReadySince(), Waited: waited})
 		}
 	}
 	r.conclude(h, v, fx)
+}
+
+// grantOf is the running attempt of a task as its worker gets it.
+func grantOf(t *taskstate.Task) Grant {
+	return Grant{Task: t, Token: t.Token(), DeadlineAt: t.Attempt.DeadlineAt}
+}
+
+// Undelivered is a grant that may not have reached its poll.
+type Undelivered struct {
+	Poll  dispatch.Poll
+	Grant Grant
+}
+
+// Undelivered hands out what the owners before epoch of a matching shard (by number) were granted and may not have delivered, as Lists
+// does, but for what is on its way to be taken back.
+func (r *Replica) Undelivered(number int, epoch uint64, after ids.TaskID, take func(*Undelivered) bool) {
+	const over = 1<<taskstate.Released | 1<<taskstate.Expired
+	ends := func(t *taskstate.Task) bool { return r.tasks[t.ID].proposed&over != 0 }
+	r.Lists.Undelivered(number, epoch, after, ends, func(p *dispatch.Poll, t *taskstate.Task) bool {
+		return take(&Undelivered{*p, grantOf(t)})
+	})
+}
+
+// trigger tells matching that e is ready, unless its order key holds it up, or a takeover goes on.
+func (r *Replica) trigger(e *Entry, now Now, fx *Effects) {
+	if r.replay == nil {
+		r.Trigger(&e.Entry, now.MS, &fx.Effects)
+	}
+}
+
+// Hungry re-sends triggers of a tasklist whose pollers have nothing to do, as Lists does. Pollers ask again, so without a lease, when
+// nothing goes out, it does not gather what they ask for.
+func (r *Replica) Hungry(domain, name string, present []string, now Now, fx *Effects) {
+	if r.lease.holds(now.Mono) {
+		r.Lists.Missing(domain, name, present, now.MS, &fx.Effects)
+	}
 }

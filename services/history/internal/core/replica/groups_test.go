@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // groupOf is the group of each trigger.
-func groupOf(g *TriggerBatch) ([]string, bool) {
+func groupOf(g *dispatch.TriggerBatch) ([]string, bool) {
 	return ids.Groups(g.Groups, g.GroupAt, len(g.Packed)/ids.TriggerBytes)
 }
 
@@ -59,7 +60,7 @@ func TestTriggersOfManyGroupsFitIntoAMessage(t *testing.T) {
 	sum := 0
 	for i := range fx.Triggers {
 		g := &fx.Triggers[i]
-		if n := g.Bytes(); n > packBytesMax+200 {
+		if n := g.Bytes(); n > dispatch.PackBytesMax+200 {
 			t.Errorf("a batch of %d bytes", n)
 		}
 		got, ok := groupOf(g)
@@ -76,15 +77,15 @@ func TestTriggersOfManyGroupsFitIntoAMessage(t *testing.T) {
 func TestI5_AGroupIsNotOvertakenByAnother(t *testing.T) {
 	b := newBench(t, Config{})
 	b.submit(grouped("flood"), 1)
-	b.now.MS += overtakenMS + 1
+	b.now.MS += dispatch.PassedOverMS + 1
 	b.submit(grouped("small", "flood"), 2, 3)
-	b.now.MS += hungryAgeMS + overtakenMS + healEveryMS
+	b.now.MS += dispatch.MissingAgeMS + dispatch.PassedOverMS + dispatch.HealEveryMS
 	b.step(Tick{})
 	b.start(2)
-	b.now.MS += healEveryMS
+	b.now.MS += dispatch.HealEveryMS
 	b.equal("another group is granted", triggered(b.step(Tick{})), nil)
 	b.start(3)
-	b.now.MS += healEveryMS
+	b.now.MS += dispatch.HealEveryMS
 	b.equal("a later one of its own", triggered(b.step(Tick{})), []int{1})
 }
 
@@ -94,7 +95,7 @@ func TestBookingsNameTheirGroups(t *testing.T) {
 	b.submit(grouped("acme", "zeta", "acme", ""), 1, 2, 3, 4)
 	b.book(nil, 1, 2, 3, 4)
 	got := map[string]int{}
-	for _, g := range b.r.Bookings(BookingsQuery{All: true, BytesMax: 1 << 20}).Groups {
+	for _, g := range b.r.Bookings(dispatch.BookingsQuery{All: true, BytesMax: 1 << 20}).Groups {
 		got[g.Group] += len(g.Packed) / ids.BookingBytes
 	}
 	if !maps.Equal(got, map[string]int{"acme": 2, "zeta": 1, "": 1}) {

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
-	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // numbers are those from first to last.
@@ -22,31 +22,31 @@ func numbers(first, last int) (all []int) {
 // the next one goes on behind them.
 func TestI5_AHintIsServedInParts(t *testing.T) {
 	b := newBench(t, Config{})
-	last := 2*hungryMax + 10
+	last := 2*dispatch.MissingMax + 10
 	for from := 1; from <= last; from += 1000 {
 		b.submit(nil, numbers(from, min(last, from+999))...)
 	}
-	b.now.MS += hungryAgeMS + 1
-	b.equal("the first hint", triggered(b.hungry("shop", "mail")), numbers(1, hungryMax))
+	b.now.MS += dispatch.MissingAgeMS + 1
+	b.equal("the first hint", triggered(b.hungry("shop", "mail")), numbers(1, dispatch.MissingMax))
 	b.start(3)
-	b.equal("the second hint", triggered(b.hungry("shop", "mail")), numbers(hungryMax+1, 2*hungryMax))
-	b.equal("the third hint", triggered(b.hungry("shop", "mail")), numbers(2*hungryMax+1, last))
+	b.equal("the second hint", triggered(b.hungry("shop", "mail")), numbers(dispatch.MissingMax+1, 2*dispatch.MissingMax))
+	b.equal("the third hint", triggered(b.hungry("shop", "mail")), numbers(2*dispatch.MissingMax+1, last))
 	b.equal("all are on their way", triggered(b.hungry("shop", "mail")), nil)
-	b.now.MS += hungryAgeMS + 1
-	b.equal("but for the one that runs", triggered(b.hungry("shop", "mail")), append([]int{1, 2}, numbers(4, hungryMax+1)...))
+	b.now.MS += dispatch.MissingAgeMS + 1
+	b.equal("but for the one that runs", triggered(b.hungry("shop", "mail")), append([]int{1, 2}, numbers(4, dispatch.MissingMax+1)...))
 }
 
 // TestI5_HealingIsServedInParts: a tick looks at so many tasks and tasklists, the next one
 // goes on, and nothing is left out, whatever leaves meanwhile.
 func TestI5_HealingIsServedInParts(t *testing.T) {
 	b := newBench(t, Config{})
-	last := 2 * healMax
+	last := 2 * dispatch.HealMax
 	for n := 1; n <= last; n += 1000 {
 		b.submit(func(t *taskstate.Task) { t.Tasklist = "list-" + strconv.Itoa(n/3000) }, numbers(n, n+999)...)
 	}
-	b.now.MS += oldAgeMS + 1
+	b.now.MS += dispatch.OldAgeMS + 1
 	seen := triggered(b.step(Tick{}))
-	if n := len(seen); n == 0 || n > healMax {
+	if n := len(seen); n == 0 || n > dispatch.HealMax {
 		t.Fatalf("%d are triggered at one tick", n)
 	}
 	for n := last; n > last-3; n-- {
@@ -83,16 +83,4 @@ func TestAnAttemptThatIsDueByTheLogOnly(t *testing.T) {
 	b.equal("too early", triggered(b.step(Tick{})), nil)
 	b.now.MS++
 	b.equal("due by the log", triggered(b.step(Tick{})), []int{1})
-}
-
-// TestASweepPassesOver the task that it has come to, if that is granted meanwhile.
-func TestASweepPassesOver(t *testing.T) {
-	b := newBench(t, Config{})
-	b.submit(nil, 1, 2, 3)
-	b.r.sweep = sweep{running: true, next: b.r.tasks[id(2)]}
-	b.start(2)
-	testkit.Equal(t, "the sweep is at", b.r.sweep.next, b.r.tasks[id(3)])
-	if b.step(Tick{}); b.r.sweep.running {
-		t.Error("the sweep does not end")
-	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/admission"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
@@ -59,7 +60,7 @@ type Events struct {
 	// to its polls. Polls are those that the events name.
 	Shard            uint32
 	Epoch, Delivered uint64
-	Polls            []Poll
+	Polls            []dispatch.Poll
 	Events           []taskstate.Event
 }
 
@@ -136,7 +137,7 @@ type GrantRef struct {
 }
 
 // Silent are workers that fell silent a moment ago: it is said again and again for a while.
-type Silent struct{ Workers []WorkerKey }
+type Silent struct{ Workers []dispatch.WorkerKey }
 
 // Draining is that the owner leaves: nothing waits for a fuller batch any more.
 type Draining struct{}

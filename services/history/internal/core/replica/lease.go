@@ -11,27 +11,9 @@ const LeaseFor = 2 * time.Second
 // lease allows for clocks of which one runs at half the speed of another.
 const purgeAfter = 2 * LeaseFor
 
-// lease is until when the owner may go on.
-type lease struct{ until time.Duration }
-
 func (l *lease) granted(sentAt time.Duration) { l.until = max(l.until, sentAt+LeaseFor) }
 
 func (l *lease) holds(now time.Duration) bool { return now < l.until }
-
-// purger decides what may be purged.
-type purger struct {
-	// covered are levels and since when a saved checkpoint has named a snapshot of them, oldest first.
-	covered []coveredSince
-	// taken is how many of them are being purged.
-	taken int
-	busy  bool
-	next  int64
-}
-
-type coveredSince struct {
-	levels Levels
-	since  time.Duration
-}
 
 // coveredMax bounds what is remembered while nothing can be purged; past it the oldest is forgotten.
 const coveredMax = 64

@@ -2,17 +2,6 @@ package replica
 
 import "slices"
 
-// ledger is the way into another store: tasks are queued, handed out in jobs, one at
-// a time and in order, and are stored when their job is.
-type ledger struct {
-	queue []*Entry
-	busy  []*Entry
-	// last is where the store stands: what this owner has stored up to there has left memory.
-	last uint64
-	// oldest is when the first of the queue came, Unix ms.
-	oldest int64
-}
-
 func (l *ledger) add(e *Entry, now int64) {
 	if len(l.queue) == 0 {
 		l.oldest = now

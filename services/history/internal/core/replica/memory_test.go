@@ -73,7 +73,7 @@ func TestATakeoverHoldsWhatIsActive(t *testing.T) {
 		for k, kind := range []taskstate.Kind{taskstate.Started, taskstate.Succeeded} {
 			in := &Events{Seq: seq + 1 + uint64(k), At: now.MS}
 			for _, e := range submits.Tasks {
-				if seq > 1 || e.index > 0 { // the first one is unfinished
+				if seq > 1 || e.Index > 0 { // the first one is unfinished
 					in.Events = append(in.Events, taskstate.Event{Kind: kind, ID: e.ID, Fence: ids.Token{Position: ids.NewPosition(seq, 3), Version: 1, Nonce: 7}})
 				}
 			}

@@ -17,15 +17,15 @@ func (r *Replica) enterLine(e *Entry) {
 	if !e.inKeyLine() {
 		return
 	}
-	if e.seat == nil {
-		e.seat = &line.Seat{Task: &e.Task}
+	if e.Seat == nil {
+		e.Seat = &line.Seat{Task: &e.Task}
 	}
-	r.lines.Enter(e.seat)
+	r.lines.Enter(e.Seat)
 }
 
 // stepAside takes e, which has ended or is parked, out of the line of its order key: then it is the next one's turn.
 func (r *Replica) stepAside(e *Entry, now Now, fx *Effects) {
-	first := r.lines.Leave(e.seat)
+	first := r.lines.Leave(e.Seat)
 	if first == nil || !r.giveTurn(first, now) {
 		return
 	}
@@ -48,14 +48,6 @@ func (r *Replica) giveTurn(first *line.Seat, now Now) bool {
 	return true
 }
 
-// inLineSince is since when e waits for a grant, or waited for the one that it has: before its turn it could not run. Unix ms.
-func (e *Entry) inLineSince() int64 {
-	if e.seat == nil {
-		return e.ReadyAt
-	}
-	return max(e.ReadyAt, e.seat.TurnAt)
-}
-
 // OrderKeys are the lines of order keys, to be read.
 func (r *Replica) OrderKeys() *line.Lines { return r.lines }
 
@@ -64,7 +56,7 @@ func (r *Replica) checkOrder() error {
 	var seats []*line.Seat
 	for _, e := range r.tasks {
 		if e.inKeyLine() {
-			seats = append(seats, e.seat)
+			seats = append(seats, e.Seat)
 		}
 	}
 	return r.lines.Check(seats, r.replay == nil)

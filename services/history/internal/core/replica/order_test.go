@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -30,7 +31,7 @@ func TestTasksOfAKeyTakeTurns(t *testing.T) {
 	b := newBench(t, Config{})
 	b.equal("the first of its key", triggered(b.keyed("a", nil, 1, 2, 3)), []int{1})
 	b.equal("of another key", triggered(b.keyed("b", nil, 4)), []int{4})
-	b.now.MS += hungryAgeMS + 1
+	b.now.MS += dispatch.MissingAgeMS + 1
 	b.equal("hungry", triggered(b.hungry("shop", "mail")), []int{1, 4})
 	b.equal("all again", retriggered(b), []int{1, 4})
 
@@ -77,7 +78,7 @@ func (b *bench) fired(key string, n int) *Effects {
 
 func retriggered(b *bench) []int {
 	fx := new(Effects)
-	b.r.Retrigger("", -1, b.now, fx)
+	b.r.Retrigger("", -1, b.now.MS, &fx.Effects)
 	b.r.Flush(b.now, fx)
 	return triggered(fx)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
@@ -51,15 +52,15 @@ func TestHoldersAreTheOldest(t *testing.T) {
 	b.book(taskstate.NewPath("domain"), 4)
 	ready := b.r.tasks[id(5)].ReadyAt
 	b.event(taskstate.Cancel, 1, ids.Token{})
-	q := HoldersQuery{Limit: "type/send", Most: 9, Types: []string{"send"}, ReadyBy: ready}
+	q := dispatch.HoldersQuery{Limit: "type/send", Most: 9, Types: []string{"send"}, ReadyBy: ready}
 	early, few, other := q, q, q
 	early.ReadyBy, few.Most, other.Types = ready-1, 1, []string{"bill"}
 	for name, c := range map[string]struct {
 		domain          string
-		q               HoldersQuery
+		q               dispatch.HoldersQuery
 		oldest, waiting int
 	}{"all": {"shop", q, 2, 2}, "too young": {"shop", early, 2, 0}, "few": {"shop", few, 1, 1}, "another type": {"shop", other, 2, 0}, "another domain": {"bank", q, 0, 0}} {
-		h := b.r.Holders(c.domain, []HoldersQuery{c.q})[0]
+		h := b.r.Holders(c.domain, []dispatch.HoldersQuery{c.q})[0]
 		if len(h.Oldest) != c.oldest || h.Waiting != c.waiting || (h.Leaving == 1) != (c.domain == "shop") {
 			t.Errorf("%s: %d oldest, %d on their way out, %d wait", name, len(h.Oldest), h.Leaving, h.Waiting)
 		} else if c.oldest > 0 && h.Oldest[0].ID != id(3) {
@@ -72,9 +73,9 @@ func TestHoldersAreTheOldest(t *testing.T) {
 func TestWaitingForALimitOfAGroup(t *testing.T) {
 	b := newBench(t, Config{})
 	b.submit(grouped("g", "h", "g", ""), 1, 2, 3, 4)
-	var all []HoldersQuery
+	var all []dispatch.HoldersQuery
 	for i, group := range []string{"", "g", "h", "none"} {
-		all = append(all, HoldersQuery{Limit: fmt.Sprint(i), Most: 9, Types: []string{"send"}, Group: group, ReadyBy: b.r.tasks[id(1)].ReadyAt})
+		all = append(all, dispatch.HoldersQuery{Limit: fmt.Sprint(i), Most: 9, Types: []string{"send"}, Group: group, ReadyBy: b.r.tasks[id(1)].ReadyAt})
 	}
 	for i, h := range b.r.Holders("shop", all) {
 		if want := []int{4, 2, 1, 0}[i]; h.Waiting != want {

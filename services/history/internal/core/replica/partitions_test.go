@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -30,7 +31,7 @@ func partitions(t *testing.T, fx *Effects) (all []string) {
 	for i := range fx.Triggers {
 		g := &fx.Triggers[i]
 		testkit.Equal(t, fmt.Sprintf("a batch for partition %d goes to shard", g.Partition), g.Shard, ids.MatchingShard(g.Domain, g.Tasklist, int(g.Partition), spreadShards))
-		all = append(all, fmt.Sprint(g.Partition, ":", triggered(&Effects{Triggers: fx.Triggers[i : i+1]})))
+		all = append(all, fmt.Sprint(g.Partition, ":", triggered(&Effects{Effects: dispatch.Effects{Triggers: fx.Triggers[i : i+1]}})))
 	}
 	return all
 }
@@ -67,8 +68,8 @@ func TestPartitionsTakeTurns(t *testing.T) {
 	typed := func(t *taskstate.Task) { t.Type = fmt.Sprint("type", t.ID[15]%2); t.Priority = 3 }
 	b.goTo("several types", b.submit(typed, 5, 6), "2:[5]", "2:[6]")
 	b.goTo("another tasklist", b.submit(func(t *taskstate.Task) { t.Tasklist = "bulk" }, 7), "0:[7]")
-	fx := b.submit(nil, upFrom(100, packTriggers+2)...)
-	b.goTo("more than a batch", fx, fmt.Sprint("0:", upFrom(100, packTriggers)), fmt.Sprint("1:", upFrom(100+packTriggers, 2)))
+	fx := b.submit(nil, upFrom(100, dispatch.PackTriggers+2)...)
+	b.goTo("more than a batch", fx, fmt.Sprint("0:", upFrom(100, dispatch.PackTriggers)), fmt.Sprint("1:", upFrom(100+dispatch.PackTriggers, 2)))
 
 	b = newBench(t, spreadConfig(&count))
 	b.seq++
@@ -98,17 +99,17 @@ func TestPartitionsTakeTurns(t *testing.T) {
 func TestI5_APartitionThatIsNoMore(t *testing.T) {
 	for what, again := range map[string]func(b *bench) *Effects{
 		"hungry": func(b *bench) *Effects {
-			b.now.MS += hungryAgeMS + 1
+			b.now.MS += dispatch.MissingAgeMS + 1
 			return b.hungry("shop", "mail")
 		},
 		"retrigger": func(b *bench) *Effects {
 			fx := new(Effects)
-			b.r.Retrigger("shop", -1, b.now, fx)
+			b.r.Retrigger("shop", -1, b.now.MS, &fx.Effects)
 			b.r.Flush(b.now, fx)
 			return fx
 		},
 		"old": func(b *bench) *Effects {
-			b.now.MS += oldAgeMS + 1
+			b.now.MS += dispatch.OldAgeMS + 1
 			return b.step(Tick{})
 		},
 	} {
@@ -146,7 +147,7 @@ func TestI5_APartitionThatIsNoMore(t *testing.T) {
 	b.now.MS = b.r.tasks[id(6)].DueAt
 	b.goTo("tried again", b.step(Tick{}), "1:[6]")
 	fx := new(Effects)
-	b.r.Retrigger("", mailShard(7), b.now, fx)
+	b.r.Retrigger("", mailShard(7), b.now.MS, &fx.Effects)
 	b.r.Flush(b.now, fx)
 	b.goTo("its shard has lost it", fx, "0:[8]")
 }
@@ -166,7 +167,7 @@ func TestI5_RetriggerOfAPartition(t *testing.T) {
 			}
 		}
 		fx := new(Effects)
-		sent := b.r.Retrigger("", shard, b.now, fx)
+		sent := b.r.Retrigger("", shard, b.now.MS, &fx.Effects)
 		b.r.Flush(b.now, fx)
 		if b.goTo(fmt.Sprint("shard ", shard), fx, want...); sent != len(want) || sent == 0 {
 			t.Errorf("%d sent", sent)
@@ -180,14 +181,14 @@ func TestI5_OvertakingIsPerPartition(t *testing.T) {
 	count := 2
 	b := newBench(t, spreadConfig(&count))
 	healed := func() []int {
-		b.now.MS += healEveryMS
+		b.now.MS += dispatch.HealEveryMS
 		return triggered(b.step(Tick{}))
 	}
 	b.submit(nil, 1)
-	b.now.MS += overtakenMS + 1
+	b.now.MS += dispatch.PassedOverMS + 1
 	b.goTo("a later one in the other partition", b.submit(nil, 2), "1:[2]")
 	b.goTo("two later ones", b.submit(nil, 3, 4), "0:[3 4]")
-	b.now.MS += hungryAgeMS + overtakenMS
+	b.now.MS += dispatch.MissingAgeMS + dispatch.PassedOverMS
 	b.grant(mailShard(1), 2, nil)
 	b.equal("the other partition has been granted a later one", healed(), nil)
 	b.grant(mailShard(1), 3, nil)
@@ -199,7 +200,7 @@ func TestI5_OvertakingIsPerPartition(t *testing.T) {
 // held spells the bookings of each shard that has some.
 func (b *bench) held() (all []string) {
 	for shard := range spreadShards {
-		pages, _ := b.pages(BookingsQuery{Shard: shard, All: true, BytesMax: 1 << 20})
+		pages, _ := b.pages(dispatch.BookingsQuery{Shard: shard, All: true, BytesMax: 1 << 20})
 		for _, p := range pages {
 			all = append(all, fmt.Sprint(shard, " ", p))
 		}

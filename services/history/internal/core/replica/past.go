@@ -10,11 +10,6 @@ import (
 // pastMin is how many tasks are known at least after they are forgotten, twice as many at most.
 const pastMin = 32768
 
-// pastStays tells of tasks that left and were forgotten which stays of them are over, so that a
-// submit is known again that was stored twice and is read late. By task it is the first stay that may still come; over for a task that has
-// finished for good. Tasks are added to young; once that has pastMin it is old, and what was old is forgotten.
-type pastStays struct{ young, old map[ids.TaskID]uint32 }
-
 const over = math.MaxUint32
 
 // add notes that e has left memory.

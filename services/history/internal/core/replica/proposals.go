@@ -23,7 +23,7 @@ func (r *Replica) wakeDue(now Now, fx *Effects) {
 		}
 		switch e.State {
 		case taskstate.Running:
-			if e.mayBeDelivered() && now.MS < e.WakeAt()+deliveryWaitMS {
+			if e.MayBeDelivered() && now.MS < e.WakeAt()+deliveryWaitMS {
 				r.wake.Set(e, now.MS+deliveryLookMS)
 				continue
 			}
@@ -31,10 +31,10 @@ func (r *Replica) wakeDue(now Now, fx *Effects) {
 				r.wake.Set(e, at)
 				continue
 			}
-			r.propose(e, Proposal{Kind: taskstate.Expired, Undelivered: e.burnsNothing(), NotAfter: e.notAfter(now)})
+			r.propose(e, Proposal{Kind: taskstate.Expired, Undelivered: e.BurnsNothing(), NotAfter: e.notAfter(now)})
 		case taskstate.Backoff: // if not by our clock, then by the log's
 			if at := e.LapsesAt(); at == 0 || now.MS < at {
-				e.countReady()
+				e.CountReady()
 				r.trigger(e, now, fx)
 				r.wake.Set(e, at)
 				continue
@@ -81,7 +81,7 @@ func (r *Replica) bounced(in Bounced, fx *Effects) {
 		if !ok || e.State != taskstate.Running || !e.Token().Same(g.Fence) {
 			continue
 		}
-		if e.grant != nil && e.grant.reported {
+		if e.SentAgain() {
 			continue // a newer owner of the shard sends it again
 		}
 		r.propose(e, Proposal{Kind: taskstate.Released, Message: "the poller went away"})

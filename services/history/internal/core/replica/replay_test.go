@@ -32,7 +32,7 @@ type image struct {
 }
 
 func imageOf(r *Replica) image {
-	all := image{make(map[Stay]string), fmt.Sprint("read ", r.ReadLevels(), " queues ", r.Cursors(), " fences ", r.fences(), " turn ", r.eventAt)}
+	all := image{make(map[Stay]string), fmt.Sprint("read ", r.ReadLevels(), " queues ", r.Cursors(), " fences ", r.Fences(), " turn ", r.eventAt)}
 	for _, e := range r.tasks {
 		if e.left {
 			continue
@@ -42,10 +42,10 @@ func imageOf(r *Replica) image {
 			task.Extra.Order = &taskstate.Order{Key: o.Key, Index: o.Index} // whether it is its turn is what its owner knows
 		}
 		granted := ""
-		if g := e.grantedBy(); g != nil {
+		if g := e.GrantedBy(); g != nil {
 			granted = fmt.Sprint(g.Shard, "/", g.Epoch, "/", g.Request)
 		}
-		all.tasks[Stay{e.ID, e.Parkings}] = fmt.Sprintf("%s arrived=%d index=%d shared=%v granted=%s", dump(&task), e.arrivedAt, e.index, e.shared, granted)
+		all.tasks[Stay{e.ID, e.Parkings}] = fmt.Sprintf("%s arrived=%d index=%d shared=%v granted=%s", dump(&task), e.arrivedAt, e.Index, e.shared, granted)
 	}
 	return all
 }

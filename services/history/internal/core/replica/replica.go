@@ -6,9 +6,9 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/admission"
-	"github.com/yardmaster-io/yardmaster/services/history/internal/core/answer"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/batch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/deadline"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/line"
 )
 
@@ -45,114 +45,17 @@ const (
 	proposalsMax = 2000
 )
 
-// Replica is the state of one partition. It is not safe for concurrent use.
-type Replica struct {
-	// Gate decides which submits come in.
-	*admission.Gate
-	cfg Config
-
-	// tasks holds every task in memory by id, and those that have left recently.
-	tasks map[ids.TaskID]*Entry
-	gone  gone
-	past  pastStays
-	lists map[tasklistKey]*tasklist
-	// order is all lists, in an order that does not depend on a map; idle are columns that have
-	// had no tasks for a while, the longest first.
-	order []*tasklist
-	idle  []*column
-	wake  deadline.Heap[*Entry]
-	// shards are the matching shards that have written to the log, by their number there.
-	shards map[uint32]*shard
-	// releases are where the releases of a turn are gathered.
-	releases map[releaseKey]int
-	// groups are where the groups of tasks are among those of a turn's triggers.
-	groups map[groupKey]uint64
-	// eventAt is the last event read.
-	eventAt   uint64
-	snapshots snapshots
-	// live counts the tasks that have not left.
-	live     int
-	unlogged unlogged
-	// epoch is that of the owner.
-	epoch uint64
-	still standstill
-
-	// early are events and commands whose stay is not in memory yet, in log order.
-	early earlyList
-	// lines are those of order keys.
-	lines *line.Lines
-	// pinned are tasks that came in for a command or a redrive: until another store has them, the timer store keeps what it gave up.
-	pinned map[ids.TaskID]*Entry
-	// searching are the searches for commands under way; asking are the outcomes that wait
-	// for a search.
-	searching map[ids.TaskID]searching
-	asking    map[Search]*question
-	// questions counts the outcomes in asking.
-	questions int
-	wanted    []Search
-	answers   answer.Answers
-
-	archive, park ledger
-	own           []Proposal
-	appending     bool
-
-	// replay is not nil until the takeover is over.
-	replay *replay
-
-	// Members counts the tasks of batches that have been admitted.
-	Members batch.Counts
-
-	// letters are the dead letters of the tasks that were brought back and are not in the timer store yet.
-	letters map[ids.TaskID]Letter
-	// parkLetters are those of them that the job under way deletes.
-	parkLetters []Letter
-
-	lease    lease
-	purger   purger
-	saving   *Checkpoint
-	savedAt  int64
-	sweep    sweep
-	longest  longestWait
-	draining bool
-	// turn counts the flushes, from 1.
-	turn uint64
-}
-
-// searching is a search under way.
-type searching struct {
-	// asked: it has been given out, for the commands of this domain.
-	asked  bool
-	domain string
-	// again: its answer may be out of date.
-	again bool
-}
-
-// question is a search for the outcomes that wait; again: its answer may be out of date, since the
-// task has left memory meanwhile.
-type question struct {
-	waiting []*held
-	again   bool
-}
-
-// replay is what only a takeover needs: the checkpoint that it found, the commands that waited as of the snapshot, and what the other stores have behind that.
-type replay struct {
-	base     Checkpoint
-	waiting  map[EventPlace]bool
-	parked   map[Stay]bool
-	archived Ends
-}
-
 // New makes the replica of an owner that has just claimed the partition.
 func New(cfg Config, start *Start) *Replica {
 	cfg.JobTasks = cmp.Or(cfg.JobTasks, jobTasksMax)
 	r := &Replica{
 		lines: line.New(cfg.KeyTasks),
-		Gate:  admission.New(admission.Config{WindowTasks: cfg.WindowTasks, WindowBytes: cfg.WindowBytes}), cfg: cfg, tasks: make(map[ids.TaskID]*Entry), lists: make(map[tasklistKey]*tasklist),
+		Gate:  admission.New(admission.Config{WindowTasks: cfg.WindowTasks, WindowBytes: cfg.WindowBytes}), cfg: cfg, tasks: make(map[ids.TaskID]*Entry), Lists: dispatch.New(dispatch.Config{Shards: cfg.Shards, Partitions: cfg.Partitions}),
 		wake:   deadline.Heap[*Entry]{Entry: func(e *Entry) *deadline.Entry { return &e.wakeup }},
 		early:  newEarlyList(),
 		pinned: make(map[ids.TaskID]*Entry), searching: make(map[ids.TaskID]searching), asking: make(map[Search]*question),
-		replay: &replay{base: start.Checkpoint, parked: start.Parked, archived: start.Archived}, Members: make(batch.Counts), letters: make(map[ids.TaskID]Letter), turn: 1,
-		gone: gone{max: goneMax, bytesMax: goneBytesMax}, shards: make(map[uint32]*shard), releases: make(map[releaseKey]int), groups: make(map[groupKey]uint64),
+		replay: &replay{base: start.Checkpoint, parked: start.Parked, archived: start.Archived}, Members: make(batch.Counts), letters: make(map[ids.TaskID]Letter),
+		gone: gone{max: goneMax, bytesMax: goneBytesMax},
 	}
 	r.lease.granted(start.ClaimedAt)
 	r.load(start)
@@ -226,9 +129,7 @@ func (r *Replica) Step(in Input, now Now, fx *Effects) bool {
 
 // Flush ends a turn of steps, which share one fx: jobs begin whose kind is free.
 func (r *Replica) Flush(now Now, fx *Effects) {
-	r.turn++
-	clear(r.releases)
-	clear(r.groups)
+	r.NextTurn()
 	if r.draining || r.company() || now.MS-r.archive.oldest >= archiveLingerMS {
 		if job := r.archive.nextWanted(r.cfg.JobTasks, func(e *Entry) bool { return !e.left }); job != nil { // what left was archived by another owner
 			fx.Archive = job
@@ -302,9 +203,9 @@ func (r *Replica) tick(now Now, fx *Effects) {
 		fx.Purge = r.purger.take(now.Mono)
 	}
 	r.snapshots.due = r.snapshots.due || r.wantsSnapshot(now)
-	r.findOldest(now)
+	r.FindOldest(now.Mono)
 	if r.lease.holds(now.Mono) { // else it would gather
-		r.heal(now, fx)
+		r.Heal(now.MS, &fx.Effects)
 		fx.Looks = append(fx.Looks, r.Congested(now.MS)...)
 	}
 }

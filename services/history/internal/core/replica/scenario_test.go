@@ -421,7 +421,7 @@ func (s *scenario) give(verb string, args []string, fx *Effects) {
 	case "hungry":
 		s.r.Hungry("shop", "mail", nil, s.now, fx)
 	case "retrigger":
-		s.r.Retrigger("", -1, s.now, fx)
+		s.r.Retrigger("", -1, s.now.MS, &fx.Effects)
 	case "drain":
 		s.r.Step(Draining{}, s.now, fx)
 	case "get":

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
@@ -137,7 +138,7 @@ func (s *scenario) fromMatching(m *message, args []string) *message {
 	}
 	if inbox, ok := option(args, "to"); ok {
 		worker, _ := option(args, "by")
-		m.polls = []Poll{{Worker: taskstate.NewWorker(worker, "", 0), ReplyTo: inbox}}
+		m.polls = []dispatch.Poll{{Worker: taskstate.NewWorker(worker, "", 0), ReplyTo: inbox}}
 	}
 	if n, ok := option(args, "delivered"); ok {
 		m.delivered = number(n)
@@ -149,7 +150,7 @@ func (s *scenario) fromMatching(m *message, args []string) *message {
 func (s *scenario) ask(verb string, args []string) {
 	shard := int(number(args[0]))
 	if verb == "bookings" {
-		for _, g := range s.r.Bookings(BookingsQuery{Shard: shard, BytesMax: 1 << 20}).Groups {
+		for _, g := range s.r.Bookings(dispatch.BookingsQuery{Shard: shard, BytesMax: 1 << 20}).Groups {
 			for b := g.Packed; len(b) > 0; b = b[ids.BookingBytes:] {
 				s.printf("%s v%d holds %s until %s", name(ids.TaskID(b[:16])), b[ids.BookingBytes-1], g.Limits, since(g.DeadlineAt))
 			}

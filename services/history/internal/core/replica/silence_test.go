@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
@@ -29,7 +30,7 @@ func (b *bench) startsFor(worker string, shard uint32, tasks ...int) {
 func silentOnes(domain string, all ...string) Silent {
 	var in Silent
 	for _, id := range all {
-		in.Workers = append(in.Workers, WorkerKey{domain, id})
+		in.Workers = append(in.Workers, dispatch.WorkerKey{Domain: domain, ID: id})
 	}
 	return in
 }

@@ -1,13 +1,12 @@
 package replica
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/batch"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
@@ -19,7 +18,7 @@ type Snapshot struct {
 	Read   [ids.Lanes]uint64
 	Queues []QueueCursor
 	// Fences are the newest ones of the matching shards, by shard.
-	Fences []ShardFence
+	Fences []dispatch.ShardFence
 	// ArchiveSeq and TimerSeq: what this owner had put into the archive and the timer store up to there is not in Tasks any more.
 	ArchiveSeq, TimerSeq uint64
 	// TimerEpoch is the epoch of the last fence of the timer store up to TimerSeq.
@@ -53,7 +52,7 @@ type SnapshotTask struct {
 	ArrivedAt int64
 	Index     int32
 	// Granted: its running attempt may not have reached its worker.
-	Granted *Granted
+	Granted *dispatch.Granted
 	// Letter is the dead letter that is deleted once the task is in the timer store; its Seq is 0 if there is none.
 	Letter Letter
 }
@@ -84,18 +83,6 @@ type Start struct {
 	TimerSeq, ArchiveSeq uint64
 	// ClaimedAt is when the claim was sent, on the clock of Now.Mono.
 	ClaimedAt time.Duration
-}
-
-// snapshots is what is known of the snapshots of this owner. One is made at a time.
-type snapshots struct {
-	// current is the one that the saved checkpoint names, next one that is stored and not named so far.
-	current, next SnapshotRef
-	// due: one is made of the next turn. making: one is being stored, of which the log may forget so much once a checkpoint names it.
-	due, making bool
-	levels      Levels
-	// bytes is how much has followed the last one, of size bytes, made at a time, Unix ms: bytes of the log, and one for each task
-	// that has left the state.
-	bytes, size, at int64
 }
 
 func (s *snapshots) stored(ref SnapshotRef) { s.making, s.next, s.size = false, ref, ref.Bytes }
@@ -131,7 +118,7 @@ func (r *Replica) wantsSnapshot(now Now) bool {
 func (r *Replica) snapshot(now Now) *Snapshot {
 	levels := r.UnreadLevels("")
 	out := &Snapshot{
-		Seq: r.eventAt, Read: levels.Lanes, Queues: r.Cursors(), Fences: r.fences(),
+		Seq: r.eventAt, Read: levels.Lanes, Queues: r.Cursors(), Fences: r.Fences(),
 		ArchiveSeq: r.archive.last, TimerSeq: r.park.last, TimerEpoch: r.epoch, Tasks: make([]SnapshotTask, 0, r.live),
 	}
 	out.Waiting = r.early.places()
@@ -139,7 +126,7 @@ func (r *Replica) snapshot(now Now) *Snapshot {
 	levels.Events = out.From() - 1
 	for _, e := range r.tasks {
 		if !e.left {
-			out.Tasks = append(out.Tasks, SnapshotTask{e.Task, e.arrivedAt, e.index, e.grantedBy(), Letter{}})
+			out.Tasks = append(out.Tasks, SnapshotTask{e.Task, e.arrivedAt, e.Index, e.GrantedBy(), Letter{}})
 			if len(r.letters) > 0 {
 				out.Tasks[len(out.Tasks)-1].Letter = r.letters[e.ID]
 			}
@@ -173,14 +160,15 @@ func (r *Replica) load(start *Start) {
 	r.epoch = start.Epoch
 	r.park.last, r.archive.last = max(snap.TimerSeq, start.TimerSeq), max(snap.ArchiveSeq, start.ArchiveSeq)
 	for _, f := range snap.Fences {
-		r.shardOf(f.Shard).raise(f.Epoch)
+		r.Raise(f)
 	}
 	for _, b := range snap.Batches {
 		r.Members[b.Name] = b.Tasks
 	}
 	for i := range snap.Tasks {
 		t := &snap.Tasks[i]
-		e := &Entry{Task: t.Task, arrivedAt: t.ArrivedAt, index: t.Index, exempt: t.State == taskstate.Running}
+		e := &Entry{Task: t.Task, arrivedAt: t.ArrivedAt, exempt: t.State == taskstate.Running}
+		e.Index = t.Index
 		e.shared = e.Position.Shared()
 		r.tasks[e.ID] = e
 		if t.Letter.Seq > 0 {
@@ -189,11 +177,11 @@ func (r *Replica) load(start *Start) {
 		r.live++
 		r.enqueue(e)
 		r.enterLine(e)
-		r.grantedTo(e, uint32(e.Attempt.Shard))
-		r.recount(e)
+		r.GrantedTo(&e.Entry, uint32(e.Attempt.Shard))
+		r.Recount(&e.Entry)
 		r.charge(e)
 		r.wake.Set(e, e.WakeAt())
-		r.grantedBefore(e, t.Granted)
+		r.GrantedBefore(&e.Entry, t.Granted)
 		if e.State.Finished() || e.State == taskstate.Waiting {
 			r.leaveIfStored(e)
 		}
@@ -215,17 +203,6 @@ func (r *Replica) leaveIfStored(e *Entry) bool {
 	}
 	r.leave(e)
 	return true
-}
-
-// fences are the newest fences of the matching shards, by shard.
-func (r *Replica) fences() (all []ShardFence) {
-	for _, s := range r.shards {
-		if s.epoch > 0 {
-			all = append(all, ShardFence{s.number, s.epoch})
-		}
-	}
-	slices.SortFunc(all, func(a, b ShardFence) int { return cmp.Compare(a.Shard, b.Shard) })
-	return all
 }
 
 // Check tells whether the stores are at least as long as when the snapshot was made. One

@@ -25,17 +25,6 @@ const (
 	sparedMS = 3_600_000
 )
 
-// standstill is what is known of how the log moves. It only decides when to propose that a lease is over.
-type standstill struct {
-	// heardAt is when the last event came, Unix ms by our clock; in a takeover by the log's.
-	heardAt int64
-	// endedAt is the log's time of the first event behind the last standstill; until graceUntil the workers of
-	// attempts from before it may be heard.
-	endedAt, graceUntil int64
-	// asks: the log is to be asked whether it moves.
-	asks bool
-}
-
 // heard notes that the log has moved.
 func (r *Replica) heard(at int64, now Now) {
 	nowMS := now.MS

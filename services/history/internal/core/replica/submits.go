@@ -1,7 +1,10 @@
 package replica
 
 import (
+	"slices"
+
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/line"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
@@ -20,7 +23,7 @@ func (r *Replica) submits(in *Submits, now Now, fx *Effects) {
 		pos = pos.InShared()
 	}
 	for i, e := range in.Tasks {
-		e.index, e.arrivedAt, e.shared = int32(i), in.At, in.Domain == ""
+		e.Index, e.arrivedAt, e.shared = int32(i), in.At, in.Domain == ""
 		e.Before, e.Position = e.Position, pos
 		e.State = taskstate.None
 		e.Extra = e.Extra.LiesAt(in.Seq, i)
@@ -71,8 +74,8 @@ func (r *Replica) admit(e *Entry, now Now, fx *Effects) {
 	r.Members.Admit(&e.Task)
 	did := taskstate.Load(&e.Task, e.arrivedAt)
 	r.enterLine(e)
-	if e.seat.First() {
-		r.giveTurn(e.seat, now)
+	if e.Seat.First() {
+		r.giveTurn(e.Seat, now)
 	}
 	trigger := did.Trigger
 	did.Trigger = false
@@ -82,7 +85,7 @@ func (r *Replica) admit(e *Entry, now Now, fx *Effects) {
 		r.event(h, now, fx)
 	}
 	r.unlogged.admitting = false
-	if trigger && e.State == taskstate.Ready && !e.left && e.triggeredAt == 0 {
+	if trigger && e.State == taskstate.Ready && !e.left && !e.Triggered() {
 		r.trigger(e, now, fx)
 	}
 }
@@ -93,9 +96,9 @@ func (r *Replica) admit(e *Entry, now Now, fx *Effects) {
 // releasing twice is harmless.
 func (r *Replica) carryOut(e *Entry, did taskstate.Effects, now Now, fx *Effects, logged bool) {
 	if did.Release != nil {
-		r.release(e, &did, fx)
+		r.Release(&e.Entry, &did, &fx.Effects)
 	}
-	r.recount(e)
+	r.Recount(&e.Entry)
 	r.charge(e)
 	r.wake.Set(e, e.WakeAt())
 	if did.Trigger && e.State == taskstate.Ready {
@@ -105,7 +108,10 @@ func (r *Replica) carryOut(e *Entry, did taskstate.Effects, now Now, fx *Effects
 		return
 	}
 	if did.Finish {
-		r.ended(e, fx)
+		r.CountEnd(&e.Entry)
+		if r.replay == nil {
+			fx.Ended = append(fx.Ended, e)
+		}
 	}
 	r.stepAside(e, now, fx)
 	switch {
@@ -144,4 +150,22 @@ func (r *Replica) recovered(now Now, fx *Effects) {
 			r.searchWaiting(id)
 		}
 	}
+}
+
+// enqueue files e under its tasklist.
+func (r *Replica) enqueue(e *Entry) {
+	e.Entry.Task = &e.Task
+	r.Enqueue(&e.Entry)
+}
+
+// inLine lists the tasks in memory that match, in the order in which they became ready.
+func (r *Replica) inLine(match func(*Entry) bool) []*Entry {
+	var line []*Entry
+	for _, e := range r.tasks {
+		if !e.left && match(e) {
+			line = append(line, e)
+		}
+	}
+	slices.SortFunc(line, func(a, b *Entry) int { return dispatch.Compare(&a.Entry, &b.Entry) })
+	return line
 }

@@ -130,12 +130,7 @@ func TestCheckFinds(t *testing.T) {
 		"passed over up to": func(r *Replica, _ *Entry) {
 			r.Load(r.ReadLevels(), []QueueCursor{{Queue: Queue{Lane: 3, Domain: "shop"}, First: 9, Last: 9}})
 		},
-		"tasklist":           func(_ *Replica, e *Entry) { e.column.list.active[taskstate.Ready]++ },
-		"counts 2 tasks, it": func(_ *Replica, e *Entry) { e.column.tasks++ },
-		"is of shard 2":      func(_ *Replica, e *Entry) { e.Attempt.Shard = 2 },
-		"its own shard": func(_ *Replica, e *Entry) {
-			e.column.list.elsewhere = map[uint16]*runs{uint16(e.column.list.shard) + 1: {}}
-		},
+		"is of shard 2":         func(_ *Replica, e *Entry) { e.Attempt.Shard = 2 },
 		"to be woken":           func(r *Replica, e *Entry) { r.wake.Set(e, 1) },
 		"gone and has not left": func(r *Replica, e *Entry) { r.gone.queue = []goneEntry{{e: e}} },
 		"bytes, 7 are counted":  func(r *Replica, _ *Entry) { r.gone.bytes = 7 },

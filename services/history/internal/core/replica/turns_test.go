@@ -9,6 +9,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -17,23 +18,23 @@ import (
 func TestI5_LostTriggers(t *testing.T) {
 	b := newBench(t, Config{})
 	b.equal("submitted", triggered(b.submit(nil, 3, 1, 2)), []int{3, 1, 2})
-	b.now.MS += hungryAgeMS
+	b.now.MS += dispatch.MissingAgeMS
 	b.equal("hungry while they are on their way", triggered(b.hungry("shop", "mail")), nil)
 	b.now.MS++
 	b.equal("hungry elsewhere", triggered(b.hungry("shop", "other")), nil)
 	b.equal("hungry elsewhere", triggered(b.hungry("rival", "mail")), nil)
 	fx := b.hungry("shop", "mail")
 	b.equal("hungry, in the order of the message", triggered(fx), []int{3, 1, 2})
-	testkit.Equal(t, "counted", fx.Counts.Retriggered, 3)
+	testkit.Equal(t, "counted", fx.Resent, 3)
 
 	fx = new(Effects)
-	shard := b.r.tasks[id(1)].column.list.shard
-	b.r.Retrigger("rival", -1, b.now, fx)
-	b.r.Retrigger("", 1-shard, b.now, fx)
+	shard := ids.MatchingShard("shop", "mail", 0, b.r.cfg.Shards)
+	b.r.Retrigger("rival", -1, b.now.MS, &fx.Effects)
+	b.r.Retrigger("", 1-shard, b.now.MS, &fx.Effects)
 	b.equal("another domain or shard", triggered(fx), nil)
-	testkit.Equal(t, "retriggered", b.r.Retrigger("shop", shard, b.now, fx), 3)
-	if n := b.r.Retrigger("", shard, b.now, fx); n != 3 || fx.Counts.Triggers != 6 || fx.Traced != nil {
-		t.Errorf("%d retriggered, %d counted, traced %v", n, fx.Counts.Triggers, fx.Traced)
+	testkit.Equal(t, "retriggered", b.r.Retrigger("shop", shard, b.now.MS, &fx.Effects), 3)
+	if n := b.r.Retrigger("", shard, b.now.MS, &fx.Effects); n != 3 || fx.Sent != 6 || fx.Traced != nil {
+		t.Errorf("%d retriggered, %d counted, traced %v", n, fx.Sent, fx.Traced)
 	}
 	b.r.Flush(b.now, new(Effects))
 
@@ -50,9 +51,9 @@ func TestI5_HungryFindsBothKindsOfReady(t *testing.T) {
 	b.submit(nil, 1, 2)
 	b.start(2)
 	b.finish(taskstate.Failed, 2)
-	b.now.MS += hungryAgeMS
+	b.now.MS += dispatch.MissingAgeMS
 	b.equal("due by now", triggered(b.step(Tick{})), []int{2})
-	b.now.MS += hungryAgeMS + 1
+	b.now.MS += dispatch.MissingAgeMS + 1
 	b.equal("one is ready, one is due", triggered(b.hungry("shop", "mail")), []int{1, 2})
 }
 
@@ -63,9 +64,9 @@ func TestR33_HungryLeavesOutWhatIsThere(t *testing.T) {
 	b.submit(typed("there"), 1, 2)
 	b.submit(typed("lost"), 3)
 	b.submit(typed("too"), 4)
-	b.now.MS += hungryAgeMS + 1
+	b.now.MS += dispatch.MissingAgeMS + 1
 	b.equal("of the others", triggered(b.hungry("shop", "mail", "there", "too", "unknown")), []int{3})
-	b.now.MS += hungryAgeMS + 1
+	b.now.MS += dispatch.MissingAgeMS + 1
 	b.equal("of all", triggered(b.hungry("shop", "mail")), []int{1, 2, 3, 4})
 }
 
@@ -75,7 +76,7 @@ func TestI5_RetriggerOfEachShard(t *testing.T) {
 	want := map[int][]int{}
 	for n := 1; n <= 8; n++ {
 		b.submit(func(t *taskstate.Task) { t.Tasklist = string(rune('a' + n)) }, n)
-		shard := b.r.tasks[id(n)].column.list.shard
+		shard := ids.MatchingShard("shop", string(rune('a'+n)), 0, b.r.cfg.Shards)
 		want[shard] = append(want[shard], n)
 		want[-1] = append(want[-1], n)
 	}
@@ -84,7 +85,7 @@ func TestI5_RetriggerOfEachShard(t *testing.T) {
 	}
 	for shard, numbers := range want {
 		fx := new(Effects)
-		b.r.Retrigger("", shard, b.now, fx)
+		b.r.Retrigger("", shard, b.now.MS, &fx.Effects)
 		b.r.Flush(b.now, fx)
 		b.equal("retriggered", triggered(fx), numbers)
 	}
@@ -95,39 +96,39 @@ func TestI5_RetriggerOfEachShard(t *testing.T) {
 func TestI5_OvertakenTasksAreTriggeredAgain(t *testing.T) {
 	b := newBench(t, Config{})
 	b.submit(nil, 1)
-	b.now.MS += overtakenMS
+	b.now.MS += dispatch.PassedOverMS
 	b.submit(nil, 2)
 	b.now.MS++
 	b.submit(nil, 3)
-	b.now.MS += hungryAgeMS + overtakenMS + healEveryMS
+	b.now.MS += dispatch.MissingAgeMS + dispatch.PassedOverMS + dispatch.HealEveryMS
 	b.equal("nothing was granted", triggered(b.step(Tick{})), nil)
 	b.start(2)
-	b.now.MS += healEveryMS
+	b.now.MS += dispatch.HealEveryMS
 	b.equal("granted 2, just in time", triggered(b.step(Tick{})), nil)
 	b.start(3)
-	b.now.MS += healEveryMS - 1
+	b.now.MS += dispatch.HealEveryMS - 1
 	b.equal("too early to look again", triggered(b.step(Tick{})), nil)
 	b.now.MS++
 	b.equal("granted 3", triggered(b.step(Tick{})), []int{1})
-	b.now.MS += healEveryMS
+	b.now.MS += dispatch.HealEveryMS
 	b.equal("its trigger is on the way", triggered(b.step(Tick{})), nil)
-	b.now.MS += oldAgeMS - healEveryMS
+	b.now.MS += dispatch.OldAgeMS - dispatch.HealEveryMS
 	b.equal("not old so far, but overtaken", triggered(b.step(Tick{})), []int{1})
 }
 
 func TestI5_OldTasksAreTriggeredAgain(t *testing.T) {
 	b := newBench(t, Config{})
 	b.submit(nil, 1)
-	b.now.MS += oldAgeMS
+	b.now.MS += dispatch.OldAgeMS
 	b.equal("not old enough", triggered(b.step(Tick{})), nil)
-	b.now.MS += healEveryMS
+	b.now.MS += dispatch.HealEveryMS
 	b.equal("old", triggered(b.step(Tick{})), []int{1})
 }
 
 // TestGroupsFitIntoAMessage: triggers are gathered by column, and cut by bytes.
 func TestGroupsFitIntoAMessage(t *testing.T) {
 	b := newBench(t, Config{})
-	n := packBytesMax/ids.TriggerBytes + 2
+	n := dispatch.PackBytesMax/ids.TriggerBytes + 2
 	var all []int
 	for i := range n {
 		all = append(all, i+1)
@@ -145,7 +146,7 @@ func TestGroupsFitIntoAMessage(t *testing.T) {
 // TestReleasesAreGathered by column, and cut by bytes.
 func TestReleasesAreGathered(t *testing.T) {
 	b := newBench(t, Config{})
-	n := packBytesMax/ids.BookingBytes + 2
+	n := dispatch.PackBytesMax/ids.BookingBytes + 2
 	in := &Events{Seq: 2, At: b.now.MS}
 	var all []int
 	for i := range n {
@@ -171,11 +172,11 @@ func TestReads(t *testing.T) {
 	b.start(4)
 	b.start(3)
 	b.finish(taskstate.Failed, 3)
-	want := Census{Ready: 1, Running: 1, Backoff: 1, Failed: 1, OldestReadyAt: scenarioStart}
+	want := dispatch.Census{Ready: 1, Running: 1, Backoff: 1, Failed: 1, OldestReadyAt: scenarioStart}
 	if got := b.r.Describe("shop", "mail"); got != want {
 		t.Errorf("%+v", got)
 	}
-	if got := b.r.Describe("shop", "none"); got != (Census{}) {
+	if got := b.r.Describe("shop", "none"); got != (dispatch.Census{}) {
 		t.Errorf("%+v", got)
 	}
 	all := func(*taskstate.Task) bool { return true }
@@ -212,7 +213,7 @@ func TestReads(t *testing.T) {
 	b.step(&Events{Seq: b.seq, At: b.now.MS, Events: []taskstate.Event{
 		{Kind: taskstate.Failed, ID: id(3), Fence: b.r.Get(id(3)).Token(), NonRetryable: true},
 	}})
-	if got := b.r.Describe("shop", "mail"); got != (Census{Completed: 1, Dead: 1, Failed: 2}) {
+	if got := b.r.Describe("shop", "mail"); got != (dispatch.Census{Completed: 1, Dead: 1, Failed: 2}) {
 		t.Errorf("%+v", got)
 	}
 	if at, ok := b.r.NextWake(); !ok || at != b.r.Get(id(4)).WakeAt() {
@@ -233,12 +234,12 @@ func TestTasklistsAreListed(t *testing.T) {
 	for _, c := range []struct {
 		after string
 		limit int
-		want  []ListCounts
+		want  []dispatch.ListCounts
 	}{
-		{"", 9, []ListCounts{{"a", 1, 0, 0}, {"b", 1, 1, 0}, {"c", 1, 0, 0}}},
-		{"", 2, []ListCounts{{"a", 1, 0, 0}, {"b", 1, 1, 0}}},
-		{"a", 1, []ListCounts{{"b", 1, 1, 0}}},
-		{"bb", 9, []ListCounts{{"c", 1, 0, 0}}},
+		{"", 9, []dispatch.ListCounts{{Tasklist: "a", Ready: 1}, {Tasklist: "b", Ready: 1, Running: 1}, {Tasklist: "c", Ready: 1}}},
+		{"", 2, []dispatch.ListCounts{{Tasklist: "a", Ready: 1}, {Tasklist: "b", Ready: 1, Running: 1}}},
+		{"a", 1, []dispatch.ListCounts{{Tasklist: "b", Ready: 1, Running: 1}}},
+		{"bb", 9, []dispatch.ListCounts{{Tasklist: "c", Ready: 1}}},
 		{"c", 9, nil},
 	} {
 		if got := b.r.Tasklists("shop", c.after, c.limit); !slices.Equal(got, c.want) {
@@ -247,7 +248,7 @@ func TestTasklistsAreListed(t *testing.T) {
 	}
 	b.start(3)
 	b.finish(taskstate.Failed, 3)
-	if got := b.r.Tasklists("shop", "a", 1); !slices.Equal(got, []ListCounts{{"b", 0, 1, 1}}) {
+	if got := b.r.Tasklists("shop", "a", 1); !slices.Equal(got, []dispatch.ListCounts{{Tasklist: "b", Running: 1, Backoff: 1}}) {
 		t.Errorf("after a failure: %v", got)
 	}
 }
@@ -272,7 +273,7 @@ func TestDescribeTellsTheOldest(t *testing.T) {
 func TestCounts(t *testing.T) {
 	b := newBench(t, Config{})
 	fx := b.submit(nil, 1, 2)
-	if want := (Counts{SubmitBatches: 1, Loaded: 2, Triggers: 2}); fx.Counts != want || fx.Traced != nil {
+	if want := (Counts{SubmitBatches: 1, Loaded: 2}); fx.Counts != want || fx.Sent != 2 || fx.Traced != nil || fx.TracedTriggers != nil {
 		t.Errorf("%+v, traced %v", fx.Counts, fx.Traced)
 	}
 	fx = b.start(1)
@@ -427,7 +428,7 @@ func TestEmptyMessageIsAnswered(t *testing.T) {
 	}
 	b.seq = 2
 	fx := b.submit(func(t *taskstate.Task) { t.Trace = "trace" }, 1)
-	if len(fx.Traced) != 2 || fx.Traced[0].What != TraceApplied || fx.Traced[1].What != TraceTriggered {
+	if len(fx.Traced) != 1 || fx.Traced[0].What != TraceApplied || len(fx.TracedTriggers) != 1 {
 		t.Errorf("%+v", fx.Traced)
 	}
 	fx = b.start(1)
@@ -436,7 +437,7 @@ func TestEmptyMessageIsAnswered(t *testing.T) {
 		t.Errorf("%+v %+v", fx.Traced, v)
 	}
 	fx.Reset()
-	if fx.Answers == nil || len(fx.Answers)+len(fx.Traced)+len(fx.Triggers) != 0 || fx.Counts != (Counts{}) {
+	if fx.Answers == nil || len(fx.Answers)+len(fx.Traced)+len(fx.TracedTriggers)+len(fx.Triggers) != 0 || fx.Counts != (Counts{}) || fx.Sent != 0 {
 		t.Error("Reset empties and keeps memory")
 	}
 	if fx = b.event(taskstate.Heartbeat, 1, ids.Token{}); fx.Answers[0].Verdicts[0].Code != fault.Stale || fx.Counts.Refused != 0 {

@@ -7,6 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/backlog"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
@@ -48,7 +49,7 @@ func TestAnUpdatedTaskIsTriggeredInItsNewPlace(t *testing.T) {
 	if v := b.said(b.event(taskstate.Started, 1, fence)); v.Code != fault.Stale {
 		t.Errorf("the old trigger: %+v", v)
 	}
-	b.now.MS += hungryAgeMS + 1
+	b.now.MS += dispatch.MissingAgeMS + 1
 	b.equal("triggered again", triggered(b.hungry("shop", "mail")), []int{1})
 	if q := b.r.Queued(backlog.Queue{Tasklist: backlog.Tasklist{Domain: "shop", Name: "mail"}, Group: "acme"}); q.Tasks != 1 {
 		t.Errorf("the group has %+v", q)

@@ -1,4 +1,4 @@
-package replica
+package dispatch
 
 import (
 	"bytes"
@@ -45,11 +45,11 @@ type BookingsGroup struct {
 
 // Bookings are the running attempts of a shard that hold a slot, or of some or all types. They are found
 // without looking at tasks that do not run, or are of other tasklists.
-func (r *Replica) Bookings(q BookingsQuery) (page BookingsPage) {
+func (x *Lists) Bookings(q BookingsQuery) (page BookingsPage) {
 	const groupBytes = 64
 	at := make(map[bookingsKey]int)
 	size := 0
-	for _, e := range r.running(&q) {
+	for _, e := range x.running(&q) {
 		key := bookingsKey{e.Domain, e.Tasklist, e.Type, e.Attempt.Limits.String(), e.Group()}
 		i, ok := at[key]
 		if !ok {
@@ -76,7 +76,7 @@ func (r *Replica) Bookings(q BookingsQuery) (page BookingsPage) {
 type bookingsKey struct{ domain, tasklist, taskType, path, group string }
 
 // running are the attempts that are asked for, behind After, in the order of their tasks.
-func (r *Replica) running(q *BookingsQuery) (all []*Entry) {
+func (x *Lists) running(q *BookingsQuery) (all []*Entry) {
 	add := func(list *entryList) {
 		for e := list.first; e != nil; e = e.after {
 			if bytes.Compare(e.ID[:], q.After[:]) > 0 && (len(q.Types) == 0 || slices.Contains(q.Types, e.Type)) {
@@ -84,7 +84,7 @@ func (r *Replica) running(q *BookingsQuery) (all []*Entry) {
 			}
 		}
 	}
-	for _, l := range r.order {
+	for _, l := range x.order {
 		runs := l.runsAt(q.Shard)
 		if runs == nil || q.Domain != "" && q.Domain != l.key.domain {
 			continue

@@ -1,8 +1,11 @@
-package replica
+package dispatch
 
 import (
 	"bytes"
 	"cmp"
+	"slices"
+
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
 // HoldersLimitsMax is how many limits one question may be about, HoldersMax how many attempts of each it may ask for.
@@ -22,7 +25,7 @@ type HoldersQuery struct {
 // Holders is the answer.
 type Holders struct {
 	// Oldest have held their slots for the longest, of those that have not been asked to stop; in that order.
-	Oldest []*Entry
+	Oldest []*taskstate.Task
 	// Leaving counts those that have been, Waiting the tasks that wait.
 	Leaving, Waiting int
 }
@@ -31,7 +34,7 @@ type Holders struct {
 type waitingKey struct{ taskType, group string }
 
 // Holders answers questions about limits of a domain, of attempts of any shard. It looks at what runs there, and at what waits.
-func (r *Replica) Holders(domain string, queries []HoldersQuery) []Holders {
+func (x *Lists) Holders(domain string, queries []HoldersQuery) []Holders {
 	all := make([]Holders, len(queries))
 	byRef, byKey := make(map[string]int, len(queries)), make(map[waitingKey][]int)
 	for i := range queries {
@@ -52,12 +55,12 @@ func (r *Replica) Holders(domain string, queries []HoldersQuery) []Holders {
 	}
 	waits := func(e *Entry, some []int) {
 		for _, i := range some {
-			if h := &all[i]; e.inLineSince() <= queries[i].ReadyBy && h.Waiting < queries[i].Most {
+			if h := &all[i]; e.ReadySince() <= queries[i].ReadyBy && h.Waiting < queries[i].Most {
 				h.Waiting++
 			}
 		}
 	}
-	for _, l := range r.order {
+	for _, l := range x.order {
 		if l.key.domain != domain {
 			continue
 		}
@@ -80,9 +83,20 @@ func (h *Holders) add(e *Entry, most int) {
 		h.Leaving++
 		return
 	}
-	h.Oldest = keepFirst(h.Oldest, e, most, compareStarts)
+	h.Oldest = KeepFirst(h.Oldest, e.Task, most, compareStarts)
 }
 
-func compareStarts(a, b *Entry) int {
+func compareStarts(a, b *taskstate.Task) int {
 	return cmp.Or(cmp.Compare(a.Attempt.StartedAt, b.Attempt.StartedAt), bytes.Compare(a.ID[:], b.ID[:]))
+}
+
+// KeepFirst adds one to the first most of some, which are sorted. To sort all that match would hold up the partition for
+// everybody, whenever somebody looks at a flood.
+func KeepFirst[T any](all []T, one T, most int, compare func(a, b T) int) []T {
+	if len(all) >= most && (most <= 0 || compare(one, all[most-1]) >= 0) {
+		return all
+	}
+	at, _ := slices.BinarySearchFunc(all, one, compare)
+	all = slices.Insert(all, at, one)
+	return all[:min(len(all), most)]
 }

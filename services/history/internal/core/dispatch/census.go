@@ -1,0 +1,88 @@
+package dispatch
+
+import (
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/backlog"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+)
+
+// Census is what one tasklist has in this partition.
+type Census struct {
+	Ready, Running, Backoff int64
+	// Tasks completed, dead and expired, and attempts failed, since this owner took over.
+	Completed, Dead, Expired, Failed int64
+	// OldestReadyAt is since when its oldest ready task is ready, Unix ms; 0 = none is. Tasks that their order key holds up are left out.
+	OldestReadyAt int64
+}
+
+// Describe counts the tasks of one tasklist.
+func (x *Lists) Describe(domain, name string) (c Census) {
+	l, ok := x.lists[tasklistKey{domain, name}]
+	if !ok {
+		return c
+	}
+	c.Ready, c.Running, c.Backoff = l.active[taskstate.Ready], l.active[taskstate.Running], l.active[taskstate.Backoff]
+	c.Completed, c.Dead, c.Expired, c.Failed = l.completed, l.dead, l.expired, l.failed
+	if c.Ready == 0 {
+		return c
+	}
+	for e := l.sent.first; e != nil; e = e.after {
+		if e.counted == taskstate.Ready && (c.OldestReadyAt == 0 || e.ReadySince() < c.OldestReadyAt) {
+			c.OldestReadyAt = e.ReadySince()
+		}
+	}
+	return c
+}
+
+// Queued is how many tasks of a queue are due and wait for their first or next attempt, and how many have come since this owner took over, or
+// since the queue was forgotten.
+func (x *Lists) Queued(of backlog.Queue) backlog.Held {
+	l := x.lists[tasklistKey{of.Domain, of.Name}]
+	switch {
+	case l == nil:
+		return backlog.Held{}
+	case of.Group == "":
+		return backlog.Held{Tasks: l.active[taskstate.Ready] + l.active[taskstate.Backoff], Came: l.came}
+	case l.groups[of.Group] == nil:
+		return backlog.Held{}
+	}
+	return l.groups[of.Group].Held
+}
+
+// Groups is what each group of a tasklist has, if it is any.
+func (x *Lists) Groups(of backlog.Tasklist) iter.Seq2[string, backlog.Held] {
+	return func(yield func(string, backlog.Held) bool) {
+		l := x.lists[tasklistKey{of.Domain, of.Name}]
+		if l == nil {
+			return
+		}
+		for name, g := range l.groups {
+			if g.Tasks > 0 && !yield(name, g.Held) {
+				return
+			}
+		}
+	}
+}
+
+// ListCounts is how many unfinished tasks a tasklist has in this partition.
+type ListCounts struct {
+	Tasklist                string
+	Ready, Running, Backoff int64
+}
+
+// Tasklists are the first limit tasklists of a domain with unfinished tasks whose names come behind after,
+// sorted by name.
+func (x *Lists) Tasklists(domain, after string, limit int) []ListCounts {
+	var found []ListCounts
+	for _, l := range x.order {
+		ready, running, backoff := l.active[taskstate.Ready], l.active[taskstate.Running], l.active[taskstate.Backoff]
+		if l.key.domain == domain && l.key.tasklist > after && ready+running+backoff > 0 {
+			found = append(found, ListCounts{l.key.tasklist, ready, running, backoff})
+		}
+	}
+	slices.SortFunc(found, func(a, b ListCounts) int { return strings.Compare(a.Tasklist, b.Tasklist) })
+	return found[:min(limit, len(found))]
+}

@@ -1,0 +1,87 @@
+package dispatch
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// ready is a task of a tasklist that is ready, and in the lists.
+func ready(x *Lists, tasklist string, n uint64) *Entry {
+	e := &Entry{Task: &taskstate.Task{ID: ids.NewTaskID(time.UnixMilli(1), 0, n), Domain: "shop", Tasklist: tasklist, Type: "t", State: taskstate.Ready}}
+	x.Enqueue(e)
+	x.Recount(e)
+	return e
+}
+
+// A sweep goes on behind the task that it has come to, if that is granted meanwhile.
+func TestASweepPassesOver(t *testing.T) {
+	x, fx, all := New(Config{Shards: 1}), new(Effects), []*Entry(nil)
+	for n := range uint64(3) {
+		all = append(all, ready(x, "mail", n))
+		x.Trigger(all[n], 1, fx)
+	}
+	x.sweep = sweep{running: true, next: all[1]}
+	all[1].State = taskstate.Running
+	x.Recount(all[1])
+	testkit.Equal(t, "the sweep is at", x.sweep.next, all[2])
+	testkit.NoError(t, x.Check(all))
+	if x.Heal(1, fx); x.sweep.running {
+		t.Error("the sweep does not end")
+	}
+}
+
+// What is used once is forgotten: tasklists, and owners of a shard that have delivered everything.
+func TestWhatIsUsedOnceIsForgotten(t *testing.T) {
+	x := New(Config{Shards: 1})
+	for n := range uint64(10_000) {
+		x.Leave(ready(x, fmt.Sprint("list-", n), n))
+		b := x.Batch(1, n+1, 1, 1, nil, 1)
+		b.Fence()
+	}
+	testkit.NoError(t, x.Check(nil))
+	if len(x.lists) > idleMax || cap(x.idle) > 4*idleMax || len(x.by[1].owners) > ownersMax+1 {
+		t.Errorf("%d tasklists, %d owners", len(x.lists), len(x.by[1].owners))
+	}
+}
+
+// Grants are made several at a time: one that is over keeps nothing in memory.
+func TestI7_AGrantThatStaysKeepsNoOther(t *testing.T) {
+	x, over := New(Config{Shards: 1}), []*grant(nil)
+	b := x.Batch(1, 1, 1, 0, []Poll{{}}, grantsMax)
+	for n := range uint64(grantsMax) {
+		e := ready(x, "mail", n)
+		e.State = taskstate.Running
+		x.Recount(e)
+		x.Granted(e, b, &taskstate.Event{Poll: 1})
+		if over = append(over, e.grant); n > 0 {
+			e.Received()
+		}
+	}
+	for _, g := range over[1:] {
+		testkit.Equal(t, "a grant that is over", *g, grant{})
+	}
+}
+
+// Check sees what it is there for.
+func TestCheckFinds(t *testing.T) {
+	for what, spoil := range map[string]func(e *Entry){
+		"counts":             func(e *Entry) { e.column.list.active[taskstate.Ready]++ },
+		"counts 2 tasks, it": func(e *Entry) { e.column.tasks++ },
+		"is of shard 2":      func(e *Entry) { e.Attempt.Shard = 2 },
+		"its own shard":      func(e *Entry) { e.column.list.elsewhere = map[uint16]*runs{1: {}} },
+		"waits for a grant":  func(e *Entry) { e.waits = false },
+	} {
+		x := New(Config{Shards: 1})
+		e := ready(x, "mail", 1)
+		x.Trigger(e, 1, new(Effects))
+		testkit.NoError(t, x.Check([]*Entry{e}))
+		if spoil(e); x.Check([]*Entry{e}) == nil {
+			t.Errorf("%q is not found", what)
+		}
+	}
+}
