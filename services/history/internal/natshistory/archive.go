@@ -26,16 +26,15 @@ const (
 	chunkBytes = 4 << 20
 	// headerRoom is what a message needs beside its tasks.
 	headerRoom = 1 << 10
-	// pipelined is up to how many messages go one by one instead of as one atomic
-	// batch, whose fixed cost is that of about ten.
+	// pipelined is up to how many messages go one by one instead of as one atomic batch, whose fixed cost is that of
+	// about ten.
 	pipelined = 8
 	// batchMsgs is how many go in one atomic batch.
 	batchMsgs = natslog.BatchMsgsMax - 100
 )
 
-// Archive files finished tasks. It is not safe for concurrent use: one write is
-// under way at a time, and each names the archive's last sequence, so that a rival,
-// or a write whose answer was lost, is noticed.
+// Archive files finished tasks. It is not safe for concurrent use: one write is under way at a time, and each names the
+// archive's last sequence, so that a rival, or a write whose answer was lost, is noticed.
 type Archive struct {
 	cfg       Config
 	retention func(domain string) time.Duration
@@ -48,8 +47,7 @@ type Archive struct {
 	ends                    batchEnds
 }
 
-// NewArchive makes the writer. retention tells how long finished tasks of a domain
-// are kept.
+// NewArchive makes the writer. retention tells how long finished tasks of a domain are kept.
 func NewArchive(c Config, retention func(domain string) time.Duration) *Archive {
 	return &Archive{cfg: c, retention: retention, tailMessages: 1024, tailBytes: 4 << 20}
 }
@@ -130,8 +128,7 @@ func (a *Archive) load(ctx context.Context, upTo uint64) error {
 	return nil
 }
 
-// fileSome stores the first n tasks, and the index if it is due. N is returned after an
-// error of the store too.
+// fileSome stores the first n tasks, and the index if it is due. N is returned after an error of the store too.
 func (a *Archive) fileSome(ctx context.Context, tasks []*taskstate.Task, last uint64) (n int, err error) {
 	n, encoded, err := a.encode(tasks[:a.ends.fit(tasks)])
 	if err != nil {
@@ -211,8 +208,8 @@ func (a *Archive) encode(tasks []*taskstate.Task) (n int, encoded [][]byte, err 
 	return n, encoded, nil
 }
 
-// appendIndex adds the pages of the tail, and the mark that says so. The mark
-// expires with the last of the tasks before it.
+// appendIndex adds the pages of the tail, and the mark that says so. The mark expires with the last of the tasks before
+// it.
 func (a *Archive) appendIndex(msgs []natslog.Msg) ([]natslog.Msg, error) {
 	longest := int64(0)
 	for _, p := range archive.Paginate(a.tail.Entries) {
@@ -226,8 +223,8 @@ func (a *Archive) appendIndex(msgs []natslog.Msg) ([]natslog.Msg, error) {
 	return append(msgs, natslog.Msg{Subject: topology.ArchiveIndexed(a.cfg.Partition), Header: ttl(longest)}), nil
 }
 
-// append stores messages behind last. Those with an index go all or none, so that
-// no mark stands without its pages; else each stands for itself.
+// append stores messages behind last. Those with an index go all or none, so that no mark stands without its pages;
+// else each stands for itself.
 func (a *Archive) append(ctx context.Context, msgs []natslog.Msg, last uint64, atomic bool) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
 	defer cancel()

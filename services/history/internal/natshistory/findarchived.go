@@ -20,16 +20,16 @@ import (
 )
 
 const (
-	// pagesMsgs and pagesBytes bound one read of a span, tailMsgs and tailBytes that
-	// of the tail; what is longer takes several.
+	// pagesMsgs and pagesBytes bound one read of a span, tailMsgs and tailBytes that of the tail; what is longer takes
+	// several.
 	pagesMsgs  = 1024
 	pagesBytes = 256 << 10
 	tailMsgs   = 512
 	tailBytes  = 2 << 20
 	// fetchMax is how many messages are fetched at a time.
 	fetchMax = 16
-	// refreshMax bounds how often a round reads the index again because others
-	// filed, or made the reader forget, what it needs.
+	// refreshMax bounds how often a round reads the index again because others filed, or made the reader forget, what
+	// it needs.
 	refreshMax = 16
 	// replicasFor is for how long it is remembered whether a stream has replicas.
 	replicasFor = time.Minute
@@ -37,8 +37,8 @@ const (
 
 var errIndexUnsteady = errors.New("the archive's index changes faster than it is read")
 
-// round answers some lookups: at once from what the reader remembers, and after
-// reading what is new in the index where the task is not in there.
+// round answers some lookups: at once from what the reader remembers, and after reading what is new in the index where
+// the task is not in there.
 func (r *Reader) round(ctx context.Context, open []*lookup) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -73,10 +73,9 @@ func (r *Reader) answer(ctx context.Context, open *[]*lookup) error {
 	}
 }
 
-// places lists messages that may hold what is looked for and were not tried, up to
-// fetchMax, and for each who looks for it. One that a task was filed in later comes
-// first. If the tail is fresh, it answers the
-// lookups of tasks that are nowhere.
+// places lists messages that may hold what is looked for and were not tried, up to fetchMax, and for each who looks for
+// it. One that a task was filed in later comes first. If the tail is fresh, it answers the lookups of tasks that are
+// nowhere.
 func (r *Reader) places(open *[]*lookup, fresh bool) (fetch []uint64, who map[uint64][]*lookup) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -137,8 +136,8 @@ func (r *Reader) fetch(ctx context.Context, seqs []uint64, who map[uint64][]*loo
 	return nil
 }
 
-// end takes in an end of the task. After that of a dead letter another one may follow, if it was redriven, which is in no message that was read
-// so far: what lies behind is read before it counts.
+// end takes in an end of the task. After that of a dead letter another one may follow, if it was redriven, which is in
+// no message that was read so far: what lies behind is read before it counts.
 func (l *lookup) end(found *logv1.Record) {
 	if taskstate.State(found.State) != taskstate.Dead {
 		l.answer(found, nil)
@@ -166,8 +165,7 @@ func keysOf(open []*lookup) (keys []archive.Key) {
 	return keys
 }
 
-// refresh reads the archive's tail and what is new in some spans.
-// Ended tells that the tail was read to its end.
+// refresh reads the archive's tail and what is new in some spans. Ended tells that the tail was read to its end.
 func (r *Reader) refresh(ctx context.Context, keys []archive.Key) (ended bool, err error) {
 	stream := topology.ArchiveStream(r.cfg.Partition)
 	replicated, err := r.replicas.several(ctx, r.cfg.JetStream, stream)
@@ -281,8 +279,7 @@ func page(rec natslog.Record) (archive.PageAt, error) {
 	return archive.PageAt{Seq: rec.Seq, Table: t}, nil
 }
 
-// replicas remembers whether a stream has several replicas. Direct gets may then be
-// answered by one that lags.
+// replicas remembers whether a stream has several replicas. Direct gets may then be answered by one that lags.
 type replicas struct {
 	mu    sync.Mutex
 	many  bool

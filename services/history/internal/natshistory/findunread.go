@@ -62,10 +62,9 @@ func (s *search) finish(err error) {
 	close(s.done)
 }
 
-// Unread implements partition.Reader. The log is read as it lies, events too: for a
-// filter the server would have to count what matches, which takes longer. Where many
-// callers search at once, it is read once for all of them: repeats of submits come in
-// crowds, where the log or its owner was slow.
+// Unread implements partition.Reader. The log is read as it lies, events too: for a filter the server would have to
+// count what matches, which takes longer. Where many callers search at once, it is read once for all of them: repeats
+// of submits come in crowds, where the log or its owner was slow.
 func (r *Reader) Unread(ctx context.Context, id ids.TaskID, hint uint64, read replica.Levels) (*logv1.Record, ids.Position, error) {
 	s := &search{caller: ctx, id: id, read: read, done: make(chan struct{})}
 	if hint > 0 {
@@ -159,9 +158,9 @@ func (r *Reader) scanFor(ctx context.Context, open []*search) error {
 	return err
 }
 
-// firstUnread is the first message that may hold one of some tasks and that its lane had not read when it was asked for, 0 = there
-// is none. The read level of a lane that was not used recently, or never, says nothing of what
-// is unread: its next message does.
+// firstUnread is the first message that may hold one of some tasks and that its lane had not read when it was asked
+// for, 0 = there is none. The read level of a lane that was not used recently, or never, says nothing of what is
+// unread: its next message does.
 func (r *Reader) firstUnread(ctx context.Context, stream string, some []*search, replicated bool) (first uint64, err error) {
 	begin := some[len(some)-1].begin()
 	if replicated { // a replica that lags would say that nothing is there

@@ -18,8 +18,8 @@ import (
 const (
 	// indexBytesMax bounds the index that a reader remembers, about 3 million tasks.
 	indexBytesMax = 32 << 20
-	// lookupsInFlight rounds of lookupsMax tasks are under way at once, and a list that reads listMsgs messages. They bound
-	// what the server sends at a time: a connection with more than 64 MiB on the way is cut off.
+	// lookupsInFlight rounds of lookupsMax tasks are under way at once, and a list that reads listMsgs messages. They
+	// bound what the server sends at a time: a connection with more than 64 MiB on the way is cut off.
 	lookupsInFlight = 3
 	lookupsMax      = 16
 	listMsgs        = 12
@@ -31,8 +31,7 @@ const (
 	readTimeout = 5 * time.Second
 )
 
-// Reader finds finished and unread tasks by direct gets, without a consumer. It is
-// safe for concurrent use.
+// Reader finds finished and unread tasks by direct gets, without a consumer. It is safe for concurrent use.
 type Reader struct {
 	cfg     Config
 	direct  *natslog.Direct
@@ -47,8 +46,7 @@ type Reader struct {
 	replicas, logReplicas replicas // of the archive, and of the log
 }
 
-// NewReader makes a reader. Its connection must not be the owner's. The caller
-// closes it.
+// NewReader makes a reader. Its connection must not be the owner's. The caller closes it.
 func NewReader(c Config) (*Reader, error) {
 	direct, err := natslog.NewDirect(c.JetStream)
 	if err != nil {
@@ -102,8 +100,7 @@ func (l *lookup) answer(found *logv1.Record, err error) {
 	}
 }
 
-// Archived implements partition.Reader. Lookups of all callers that wait share
-// their round trips.
+// Archived implements partition.Reader. Lookups of all callers that wait share their round trips.
 func (r *Reader) Archived(ctx context.Context, wanted []replica.Search) ([]*logv1.Record, error) {
 	if len(wanted) == 0 {
 		return nil, nil

@@ -6,12 +6,11 @@ import (
 	"slices"
 )
 
-// Index is what a reader knows of the archive: the pages of some spans, and the
-// tail. It forgets the spans that were not asked for the longest when it is full.
+// Index is what a reader knows of the archive: the pages of some spans, and the tail. It forgets the spans that were
+// not asked for the longest when it is full.
 //
-// The mark is the sequence up to which everything filed is in pages. A span that
-// was read after a mark was seen is whole up to that mark, and behind the mark
-// everything is in the tail: so what is in neither is not in the archive.
+// The mark is the sequence up to which everything filed is in pages. A span that was read after a mark was seen is
+// whole up to that mark, and behind the mark everything is in the tail: so what is in neither is not in the archive.
 type Index struct {
 	bytesMax int
 	bytes    int
@@ -43,9 +42,9 @@ func NewIndex(bytesMax int) *Index {
 	return &Index{bytesMax: bytesMax, spans: map[Key]*list.Element{}, used: list.New(), tail: map[Filed]uint64{}}
 }
 
-// Find appends the sequences of messages that may hold the task, the latest first.
-// Seqs must be empty. Whole tells that all of the task's spans are known up to the mark: if the tail was
-// read too, the task is in one of these messages or not in the archive.
+// Find appends the sequences of messages that may hold the task, the latest first. Seqs must be empty. Whole tells that
+// all of the task's spans are known up to the mark: if the tail was read too, the task is in one of these messages or
+// not in the archive.
 func (x *Index) Find(task Filed, seqs []uint64) (_ []uint64, whole bool) {
 	if seq, ok := x.tail[task]; ok {
 		seqs = append(seqs, seq)
@@ -69,8 +68,7 @@ func (x *Index) Find(task Filed, seqs []uint64) (_ []uint64, whole bool) {
 	return seqs, whole
 }
 
-// Mark takes the sequence of the archive's last mark. Messages of the tail before it
-// are in pages now.
+// Mark takes the sequence of the archive's last mark. Messages of the tail before it are in pages now.
 func (x *Index) Mark(seq uint64) {
 	if seq <= x.mark {
 		return
@@ -87,8 +85,8 @@ func (x *Index) Mark(seq uint64) {
 // TailFrom is the sequence from which the tail is to be read.
 func (x *Index) TailFrom() uint64 { return x.tailN + 1 }
 
-// AddTail takes a message behind the mark; tasks is empty if it holds none. What
-// was read before, by another, is left out.
+// AddTail takes a message behind the mark; tasks is empty if it holds none. What was read before, by another, is left
+// out.
 func (x *Index) AddTail(seq uint64, tasks []Filed) {
 	if seq <= x.tailN {
 		return
@@ -99,8 +97,8 @@ func (x *Index) AddTail(seq uint64, tasks []Filed) {
 	}
 }
 
-// Wanted tells whether a span's pages must be read, and from which sequence, before
-// it is whole up to the mark that is known now.
+// Wanted tells whether a span's pages must be read, and from which sequence, before it is whole up to the mark that is
+// known now.
 func (x *Index) Wanted(k Key) (from, mark uint64, wanted bool) {
 	s := x.span(k)
 	return s.last + 1, x.mark, !s.known || s.whole < x.mark
@@ -112,9 +110,8 @@ type PageAt struct {
 	Table
 }
 
-// AddPages takes pages of a span that were read from sequence from on, as Wanted
-// said. Ended tells that there were no more: then the span is whole up to the mark
-// that Wanted said. It takes nothing if the span was forgotten meanwhile.
+// AddPages takes pages of a span that were read from sequence from on, as Wanted said. Ended tells that there were no
+// more: then the span is whole up to the mark that Wanted said. It takes nothing if the span was forgotten meanwhile.
 func (x *Index) AddPages(k Key, from uint64, pages []PageAt, mark uint64, ended bool) {
 	s := x.span(k)
 	if from > s.last+1 {

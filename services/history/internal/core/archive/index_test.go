@@ -110,8 +110,8 @@ func TestIndexForgetsWhatIsNotUsed(t *testing.T) {
 	}
 }
 
-// A reader that reads in any order, in parts, and forgets, agrees with the archive
-// whenever it says that what it knows is whole.
+// A reader that reads in any order, in parts, and forgets, agrees with the archive whenever it says that what it knows
+// is whole.
 func TestIndexAgreesWithTheArchive(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type stored struct {

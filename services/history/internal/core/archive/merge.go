@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// run is a table in a reader's memory. A span gets a page each time the index
-// follows, so one that many tasks were created in has hundreds; merged as they are
-// read, in runs of which each is at least twice as long as the next, it has a few.
+// run is a table in a reader's memory. A span gets a page each time the index follows, so one that many tasks were
+// created in has hundreds; merged as they are read, in runs of which each is at least twice as long as the next, it has
+// a few.
 type run struct {
 	Table
 	last uint64 // the last message that it names

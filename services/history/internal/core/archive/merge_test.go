@@ -93,8 +93,7 @@ func TestFindTellsTheLatestFirst(t *testing.T) {
 	}
 }
 
-// BenchmarkFind looks tasks up in a span with many pages of 2,600 tasks each, which is
-// what 1 MiB of the archive holds.
+// BenchmarkFind looks tasks up in a span with many pages of 2,600 tasks each, which is what 1 MiB of the archive holds.
 func BenchmarkFind(b *testing.B) {
 	for _, count := range []int{1, 10, 50, 200} {
 		b.Run(fmt.Sprintf("pages=%d", count), func(b *testing.B) {

@@ -10,9 +10,9 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
 
-// Levels is how many lengths of spans there are. A task is in a page of the shortest
-// span that has enough tasks to be worth a page, so that tasks that finish together
-// but were created over days do not cost a page each. A reader looks at all levels.
+// Levels is how many lengths of spans there are. A task is in a page of the shortest span that has enough tasks to be
+// worth a page, so that tasks that finish together but were created over days do not cost a page each. A reader looks
+// at all levels.
 const Levels = 3
 
 // spanMS is the length of each level's spans: 10 s, 10 min, 8 h.
@@ -72,8 +72,8 @@ type Page struct {
 	Table
 }
 
-// Table is the search table of a page. Fingerprints ascend, 8 bytes each; beside
-// each are 2 bytes: the distance of its message from Base.
+// Table is the search table of a page. Fingerprints ascend, 8 bytes each; beside each are 2 bytes: the distance of its
+// message from Base.
 type Table struct {
 	Base         uint64
 	Fingerprints []byte
@@ -132,8 +132,8 @@ func paginate(pages []Page, domain string, entries []Entry) []Page {
 	return pages
 }
 
-// appendPages makes as many pages of one span as its entries need: their messages
-// must lie close enough for an offset, and a page is bounded.
+// appendPages makes as many pages of one span as its entries need: their messages must lie close enough for an offset,
+// and a page is bounded.
 func appendPages(pages []Page, key Key, entries []Entry) []Page {
 	for len(entries) > 0 {
 		n, base, last := 0, entries[0].Seq, entries[0].Seq
@@ -160,8 +160,7 @@ func (t Table) WellFormed() bool {
 	return len(t.Fingerprints)%fingerprintBytes == 0 && len(t.Offsets)*fingerprintBytes == len(t.Fingerprints)*offsetBytes
 }
 
-// Find appends the sequences of the messages that may hold a task of this fingerprint,
-// as they lie.
+// Find appends the sequences of the messages that may hold a task of this fingerprint, as they lie.
 func (t Table) Find(fingerprint uint64, seqs []uint64) []uint64 {
 	if !t.WellFormed() {
 		return seqs

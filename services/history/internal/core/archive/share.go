@@ -1,8 +1,8 @@
 package archive
 
 const (
-	// MessageBytes is how large a message becomes, unless one task is larger. A
-	// reader moves that much for one task; a message costs its writer about 10 µs.
+	// MessageBytes is how large a message becomes, unless one task is larger. A reader moves that much for one task; a
+	// message costs its writer about 10 µs.
 	MessageBytes = 32 << 10
 	// ownBytes is how much a domain must have to get messages of its own.
 	ownBytes = MessageBytes / 2
@@ -26,9 +26,8 @@ type Message struct {
 	Bytes      int
 }
 
-// Share puts items into messages: those of a domain that has many into messages of
-// its own, the others by retention, since a message expires as a whole. Items keep
-// their order within a message.
+// Share puts items into messages: those of a domain that has many into messages of its own, the others by retention,
+// since a message expires as a whole. Items keep their order within a message.
 func Share(items []Item) []Message {
 	bytes := make(map[string]int)
 	for i := range items {

@@ -8,8 +8,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-// Every item is in one message, of its retention, in order; a message is of one
-// domain or of small ones, and no larger than it may be.
+// Every item is in one message, of its retention, in order; a message is of one domain or of small ones, and no larger
+// than it may be.
 func TestShare(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		items := rapid.SliceOf(rapid.Custom(func(t *rapid.T) Item {

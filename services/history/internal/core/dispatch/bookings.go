@@ -14,8 +14,8 @@ type BookingsQuery struct {
 	Shard int
 	// Domain is empty for all.
 	Domain string
-	// Types are those of which all running attempts are asked for, All has those of any type; neither = only
-	// attempts that hold a slot.
+	// Types are those of which all running attempts are asked for, All has those of any type; neither = only attempts
+	// that hold a slot.
 	Types []string
 	All   bool
 	// After is the last task of the page before.
@@ -43,8 +43,8 @@ type BookingsGroup struct {
 	DeadlineAt int64
 }
 
-// Bookings are the running attempts of a shard that hold a slot, or of some or all types. They are found
-// without looking at tasks that do not run, or are of other tasklists.
+// Bookings are the running attempts of a shard that hold a slot, or of some or all types. They are found without
+// looking at tasks that do not run, or are of other tasklists.
 func (x *Lists) Bookings(q BookingsQuery) (page BookingsPage) {
 	const groupBytes = 64
 	at := make(map[bookingsKey]int)

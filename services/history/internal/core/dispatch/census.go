@@ -37,8 +37,8 @@ func (x *Lists) Describe(domain, name string) (c Census) {
 	return c
 }
 
-// Queued is how many tasks of a queue are due and wait for their first or next attempt, and how many have come since this owner took over, or
-// since the queue was forgotten.
+// Queued is how many tasks of a queue are due and wait for their first or next attempt, and how many have come since
+// this owner took over, or since the queue was forgotten.
 func (x *Lists) Queued(of backlog.Queue) backlog.Held {
 	l := x.lists[tasklistKey{of.Domain, of.Name}]
 	switch {
@@ -73,8 +73,8 @@ type ListCounts struct {
 	Ready, Running, Backoff int64
 }
 
-// Tasklists are the first limit tasklists of a domain with unfinished tasks whose names come behind after,
-// sorted by name.
+// Tasklists are the first limit tasklists of a domain with unfinished tasks whose names come behind after, sorted by
+// name.
 func (x *Lists) Tasklists(domain, after string, limit int) []ListCounts {
 	var found []ListCounts
 	for _, l := range x.order {

@@ -9,8 +9,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
-// Granted says which batch of a matching shard granted an attempt that may not have reached its
-// worker. Shard is as in the log; Poll is nil if it is not known.
+// Granted says which batch of a matching shard granted an attempt that may not have reached its worker. Shard is as in
+// the log; Poll is nil if it is not known.
 type Granted struct {
 	Shard          uint32
 	Epoch, Request uint64
@@ -101,8 +101,7 @@ func (d *deliveries) link(before, after *Entry) {
 	}
 }
 
-// Received notes that the attempt of e need not be delivered any more: its worker has been
-// heard of, or it is over.
+// Received notes that the attempt of e need not be delivered any more: its worker has been heard of, or it is over.
 func (e *Entry) Received() {
 	if g := e.grant; g != nil {
 		g.of.link(g.before, g.after)
@@ -118,9 +117,8 @@ func (d *deliveries) deliveredUpTo(request uint64) {
 	}
 }
 
-// BurnsNothing tells whether the running attempt of e may never have reached its worker: its shard has not
-// said so in time. It may have lost its owner a moment ago, and no newer one has fenced yet; or it is
-// paused.
+// BurnsNothing tells whether the running attempt of e may never have reached its worker: its shard has not said so in
+// time. It may have lost its owner a moment ago, and no newer one has fenced yet; or it is paused.
 func (e *Entry) BurnsNothing() bool {
 	return e.grant != nil
 }
@@ -150,10 +148,10 @@ func (x *Shards) GrantedBefore(e *Entry, g *Granted) {
 	}
 }
 
-// Undelivered hands out what the owners before epoch of a matching shard (by number) were granted and
-// may not have delivered: ordered by task, those behind after, until take returns false, which says
-// that it has not taken this one. An attempt that ends, as it says, is not among them, and
-// what is taken here is not taken back because its verdict was not delivered.
+// Undelivered hands out what the owners before epoch of a matching shard (by number) were granted and may not have
+// delivered: ordered by task, those behind after, until take returns false, which says that it has not taken this one.
+// An attempt that ends, as it says, is not among them, and what is taken here is not taken back because its verdict was
+// not delivered.
 func (x *Shards) Undelivered(number int, epoch uint64, after ids.TaskID, ends func(*taskstate.Task) bool, take func(*Poll, *taskstate.Task) bool) {
 	s := x.by[uint32(number)+1]
 	if s == nil {
@@ -179,16 +177,16 @@ func (x *Shards) Undelivered(number int, epoch uint64, after ids.TaskID, ends fu
 	}
 }
 
-// NoteStart notes that e was granted by a trigger of a batch; nil = by none. A task that was ready well before it, and is not granted, has
-// been passed over.
+// NoteStart notes that e was granted by a trigger of a batch; nil = by none. A task that was ready well before it, and
+// is not granted, has been passed over.
 func (x *Lists) NoteStart(e *Entry, b *Batch) {
 	if b == nil || int(b.shard.number) == e.column.pack.shard+1 { // else its trigger was in another partition before
 		e.column.grantedReadyAt = max(e.column.grantedReadyAt, e.ReadySince())
 	}
 }
 
-// ShardFence is the epoch below which what the owners of a matching shard say is void. Shard is its number
-// plus one, as in the log.
+// ShardFence is the epoch below which what the owners of a matching shard say is void. Shard is its number plus one, as
+// in the log.
 type ShardFence struct {
 	Shard uint32
 	Epoch uint64
@@ -207,8 +205,8 @@ func (x *Shards) shardOf(number uint32) *shard {
 // Superseded tells whether a newer owner of the shard has fenced the one that sent the batch.
 func (b *Batch) Superseded() bool { return b.epoch < b.shard.epoch }
 
-// Fence makes void what owners of the shard before that of the batch say, unless a newer one was there before. A fence of the present
-// epoch is a repetition.
+// Fence makes void what owners of the shard before that of the batch say, unless a newer one was there before. A fence
+// of the present epoch is a repetition.
 func (b *Batch) Fence() {
 	if b.epoch > b.shard.epoch {
 		b.shard.raise(b.epoch)

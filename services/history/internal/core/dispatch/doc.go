@@ -4,8 +4,8 @@
 // ready; which triggers were sent, and are sent again, since they may be lost (I5); which matching shard has a running
 // attempt, and whether that may not have reached its worker; the fences of the owners of a shard.
 // Never does: change a task, but for the shard of its attempt; or decide about an event.
-// On failure: there is none. But for the fences nothing here is agreed with other owners: what follows from it is a hint, or
-// proposed to the log.
+// On failure: there is none. But for the fences nothing here is agreed with other owners: what follows from it is a
+// hint, or proposed to the log.
 //
 // # Deliveries
 //

@@ -31,8 +31,8 @@ type TriggerBatch struct {
 	ReadyAt int64
 	// Packed triggers (contracts/ids).
 	Packed []byte
-	// Groups are the groups of these tasks, each once; GroupAt tells per trigger which one is its own, as an unsigned varint: 0 =
-	// none, else its place in Groups, from 1. Both are empty where none has a group.
+	// Groups are the groups of these tasks, each once; GroupAt tells per trigger which one is its own, as an unsigned
+	// varint: 0 = none, else its place in Groups, from 1. Both are empty where none has a group.
 	Groups  []string
 	GroupAt []byte
 	// names is what Groups take in a message, in bytes.

@@ -6,30 +6,28 @@ import (
 )
 
 const (
-	// HealEveryMS is how often the tasks in memory are looked through for lost triggers,
-	// HealMax how many of them, and of their tasklists, at one tick.
+	// HealEveryMS is how often the tasks in memory are looked through for lost triggers, HealMax how many of them, and
+	// of their tasklists, at one tick.
 	HealEveryMS = 5000
 	HealMax     = 5000
 	// MissingMax bounds what one hint triggers again, missingLooksMax what it looks at. More is asked for again.
 	MissingMax, missingLooksMax = 5000, 20_000
 	// MissingAgeMS spares triggers that are still on their way.
 	MissingAgeMS = 2000
-	// PassedOverMS is how much later another task must have become ready, to say that
-	// this one was passed over and not just granted out of order.
+	// PassedOverMS is how much later another task must have become ready, to say that this one was passed over and not
+	// just granted out of order.
 	PassedOverMS = 3000
 	// OldAgeMS is when a ready task is triggered again without being asked for.
 	OldAgeMS = 5 * 60_000
 )
 
-// sentEarlier tells whether the trigger of e was sent so long ago, or by a clock that has been put
-// back since.
+// sentEarlier tells whether the trigger of e was sent so long ago, or by a clock that has been put back since.
 func (e *Entry) sentEarlier(age, nowMS int64) bool {
 	return e.triggeredAt < nowMS-age || e.triggeredAt > nowMS
 }
 
-// Heal re-sends the triggers of tasks that others of their column have overtaken, and
-// of what has been ready for long whatever the reason (I5). While polls are fed with other
-// tasks no one is hungry, so no one else would notice.
+// Heal re-sends the triggers of tasks that others of their column have overtaken, and of what has been ready for long
+// whatever the reason (I5). While polls are fed with other tasks no one is hungry, so no one else would notice.
 func (x *Lists) Heal(nowMS int64, fx *Effects) {
 	s := &x.sweep
 	if !s.running {
@@ -57,9 +55,9 @@ func (x *Lists) Heal(nowMS int64, fx *Effects) {
 	x.retrigger(lost, nowMS, fx)
 }
 
-// Missing re-sends the triggers of a tasklist that were not sent recently: its pollers
-// have nothing to do. Matching has those of the types that are present: copies of them would
-// only pile up there (R33). It costs what it sends again, and a look at what is present.
+// Missing re-sends the triggers of a tasklist that were not sent recently: its pollers have nothing to do. Matching has
+// those of the types that are present: copies of them would only pile up there (R33). It costs what it sends again, and
+// a look at what is present.
 func (x *Lists) Missing(domain, name string, present []string, nowMS int64, fx *Effects) {
 	l, ok := x.lists[tasklistKey{domain, name}]
 	if !ok {
@@ -80,10 +78,9 @@ func (x *Lists) Missing(domain, name string, present []string, nowMS int64, fx *
 	x.retrigger(lost, nowMS, fx)
 }
 
-// Retrigger re-sends the triggers of all that is ready in the partitions of one shard, or of all of them if
-// shard is negative: those of one domain, or of all if none is named. It spares none that was sent
-// a moment ago: who asks has lost what it had, or a connection broke, and a trigger that was taken
-// in before that is lost as well.
+// Retrigger re-sends the triggers of all that is ready in the partitions of one shard, or of all of them if shard is
+// negative: those of one domain, or of all if none is named. It spares none that was sent a moment ago: who asks has
+// lost what it had, or a connection broke, and a trigger that was taken in before that is lost as well.
 func (x *Lists) Retrigger(domain string, shard int, nowMS int64, fx *Effects) int {
 	var all []*Entry
 	for _, l := range x.order {
@@ -109,8 +106,8 @@ func (x *Lists) retrigger(lost []*Entry, nowMS int64, fx *Effects) int {
 	return len(lost)
 }
 
-// Compare orders tasks as they became ready, those of one message in its order: a reader that gets them again must not see
-// them shuffled.
+// Compare orders tasks as they became ready, those of one message in its order: a reader that gets them again must not
+// see them shuffled.
 func Compare(a, b *Entry) int {
 	if a.ReadyAt != b.ReadyAt {
 		return cmp.Compare(a.ReadyAt, b.ReadyAt)

@@ -90,8 +90,8 @@ func compareStarts(a, b *taskstate.Task) int {
 	return cmp.Or(cmp.Compare(a.Attempt.StartedAt, b.Attempt.StartedAt), bytes.Compare(a.ID[:], b.ID[:]))
 }
 
-// KeepFirst adds one to the first most of some, which are sorted. To sort all that match would hold up the partition for
-// everybody, whenever somebody looks at a flood.
+// KeepFirst adds one to the first most of some, which are sorted. To sort all that match would hold up the partition
+// for everybody, whenever somebody looks at a flood.
 func KeepFirst[T any](all []T, one T, most int, compare func(a, b T) int) []T {
 	if len(all) >= most && (most <= 0 || compare(one, all[most-1]) >= 0) {
 		return all

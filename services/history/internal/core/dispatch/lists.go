@@ -105,8 +105,8 @@ func (x *Lists) Replace(e *Entry) {
 // idleMax is how many columns are kept that have no tasks: a tasklist is mostly used again.
 const idleMax = 1024
 
-// stepOut takes e out of its column. Columns that have been empty for longest are forgotten, and
-// tasklists without columns.
+// stepOut takes e out of its column. Columns that have been empty for longest are forgotten, and tasklists without
+// columns.
 func (x *Lists) stepOut(e *Entry) {
 	c := e.column
 	e.column = nil // it is kept for some time, and must not keep its tasklist

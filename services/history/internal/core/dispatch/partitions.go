@@ -5,8 +5,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
-// PackTriggers is how many triggers matching stores together, under one age. A batch may have more
-// where all are of the same age.
+// PackTriggers is how many triggers matching stores together, under one age. A batch may have more where all are of the
+// same age.
 const PackTriggers = 128
 
 // partitions is how many a tasklist has.

@@ -20,13 +20,13 @@ type Config struct {
 type Lists struct {
 	cfg   Config
 	lists map[tasklistKey]*tasklist
-	// order is all lists, in an order that does not depend on a map; idle are columns that have
-	// had no tasks for a while, the longest first.
+	// order is all lists, in an order that does not depend on a map; idle are columns that have had no tasks for a
+	// while, the longest first.
 	order []*tasklist
 	idle  []*column
 	Shards
-	// turn counts the turns, from 1. releases are where the releases of this one are gathered, groups where the groups of tasks are
-	// among those of its triggers.
+	// turn counts the turns, from 1. releases are where the releases of this one are gathered, groups where the groups
+	// of tasks are among those of its triggers.
 	turn     uint64
 	releases map[releaseKey]int
 	groups   map[groupKey]uint64
@@ -49,8 +49,8 @@ type Entry struct {
 	column        *column
 	// grant: its running attempt may not have reached its worker.
 	grant *grant
-	// before and after are its neighbours among the tasks of its tasklist that wait for a grant, if
-	// waits, or among those that run, if counted says so: those whose attempt holds a slot, if booked, or the others.
+	// before and after are its neighbours among the tasks of its tasklist that wait for a grant, if waits, or among
+	// those that run, if counted says so: those whose attempt holds a slot, if booked, or the others.
 	before, after *Entry
 }
 
@@ -76,24 +76,24 @@ type tasklist struct {
 	// turn says which partition tasks are given now. spread: it has, or has had, columns of partitions besides the first one.
 	turn   partitionTurn
 	spread bool
-	// sent are its tasks that wait for a grant, the one whose trigger was sent first at the front. So
-	// what is to be triggered again is found without looking at the rest.
+	// sent are its tasks that wait for a grant, the one whose trigger was sent first at the front. So what is to be
+	// triggered again is found without looking at the rest.
 	sent entryList
 	// here are those that run of its own shard, elsewhere those of others, by taskstate.Attempt.Shard.
 	here      runs
 	elsewhere map[uint16]*runs
 }
 
-// column is the tasks of one partition, type, priority, cost and group of a tasklist: matching grants
-// them in the order in which they became ready.
+// column is the tasks of one partition, type, priority, cost and group of a tasklist: matching grants them in the order
+// in which they became ready.
 type column struct {
 	key  columnKey
 	list *tasklist
 	// tasks counts those in memory. idle: it is in the queue of idle columns.
 	tasks int
 	idle  bool
-	// grantedReadyAt is the latest ReadyAt among those granted. A task that was ready well
-	// before, and was not granted, has been overtaken: its trigger is lost.
+	// grantedReadyAt is the latest ReadyAt among those granted. A task that was ready well before, and was not granted,
+	// has been overtaken: its trigger is lost.
 	grantedReadyAt int64
 	pack           *pack
 	// of counts the tasks of its group; nil = they have none.
@@ -168,8 +168,8 @@ type sweep struct {
 	next *Entry
 }
 
-// longestWait is since when the task is ready that has waited longest for a grant, Unix ms; 0 = none waits. next is when it is
-// looked for again.
+// longestWait is since when the task is ready that has waited longest for a grant, Unix ms; 0 = none waits. next is
+// when it is looked for again.
 type longestWait struct {
 	readyAt int64
 	next    time.Duration
@@ -178,8 +178,8 @@ type longestWait struct {
 // Shards are the matching shards that have written to the log, by their number there.
 type Shards struct{ by map[uint32]*shard }
 
-// shard is what the log says of one matching shard: which of its owners is the newest, and
-// what they may not have delivered.
+// shard is what the log says of one matching shard: which of its owners is the newest, and what they may not have
+// delivered.
 type shard struct {
 	number uint32
 	// epoch is that of the newest fence; 0 = there was none.
