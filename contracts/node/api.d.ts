@@ -143,7 +143,7 @@ export interface ListRequest {
 export interface ListResponse {
   /** Without payloads and events. */
   tasks?: Task[];
-  /** Where the next page begins; empty on the last page. */
+  /** Where the next page begins; empty on the last page. A page may have few tasks, or none, and still have one. */
   next_cursor?: string;
 }
 

@@ -303,6 +303,9 @@ func IsArchiveTasks(p int, subject string) bool {
 	return strings.HasPrefix(subject, "yard.archive."+num(p)+".tasks.")
 }
 
+// ArchivePageDots is how many dots a subject of ArchivePage has that names one span.
+const ArchivePageDots = 5
+
 // ArchivePage is where the index of a domain's tasks that were created in one span is kept, behind the spans that
 // contain it, the longest first.
 func ArchivePage(p int, domain string, spans ...int64) string {

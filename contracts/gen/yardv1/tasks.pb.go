@@ -2684,7 +2684,7 @@ type ListResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Without payloads and events.
 	Tasks []*Task `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
-	// Where the next page begins; empty on the last page.
+	// Where the next page begins; empty on the last page. A page may have few tasks, or none, and still have one.
 	NextCursor    string `protobuf:"bytes,2,opt,name=next_cursor,json=nextCursor,proto3" json:"next_cursor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -99,6 +99,14 @@ func damagedEnds() []damage {
 			})
 			p.remove(archive, all[i].seq)
 		}, []doctor.Code{doctor.ArchiveGap}},
+		{"a page that leads to others is lost", func(p *patient) {
+			all := p.messages(archive)
+			i := slices.IndexFunc(all, func(m message) bool {
+				return strings.HasPrefix(m.subject, "yard.archive.0.index.") && strings.Count(m.subject, ".") == topology.ArchivePageDots+1
+			})
+			around := all[i].subject[:strings.LastIndexByte(all[i].subject, '.')]
+			p.remove(archive, all[slices.IndexFunc(all, func(m message) bool { return m.subject == around })].seq)
+		}, []doctor.Code{doctor.ArchiveGap}},
 	}
 }
 

@@ -3,15 +3,19 @@ package doctor
 import (
 	"encoding/binary"
 	"math"
+	"strings"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
 )
 
 // index follows the archive's messages, and finds tasks that a mark says are in the index and that no page has. It holds what is behind
 // the last mark only.
 type index struct {
 	open map[place][]ids.TaskID
+	// pages are the subjects of the pages since the last mark.
+	pages map[string]bool
 }
 
 // place is how a page names a task: its message, and parts of its id.
@@ -26,7 +30,7 @@ type gap struct {
 	seq uint64
 }
 
-func newIndex() index { return index{open: map[place][]ids.TaskID{}} }
+func newIndex() index { return index{map[place][]ids.TaskID{}, map[string]bool{}} }
 
 // task takes a finished task of a message.
 func (x *index) task(seq uint64, id ids.TaskID) {
@@ -35,7 +39,8 @@ func (x *index) task(seq uint64, id ids.TaskID) {
 }
 
 // page takes a page of the index; false = its columns do not fit each other.
-func (x *index) page(p *logv1.ArchivePage) bool {
+func (x *index) page(subject string, p *logv1.ArchivePage) bool {
+	x.pages[subject] = true
 	if len(p.Fingerprints)%8 != 0 || len(p.Offsets)*8 != len(p.Fingerprints)*2 {
 		return false
 	}
@@ -57,4 +62,17 @@ func (x *index) mark(seq uint64) (gaps []gap) {
 		delete(x.open, at)
 	}
 	return gaps
+}
+
+// hidden takes the mark, too. It returns a page that a list does not find, since the one of the longer span around it is not there; "" =
+// there is none.
+func (x *index) hidden() (page string) {
+	for subject := range x.pages {
+		around := subject[:strings.LastIndexByte(subject, '.')]
+		if strings.Count(subject, ".") > topology.ArchivePageDots && !x.pages[around] {
+			page = max(page, subject)
+		}
+	}
+	clear(x.pages)
+	return page
 }

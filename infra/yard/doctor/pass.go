@@ -404,6 +404,9 @@ func (p *pass) archived(r natslog.Record) error {
 		for _, g := range p.index.mark(r.Seq) {
 			p.report(Finding{Code: ArchiveGap, Where: at(stream, g.seq), id: g.id, What: fmt.Sprintf("the mark at #%d says that it is in the index, and no page has it", r.Seq)})
 		}
+		if page := p.index.hidden(); page != "" {
+			p.report(Finding{Code: ArchiveGap, Where: at(stream, r.Seq), What: "lists do not find the page at " + page + ": that of the longer span around it is not there"})
+		}
 		return nil
 	case topology.BatchOfEnds(p.partition, r.Subject) != "":
 		return p.counted(r)
@@ -411,7 +414,7 @@ func (p *pass) archived(r natslog.Record) error {
 		return nil
 	default:
 		var page logv1.ArchivePage
-		if p.decode(stream, r, &page) && !p.index.page(&page) {
+		if p.decode(stream, r, &page) && !p.index.page(r.Subject, &page) {
 			p.report(Finding{Code: Unreadable, Where: at(stream, r.Seq), What: "the columns of a page of the index do not fit each other"})
 		}
 		return nil

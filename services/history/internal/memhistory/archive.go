@@ -173,23 +173,26 @@ func (r Reader) Unread(_ context.Context, id ids.TaskID, _ uint64, read replica.
 }
 
 // Finished implements partition.Reader.
-func (r Reader) Finished(_ context.Context, domain string, before ids.TaskID, limit int, wanted func(*logv1.Record) bool) (all []*logv1.Record, end ids.TaskID, _ error) {
+func (r Reader) Finished(_ context.Context, domain string, before ids.TaskID, limit int, take func(*logv1.Record) bool) (end ids.TaskID, _ error) {
+	var all []*logv1.Record
 	r.World.mu.Lock()
-	defer r.World.mu.Unlock()
-	seen := map[ids.TaskID]bool{}
-	for _, write := range slices.Backward(r.World.filed) {
-		for _, f := range slices.Backward(write) {
-			if f.task.Domain == domain && f.kept() && !seen[ids.TaskID(f.task.Id)] {
-				seen[ids.TaskID(f.task.Id)] = true
-				if bytes.Compare(f.task.Id, before[:]) < 0 && wanted(f.task) {
-					all = append(all, f.task.CloneVT())
-				}
-			}
+	for _, f := range r.World.found {
+		if f.kept() && f.task.Domain == domain && bytes.Compare(f.task.Id, before[:]) < 0 {
+			all = append(all, f.task.CloneVT())
 		}
 	}
+	r.World.mu.Unlock()
 	slices.SortFunc(all, func(a, b *logv1.Record) int { return bytes.Compare(b.Id, a.Id) })
-	if all = all[:min(limit, len(all))]; len(all) == limit && limit > 0 {
-		end = ids.TaskID(all[limit-1].Id)
+	for _, t := range all {
+		if limit <= 0 {
+			return end, nil
+		}
+		if take(t) {
+			limit, end = limit-1, ids.TaskID(t.Id)
+		}
 	}
-	return all, end, nil
+	if limit > 0 {
+		end = ids.TaskID{}
+	}
+	return end, nil
 }

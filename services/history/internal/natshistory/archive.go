@@ -40,16 +40,16 @@ type Archive struct {
 	retention func(domain string) time.Duration
 	enc       record.Encoder
 	tail      archive.Tail
-	// tailMessages and tailBytes are how much may be filed before the index follows, which costs a page for each domain.
-	tailMessages, tailBytes int
-	at                      uint64 // up to where tail and ends are known
-	known                   bool
-	ends                    batchEnds
+	// indexAfter is how much may be filed before the index follows.
+	indexAfter archive.Bounds
+	at         uint64 // up to where tail and ends are known
+	known      bool
+	ends       batchEnds
 }
 
 // NewArchive makes the writer. retention tells how long finished tasks of a domain are kept.
 func NewArchive(c Config, retention func(domain string) time.Duration) *Archive {
-	return &Archive{cfg: c, retention: retention, tailMessages: 1024, tailBytes: 4 << 20}
+	return &Archive{cfg: c, retention: retention, indexAfter: archive.IndexAfter}
 }
 
 // Last implements partition.Archive.
@@ -150,7 +150,7 @@ func (a *Archive) fileSome(ctx context.Context, tasks []*taskstate.Task, last ui
 		}
 		a.tail.Add(last+uint64(i)+1, inside, m.RetentionS, m.Bytes)
 	}
-	due := a.tail.Messages >= a.tailMessages || a.tail.Bytes >= a.tailBytes
+	due := a.tail.Exceeds(a.indexAfter)
 	if due {
 		if msgs, err = a.appendIndex(msgs); err != nil {
 			return 0, err
@@ -226,17 +226,17 @@ func (a *Archive) appendIndex(msgs []natslog.Msg) ([]natslog.Msg, error) {
 // append stores messages behind last. Those with an index go all or none, so that no mark stands without its pages;
 // else each stands for itself.
 func (a *Archive) append(ctx context.Context, msgs []natslog.Msg, last uint64, atomic bool) (uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
-	defer cancel()
 	for len(msgs) > 0 {
 		part := msgs[:min(len(msgs), batchMsgs)]
 		var err error
+		within, cancel := context.WithTimeout(ctx, appendTimeout) // each part its own: an index may have many
 		if atomic || len(part) > pipelined {
 			part[0].Header[jetstream.ExpectedLastSeqHeader] = []string{strconv.FormatUint(last, 10)}
-			last, err = natslog.AppendAtomic(ctx, a.cfg.NATS, part)
+			last, err = natslog.AppendAtomic(within, a.cfg.NATS, part)
 		} else {
-			last, err = a.appendEach(ctx, part, last)
+			last, err = a.appendEach(within, part, last)
 		}
+		cancel()
 		if errors.Is(err, natslog.ErrWrongLast) {
 			return 0, partition.ErrArchiveMoved
 		}

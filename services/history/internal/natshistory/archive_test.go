@@ -19,6 +19,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
+	"github.com/yardmaster-io/yardmaster/shared/turns"
 )
 
 // serverPorts is a server with one partition, the owner's connection to it, and a
@@ -53,7 +54,7 @@ func TestArchive(t *testing.T) {
 		return archivePorts{
 			Archive: func() partition.Archive {
 				a := NewArchive(owner, suiteRetention)
-				a.tailMessages, a.tailBytes = 64, 1<<20 // the index comes into being soon
+				a.indexAfter.Messages, a.indexAfter.Bytes = 64, 1<<20 // the index comes into being soon
 				return a
 			},
 			Reader: reader,
@@ -104,7 +105,7 @@ func TestReaderAsksTheLeader(t *testing.T) {
 	owner, reader := serverPorts(t)
 	reader.replicas = replicas{many: true, asked: time.Now().Add(time.Hour)}
 	a, last, filed := NewArchive(owner, suiteRetention), uint64(0), 0
-	a.tailMessages = 64
+	a.indexAfter.Messages = 64
 	for i := range uint64(20) {
 		var tasks []*taskstate.Task
 		for k := range 1 + 300*(i%3) {
@@ -144,5 +145,35 @@ func TestLaggingReplicaIsNoticed(t *testing.T) {
 		if got, err := reader.lags(t.Context(), stream, tail, c.have); err != nil || got != c.lags {
 			t.Errorf("it has %s: lags %v, %v", c.what, got, err)
 		}
+	}
+}
+
+// I14: lists come in turn, and so many of a domain wait at most. Another domain's wait for no more than one of them, and
+// one whose caller has left is not read.
+func TestI14_ListsTakeTurns(t *testing.T) {
+	t.Parallel()
+	owner, reader := serverPorts(t)
+	fileAll(t, NewArchive(owner, suiteRetention), many(1, shop, func(int) time.Time { return time.Now() }))
+	const more = 9
+	held, ended := make(chan struct{}), make(chan error, listsWaiting+1+more)
+	for range cap(ended) {
+		go func() {
+			_, err := reader.Finished(t.Context(), "shop", ids.Last, 1, func(*logv1.Record) bool { <-held; return true })
+			ended <- err
+		}()
+	}
+	for range more {
+		if err := <-ended; !errors.Is(err, turns.ErrBusy) {
+			t.Errorf("one too many: %v", err)
+		}
+	}
+	ctx, leave := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer leave()
+	if _, err := reader.Finished(ctx, "quiet", ids.Last, 1, nil); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("another domain's, whose caller leaves: %v", err)
+	}
+	close(held)
+	for range listsWaiting + 1 {
+		testkit.Check(t, <-ended)
 	}
 }

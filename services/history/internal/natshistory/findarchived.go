@@ -50,8 +50,11 @@ func (r *Reader) round(ctx context.Context, open []*lookup) {
 
 // answer takes the lookups out of open that it has answered.
 func (r *Reader) answer(ctx context.Context, open *[]*lookup) error {
-	for fresh, refreshed := false, 0; ; {
+	for fresh, refreshed, left := false, 0, len(*open); ; {
 		fetch, places := r.places(open, fresh)
+		if len(*open) < left {
+			left, refreshed = len(*open), 0
+		}
 		switch {
 		case len(fetch) > 0:
 			if err := r.fetch(ctx, fetch, places); err != nil {
@@ -111,21 +114,17 @@ func (r *Reader) places(open *[]*lookup, fresh bool) (fetch []uint64, who map[ui
 
 // fetch reads messages and answers the lookups whose task is in them.
 func (r *Reader) fetch(ctx context.Context, seqs []uint64, who map[uint64][]*lookup) error {
-	queries := make([]natslog.Query, len(seqs))
-	for i, seq := range seqs {
-		queries[i] = natslog.Query{Seq: seq, Bare: true}
-	}
-	answers, err := r.direct.Get(ctx, topology.ArchiveStream(r.cfg.Partition), queries)
+	messages, err := r.messages(ctx, seqs)
 	if err != nil {
 		return err
 	}
 	for i, seq := range seqs {
 		for _, l := range who[seq] {
 			l.tried = append(l.tried, seq)
-			if l.answered || len(answers[i].Records) == 0 { // expired
+			if l.answered || messages[i] == nil {
 				continue
 			}
-			found, err := record.Cut(answers[i].Records[0].Data, l.task.ID)
+			found, err := record.Cut(messages[i], l.task.ID)
 			if err != nil {
 				l.answer(nil, fmt.Errorf("message %d: %w", seq, err))
 			} else if found != nil && found.Domain == l.task.Domain {
@@ -134,6 +133,34 @@ func (r *Reader) fetch(ctx context.Context, seqs []uint64, who map[uint64][]*loo
 		}
 	}
 	return nil
+}
+
+// messages reads messages of the archive; nil where one has expired.
+func (r *Reader) messages(ctx context.Context, seqs []uint64) ([][]byte, error) {
+	stream, queries := topology.ArchiveStream(r.cfg.Partition), make([]natslog.Query, len(seqs))
+	for i, seq := range seqs {
+		queries[i] = natslog.Query{Seq: seq, Bare: true}
+	}
+	answers, err := r.direct.Get(ctx, stream, queries)
+	if err != nil {
+		return nil, err
+	}
+	replicated, err := r.replicas.several(ctx, r.cfg.JetStream, stream)
+	messages := make([][]byte, len(seqs))
+	for i, a := range answers {
+		switch {
+		case err != nil:
+			return nil, err
+		case len(a.Records) > 0:
+			messages[i] = a.Records[0].Data
+		case replicated: // the one that answered may lag
+			var there *natslog.Record
+			if there, err = natslog.Next(ctx, r.cfg.JetStream, stream, topology.ArchiveTasks(r.cfg.Partition), seqs[i]); there != nil && there.Seq == seqs[i] {
+				messages[i] = there.Data
+			}
+		}
+	}
+	return messages, err
 }
 
 // end takes in an end of the task. After that of a dead letter another one may follow, if it was redriven, which is in
@@ -153,9 +180,13 @@ type spanRead struct {
 	from, mark uint64
 }
 
-// keysOf are the spans whose pages find what is looked for.
+// keysOf are the spans whose pages find what is looked for in the first domain: those of all together may be more than
+// a reader remembers, and would drive each other out.
 func keysOf(open []*lookup) (keys []archive.Key) {
 	for _, l := range open {
+		if l.task.Domain != open[0].task.Domain {
+			continue
+		}
 		for level := range archive.Levels {
 			if k := archive.KeyOf(l.task, level); !slices.Contains(keys, k) {
 				keys = append(keys, k)

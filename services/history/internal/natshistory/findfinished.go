@@ -16,11 +16,10 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/archive"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
-	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
 
-// listedMax is how many tasks, and spans, one page of a list may look at.
-const listedMax = 1024
+// listedMax is how many tasks, and spans, one page of a list may look at; listedBytes of messages count as one.
+const listedMax, listedBytes = 1024, 32 << 10
 
 // list is one page of a list that is read.
 type list struct {
@@ -32,35 +31,43 @@ type list struct {
 }
 
 // Finished implements partition.Reader.
-func (r *Reader) Finished(ctx context.Context, domain string, before ids.TaskID, limit int, wanted func(*logv1.Record) bool) (found []*logv1.Record, end ids.TaskID, err error) {
-	r.list.Lock()
-	defer r.list.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	l := list{Reader: r, domain: domain, Listing: archive.NewListing(before, r.cfg.Partition)}
+func (r *Reader) Finished(ctx context.Context, domain string, before ids.TaskID, limit int, take func(*logv1.Record) bool) (end ids.TaskID, err error) {
+	err = r.lists.Run(ctx, domain, func() error {
+		ctx, cancel := context.WithTimeout(ctx, readTimeout)
+		defer cancel()
+		l := list{Reader: r, domain: domain, Listing: archive.NewListing(before, r.cfg.Partition)}
+		end, err = l.page(ctx, before, limit, take)
+		return err
+	})
+	return end, err
+}
+
+func (l *list) page(ctx context.Context, before ids.TaskID, limit int, take func(*logv1.Record) bool) (end ids.TaskID, err error) {
 	err = l.takeTail(ctx)
-	for looked := 0; err == nil && len(found) < limit; looked++ {
+	taken := 0
+	for looked := 0; err == nil && taken < limit; looked++ {
 		if looked >= listedMax {
-			return found, l.Taken(), nil
+			return l.Taken(), nil
 		}
 		// A filter that refuses most tasks is shown more of them at a time.
-		if places := l.Take(min(max(limit, looked)-len(found), listedMax-looked), listMsgs); len(places) > 0 {
-			var tasks []*logv1.Record
-			tasks, err = l.tasksAt(ctx, places)
-			found = append(found, slices.DeleteFunc(tasks, func(t *logv1.Record) bool {
-				return t.Domain != domain || bytes.Compare(t.Id, before[:]) >= 0 || !wanted(t)
-			})...)
-			looked += len(places) - 1
+		if places := l.Take(min(max(limit, looked)-taken, listedMax-looked), listMsgs); len(places) > 0 {
+			tasks, bytesRead, err := l.tasksAt(ctx, places)
+			if err != nil {
+				return end, err
+			}
+			for _, t := range tasks {
+				if taken < limit && bytes.Compare(t.Id, before[:]) < 0 && take(t) {
+					taken, end = taken+1, ids.TaskID(t.Id)
+				}
+			}
+			looked += max(len(places), bytesRead/listedBytes) - 1
 		} else if span, more := l.NextSpan(); more {
 			err = l.takeSpan(ctx, span)
 		} else {
-			return found, end, nil
+			return ids.TaskID{}, nil
 		}
 	}
-	if err != nil || limit <= 0 {
-		return nil, end, err
-	}
-	return found[:limit], ids.TaskID(found[limit-1].Id), nil
+	return end, err
 }
 
 // takeTail takes the domain's tasks in the tail, and the longest spans that it has.
@@ -75,7 +82,7 @@ func (l *list) takeTail(ctx context.Context) (err error) {
 	l.mu.Lock()
 	tail, mark := l.index.TailOf(l.domain, l.Before)
 	l.mu.Unlock()
-	l.Add(tail)
+	l.addPlaces(tail)
 	l.mark = mark
 	return l.addSpans(ctx, archive.Key{Domain: l.domain, Level: archive.Levels})
 }
@@ -87,13 +94,19 @@ func (l *list) takeSpan(ctx context.Context, span archive.Key) error {
 		places, whole := l.index.Newest(span, l.mark, l.Before, listedMax)
 		l.mu.Unlock()
 		if whole {
-			l.Add(places)
+			l.addPlaces(places)
 			return l.addSpans(ctx, span)
 		}
 		if _, err := l.refresh(ctx, []archive.Key{span}); err != nil {
 			return err
 		}
 	}
+}
+
+// addPlaces takes places, but for those before the first message: these have expired.
+func (l *list) addPlaces(places []archive.Place) {
+	first := l.stream.CachedInfo().State.FirstSeq
+	l.Add(slices.DeleteFunc(places, func(p archive.Place) bool { return p.Seq < first }))
 }
 
 // addSpans takes the spans of the next level in one.
@@ -115,31 +128,26 @@ func (l *list) addSpans(ctx context.Context, in archive.Key) error {
 	return nil
 }
 
-// tasksAt reads the tasks at some places, each as it ended last, the newest id first.
-func (l *list) tasksAt(ctx context.Context, places []archive.Place) (tasks []*logv1.Record, err error) {
-	fingerprints := map[uint64]bool{}
-	var queries []natslog.Query
+// tasksAt reads the tasks of the domain at some places, each as it ended last, the newest id first.
+func (l *list) tasksAt(ctx context.Context, places []archive.Place) (tasks []*logv1.Record, size int, err error) {
+	fingerprints, seqs := map[uint64]bool{}, []uint64(nil)
 	for _, p := range places {
 		fingerprints[p.Fingerprint] = true
-		if q := (natslog.Query{Seq: p.Seq, Bare: true}); !slices.Contains(queries, q) {
-			queries = append(queries, q)
+		if !slices.Contains(seqs, p.Seq) {
+			seqs = append(seqs, p.Seq)
 		}
 	}
-	answers, err := l.direct.Get(ctx, topology.ArchiveStream(l.cfg.Partition), queries)
-	if err != nil {
-		return nil, err
-	}
-	for _, a := range answers {
-		for _, m := range a.Records { // none: it has expired
-			some, err := record.CutEach(m.Data, func(id ids.TaskID) bool { return fingerprints[archive.Fingerprint(id)] })
-			if err != nil {
-				return nil, fmt.Errorf("message %d of the archive: %w", m.Seq, err)
-			}
-			tasks = append(tasks, some...)
+	messages, err := l.messages(ctx, seqs)
+	for i, data := range messages {
+		some, err := record.CutEach(data, func(id ids.TaskID) bool { return fingerprints[archive.Fingerprint(id)] })
+		if err != nil {
+			return nil, 0, fmt.Errorf("message %d of the archive: %w", seqs[i], err)
 		}
+		tasks, size = append(tasks, some...), size+len(data)
 	}
+	tasks = slices.DeleteFunc(tasks, func(t *logv1.Record) bool { return t.Domain != l.domain })
 	slices.SortFunc(tasks, func(a, b *logv1.Record) int {
 		return cmp.Or(bytes.Compare(b.Id, a.Id), cmp.Compare(b.Parkings, a.Parkings))
 	})
-	return slices.CompactFunc(tasks, func(a, b *logv1.Record) bool { return bytes.Equal(a.Id, b.Id) }), nil
+	return slices.CompactFunc(tasks, func(a, b *logv1.Record) bool { return bytes.Equal(a.Id, b.Id) }), size, err
 }

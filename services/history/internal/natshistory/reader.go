@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/shared/batcher"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/turns"
 )
 
 const (
@@ -23,7 +24,9 @@ const (
 	lookupsInFlight = 3
 	lookupsMax      = 16
 	listMsgs        = 12
-	lookupsQueued   = 20_000
+	// listsWaiting is how many lists of a domain wait for their turn; more are refused.
+	listsWaiting  = 48
+	lookupsQueued = 20_000
 	// scansMax searches of the log without a hint run at a time, each for scannedMax tasks at most.
 	scansMax   = 2
 	scannedMax = 256
@@ -36,7 +39,7 @@ type Reader struct {
 	cfg     Config
 	direct  *natslog.Direct
 	lookups *batcher.Batcher[*lookup]
-	list    sync.Mutex // one is read at a time
+	lists   *turns.Line // one is read at a time, and domains take turns
 	// searches are those of the log without a hint.
 	searches *batcher.Batcher[*search]
 
@@ -52,7 +55,7 @@ func NewReader(c Config) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{cfg: c, direct: direct, index: archive.NewIndex(indexBytesMax)}
+	r := &Reader{cfg: c, direct: direct, index: archive.NewIndex(indexBytesMax), lists: turns.NewLine(listsWaiting)}
 	r.lookups = batcher.New(batcher.Config{
 		InFlight: lookupsInFlight, MaxItems: lookupsMax, MaxQueuedItems: lookupsQueued,
 	}, r.round)

@@ -111,7 +111,7 @@ func TestWhatTheStreamRefusesOfAllPasses(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			owner, _ := serverPorts(t)
 			a, last := NewArchive(owner, suiteRetention), uint64(0)
-			a.tailMessages = 64
+			a.indexAfter.Messages = 64
 			var err error
 			last, err = a.File(t.Context(), []*taskstate.Task{finishedTask("shop", time.Now(), 1)}, last)
 			testkit.NoError(t, err)

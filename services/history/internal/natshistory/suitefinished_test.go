@@ -20,14 +20,17 @@ func anyTask(*logv1.Record) bool { return true }
 func listAll(t *testing.T, r partition.Reader, domain string, limit int, wanted func(*logv1.Record) bool) (all []ids.TaskID) {
 	t.Helper()
 	for before := ids.Last; ; {
-		some, end, err := r.Finished(t.Context(), domain, before, limit, wanted)
-		testkit.NoError(t, err)
-		for _, task := range some {
+		end, err := r.Finished(t.Context(), domain, before, limit, func(task *logv1.Record) bool {
 			if task.Domain != domain {
 				t.Fatalf("a list of %s has %v", domain, task)
 			}
+			if !wanted(task) {
+				return false
+			}
 			all = append(all, ids.TaskID(task.Id))
-		}
+			return true
+		})
+		testkit.NoError(t, err)
 		if end.IsZero() {
 			return all
 		}
@@ -67,8 +70,8 @@ func listedBesideOthers(t *testing.T, p archivePorts) {
 		a = p.Archive() // a takeover
 	}
 	wantListed(t, p.Reader, "none", nil, 1, 100)
-	if got, end, err := p.Reader.Finished(t.Context(), "quiet", ids.Last, 0, anyTask); err != nil || len(got) != 0 || !end.IsZero() {
-		t.Errorf("a page of none: %v, %v, %v", got, end, err)
+	if end, err := p.Reader.Finished(t.Context(), "quiet", ids.Last, 0, nil); err != nil || !end.IsZero() {
+		t.Errorf("a page of none: %v, %v", end, err)
 	}
 }
 

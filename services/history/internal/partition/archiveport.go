@@ -48,10 +48,10 @@ type Reader interface {
 	// where it does not.
 	// ErrSearchTooLong: without a hint, the log around the task's creation holds too much.
 	Unread(ctx context.Context, id ids.TaskID, hint uint64, read replica.Levels) (*logv1.Record, ids.Position, error)
-	// Finished returns up to limit finished tasks of a domain that are wanted, each as it ended last, the newest id first, from before an
-	// id on. End is the id before which the next call goes on, zero = these are all. It looks at a bounded number of tasks, so it may
-	// stop with few. Wanted is not kept, nor what it is asked about.
-	Finished(ctx context.Context, domain string, before ids.TaskID, limit int, wanted func(*logv1.Record) bool) (found []*logv1.Record, end ids.TaskID, err error)
+	// Finished hands out finished tasks of a domain, each as it ended last, the newest id first, from before an id on, until take has
+	// returned true for limit of them. End is the id before which the next call goes on, zero = these are all. It looks at a bounded
+	// number of tasks, so it may stop with few. Turns.ErrBusy: too many of the domain wait.
+	Finished(ctx context.Context, domain string, before ids.TaskID, limit int, take func(*logv1.Record) bool) (end ids.TaskID, err error)
 }
 
 // Letter is a dead letter, and its sequence in its stream.

@@ -1,6 +1,7 @@
 package partition_test
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"time"
@@ -77,6 +78,47 @@ func TestTasksAreListedOnceInPagesOfAnySize(t *testing.T) {
 				if got := pages(t, o, &c.filter, limit); !slices.Equal(got, c.want) {
 					t.Errorf("%s, in pages of %d: %d tasks of %d", name, limit, len(got), len(c.want))
 				}
+			}
+		}
+	})
+}
+
+// listens does something once a list has read the archive.
+type listens struct {
+	partition.Reader
+	during func()
+}
+
+func (r listens) Finished(ctx context.Context, domain string, before ids.TaskID, limit int, take func(*logv1.Record) bool) (ids.TaskID, error) {
+	end, err := r.Reader.Finished(ctx, domain, before, limit, take)
+	r.during()
+	return end, err
+}
+
+// A dead task that is redriven while its list reads the archive is listed as it is then.
+func TestATaskIsListedThatComesBackMeanwhile(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *shell) {
+		s.works(logv1.EventKind_EVENT_KIND_FAILED)
+		d, id := s.deps("a"), newID(1)
+		d.Reader = listens{d.Reader, func() {
+			s.mu.Lock()
+			s.worker = nil
+			s.mu.Unlock()
+			back := task(id, "shop")
+			back.Parkings, back.Redriven = 1, &logv1.Redriven{Count: 1, Seq: 1, Requests: []uint64{7}}
+			s.submit(3, back)
+			time.Sleep(time.Second)
+		}}
+		o := s.serves(d)
+		s.submit(3, task(id, "shop"))
+		time.Sleep(time.Minute)
+		for _, c := range []struct {
+			states []yardv1.TaskState
+			want   int
+		}{{nil, 1}, {[]yardv1.TaskState{yardv1.TaskState_TASK_STATE_DEAD}, 0}} {
+			page, err := o.List(t.Context(), &rpcv1.ListTasksRequest{Domain: "shop", Filter: &yardv1.ListRequest{States: c.states}})
+			if err != nil || len(page.Tasks) != c.want || c.want > 0 && page.Tasks[0].Redrives != 1 {
+				t.Errorf("of %v: %v, %v", c.states, page, err)
 			}
 		}
 	})

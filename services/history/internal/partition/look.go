@@ -29,9 +29,13 @@ func (o *Owner) Look(ctx context.Context, domain string, fn func(r *replica.Repl
 	case err == nil && !leased:
 		return o.unsure()
 	case errors.Is(err, turns.ErrBusy):
-		return fault.New(fault.ResourceExhausted, "too many queries wait for partition %d", o.Partition).After(lookRetryAfter)
+		return o.tooMany()
 	case err != nil && err == ctx.Err():
 		return fault.New(fault.Unavailable, "the owner of partition %d is busy", o.Partition)
 	}
 	return err
+}
+
+func (o *Owner) tooMany() error {
+	return fault.New(fault.ResourceExhausted, "too many queries wait for partition %d", o.Partition).After(lookRetryAfter)
 }

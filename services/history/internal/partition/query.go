@@ -18,6 +18,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 	"github.com/yardmaster-io/yardmaster/shared/paging"
+	"github.com/yardmaster-io/yardmaster/shared/turns"
 )
 
 // ask runs fn in the owner's goroutine and waits for it.
@@ -212,21 +213,26 @@ func (o *Owner) List(ctx context.Context, req *rpcv1.ListTasksRequest) (*rpcv1.L
 		end = all[limit-1].TaskId
 	}
 	if states := req.GetFilter().GetStates(); len(states) == 0 || slices.ContainsFunc(states, yardv1.TaskState.Finished) {
-		dec := record.NewDecoder()
-		ended, stop, err := o.Reader.Finished(ctx, req.Domain, before, limit, func(r *logv1.Record) bool {
+		dec, dead := record.NewDecoder(), make(map[ids.TaskID]uint32)
+		stop, err := o.Reader.Finished(ctx, req.Domain, before, limit, func(r *logv1.Record) bool {
 			e, err := dec.Entry(r)
-			return err == nil && wanted(&e.Task) && !listed[e.ID.String()]
+			if err != nil || !wanted(&e.Task) || listed[e.ID.String()] {
+				return false
+			}
+			if e.State == taskstate.Dead {
+				dead[e.ID] = e.Parkings
+			}
+			all = append(all, record.Public(&e.Task, true, o.now().MS))
+			return true
 		})
-		if err != nil {
+		switch {
+		case errors.Is(err, turns.ErrBusy):
+			return nil, o.tooMany()
+		case err != nil:
 			return nil, fault.New(fault.Unavailable, "read the archive: %v", err)
 		}
-		if ended, err = o.stillEnded(ctx, req.Domain, ended); err != nil {
+		if all, err = o.backAgain(ctx, req.Domain, all, dead, wanted); err != nil {
 			return nil, err
-		}
-		for _, r := range ended {
-			if e, err := dec.Entry(r); err == nil {
-				all = append(all, record.Public(&e.Task, true, o.now().MS))
-			}
 		}
 		if !stop.IsZero() {
 			end = max(end, stop.String())
@@ -240,18 +246,25 @@ func (o *Owner) List(ctx context.Context, req *rpcv1.ListTasksRequest) (*rpcv1.L
 	return &rpcv1.ListTasksResponse{Tasks: page, More: end != "", End: end}, nil
 }
 
-// stillEnded leaves out those of some ended tasks that are in memory again: redriven after the end that the archive has.
-func (o *Owner) stillEnded(ctx context.Context, domain string, ended []*logv1.Record) ([]*logv1.Record, error) {
-	if !slices.ContainsFunc(ended, func(r *logv1.Record) bool { return taskstate.State(r.State) == taskstate.Dead }) {
-		return ended, nil
+// backAgain has some dead tasks, whose last stays are known, listed as they are now, or not at all, if they are in memory again: redriven after the end
+// that the archive has.
+func (o *Owner) backAgain(ctx context.Context, domain string, all []*yardv1.Task, dead map[ids.TaskID]uint32, wanted func(*taskstate.Task) bool) ([]*yardv1.Task, error) {
+	if len(dead) == 0 {
+		return all, nil
 	}
 	err := o.Look(ctx, domain, func(core *replica.Replica) {
-		ended = slices.DeleteFunc(ended, func(r *logv1.Record) bool {
-			known := core.Get(ids.TaskID(r.Id))
-			return known != nil && known.Parkings > r.Parkings
-		})
+		for id, stay := range dead {
+			t := core.Get(id)
+			if t == nil || t.Parkings <= stay {
+				continue
+			}
+			i := slices.IndexFunc(all, func(shown *yardv1.Task) bool { return shown.TaskId == id.String() })
+			if all[i] = record.Public(t, true, o.now().MS); !wanted(t) {
+				all = slices.Delete(all, i, i+1)
+			}
+		}
 	})
-	return ended, err
+	return all, err
 }
 
 // wantedBy tells which tasks a list from before an id on is of, at an instant, Unix ms.

@@ -114,11 +114,16 @@ func TestPagesKeepMessagesWithinAnOffset(t *testing.T) {
 	}
 }
 
+// The index follows when one of the bounds is reached.
 func TestTail(t *testing.T) {
-	var tail Tail
+	tail := new(Tail)
 	tail.Add(1, []Filed{made(0, 1), made(0, 2)}, 7, 100)
 	tail.Add(2, nil, 1, 1)
-	if want := (Entry{Place{Fingerprint(made(0, 2).ID), 1}, 7, "shop"}); len(tail.Entries) != 2 || tail.Entries[1] != want || tail.Messages != 2 || tail.Bytes != 101 {
+	if want := (Entry{Place{Fingerprint(made(0, 2).ID), 1}, 7, "shop"}); len(tail.Entries) != 2 || tail.Entries[1] != want {
 		t.Errorf("tail %+v", tail)
+	}
+	tail.Add(3, []Filed{made(9*time.Hour, 3), {made(0, 4).ID, "bank"}}, 1, 0)
+	for bounds, want := range map[Bounds]bool{{4, 102, 4}: false, {3, 102, 4}: true, {4, 101, 4}: true, {4, 102, 3}: true} {
+		testkit.Equal(t, fmt.Sprint(bounds), tail.Exceeds(bounds), want)
 	}
 }
