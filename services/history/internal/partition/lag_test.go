@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -290,5 +291,40 @@ func TestI7_WhatLagsIsReadAsFarAsItHasRoom(t *testing.T) {
 		if n := s.world.LogLength(); n > 1 { // the last turn stays
 			t.Errorf("%d messages are left in the log", n)
 		}
+	})
+}
+
+// TestI14_AFloodPutsOffNobodysCancel: a domain without a worker fills a lane, and no message of others waits behind it. Another domain cancels a dead
+// task of its own.
+func TestI14_AFloodPutsOffNobodysCancel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTenants(t)
+		s.shell.worker = nil
+		s.works(logv1.EventKind_EVENT_KIND_FAILED)
+		_, stop := s.owner()
+		id := s.submit("shop", 1)[0]
+		time.Sleep(time.Minute) // it is dead
+		s.mu.Lock()
+		s.shell.worker = nil
+		s.mu.Unlock()
+		if len(s.world.DeadTasks()) != 1 {
+			t.Fatal("it is no dead letter")
+		}
+		for range 30 {
+			s.submit("flood", 4)
+		}
+		time.Sleep(time.Minute)
+		s.mu.Lock()
+		before := len(s.verdicts)
+		s.mu.Unlock()
+		s.cancels("shop", id)
+		time.Sleep(time.Hour)
+		s.mu.Lock()
+		said := s.verdicts[before:]
+		if len(said) != 1 || said[0].Code != string(fault.FailedPrecondition) {
+			t.Errorf("after an hour the cancel of a dead letter has %v", said)
+		}
+		s.mu.Unlock()
+		_ = stop()
 	})
 }

@@ -440,3 +440,15 @@ func TestI7_RoomIsExact(t *testing.T) {
 		testkit.Equal(t, fmt.Sprintf("%+v: room", c), g.Room(lane), c.want)
 	}
 }
+
+// A task may lie unread in a lane, or in a queue that was split off, whose lane is read to its end.
+func TestBehind(t *testing.T) {
+	at := Queue{lane, "shop"}
+	for seq, want := range map[uint64]bool{9: false, 4: true} {
+		levels := Levels{Queues: []Level{{at, seq}}}
+		levels.Lanes[lane] = 9
+		if _, some := levels.Behind([ids.Lanes]uint64{lane: 9}); some != want {
+			t.Errorf("a queue that is read up to %d of 9: %v", seq, some)
+		}
+	}
+}

@@ -179,7 +179,7 @@ func (r *Replica) found(in *Found, now Now, fx *Effects) {
 		in.Unread = nil // a repeated submit
 	}
 	back := r.conclusions(in, again, leaving, fx)
-	if back != nil && !back.replayed && in.Unread == nil {
+	if back != nil && !back.replayed && !in.Unsure && in.Unread == nil {
 		r.bringBack(in.ID, now, fx)
 	}
 	if !leaving {
@@ -200,9 +200,9 @@ func (r *Replica) conclusions(in *Found, again, leaving bool, fx *Effects) (back
 				back = h
 			}
 			if !again && !leaving {
-				h.until = &ends
+				h.waitFor(&ends)
 				if in.Unsure {
-					h.dead = in.Archived
+					h.dead = in.end()
 				}
 			}
 			first, behind = false, true
@@ -211,8 +211,8 @@ func (r *Replica) conclusions(in *Found, again, leaving bool, fx *Effects) (back
 		}
 		over := in.Archived != nil && (in.Archived.State != taskstate.Dead || !again && !leaving) // a dead one may have been redriven since it was looked for
 		switch {
-		case own && over && in.Unsure && in.Archived.State == taskstate.Dead && in.Unread == nil && sameDomain(h.ev, in.Archived):
-			h.dead = in.Archived
+		case own && over && in.Unsure && in.Archived.State == taskstate.Dead && sameDomain(h.ev, in.Archived):
+			h.dead = in.end()
 		case own && over && r.foundArchived(h, in.Archived, fx):
 			continue
 		}
@@ -220,12 +220,30 @@ func (r *Replica) conclusions(in *Found, again, leaving bool, fx *Effects) (back
 			continue
 		}
 		if own && !leaving && !again {
-			h.until = &ends
+			h.waitFor(&ends)
 		}
-		first = first && h.command() && (own || h.ev.Domain != "") // a service's is about the task too, and another search's
+		first = first && h.command()
 		r.early.add(h)
 	}
 	return back
+}
+
+// waitFor has a command wait until the lanes are read up to their ends. One that waits already goes on as it did, or each repeat of it would put it
+// off: what came later is not about it, or is in memory.
+func (h *held) waitFor(ends *[ids.Lanes]uint64) {
+	if h.until == nil {
+		h.until = ends
+	}
+}
+
+// end is what decides of the end that the archive has: it may be kept for long.
+func (in *Found) end() *Entry {
+	if in.Archived == nil {
+		return nil
+	}
+	e := &Entry{Task: in.Archived.Task}
+	e.Payload, e.Result, e.Attempt.Progress, e.Steps = taskstate.Blob{}, taskstate.Blob{}, taskstate.Blob{}, nil
+	return e
 }
 
 // wantRest searches for the commands that no search has answered for.

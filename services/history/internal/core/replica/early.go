@@ -123,3 +123,15 @@ func (r *Replica) Waiting() (w Waiting) {
 	slices.Sort(w.Domains)
 	return w
 }
+
+// waitFor tells whether commands of other domains wait until a lane is read: they wait behind the domain that fills it, as messages may.
+func (l *earlyList) waitFor(at Queue, passed func(lane ids.Lane, seq uint64, domain string) bool) bool {
+	for _, w := range l.byID {
+		for _, h := range w.waiting {
+			if h.until != nil && h.ev.Domain != at.Domain && !passed(at.Lane, h.until[at.Lane], h.ev.Domain) {
+				return true
+			}
+		}
+	}
+	return false
+}

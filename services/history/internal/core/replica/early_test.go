@@ -100,23 +100,73 @@ func TestOutcomesThatWaitAreBounded(t *testing.T) {
 	testkit.Equal(t, "with room again", late(), "waits")
 }
 
-// TestNothingIsPromisedBehindAServicesCancel: it is about the task of any domain. What a client asks for behind it is answered when both are decided.
-func TestNothingIsPromisedBehindAServicesCancel(t *testing.T) {
-	for before, promised := range map[string]bool{"": false, "depot": true} { // another domain's changes nothing
-		b := newBench(t, Config{})
-		b.seq = 40
-		first := b.cancels(before, 1)
-		b.change(1, taskstate.Update{Request: 7, Priority: 1})
-		fx := b.step(&Found{Search: first.Searches[0]})
-		if len(fx.Searches) != 1 || fx.Searches[0].Domain != "shop" {
-			t.Fatalf("behind a cancel of %q the searches are %+v", before, fx.Searches)
+// cancelFrom is a turn with one cancel of the first task.
+func cancelFrom(seq uint64, domain string) *Events {
+	return &Events{Seq: seq, At: scenarioStart, Bytes: 10, ReplyTo: "asker", RequestID: seq, Events: []taskstate.Event{{Kind: taskstate.Cancel, ID: id(1), Domain: domain}}}
+}
+
+// A caller without an answer repeats a cancel of a dead task. The lane goes on, always 50 behind its end: a repeat puts nothing off.
+func TestARepeatPutsOffNothing(t *testing.T) {
+	b := newBench(t, Config{})
+	b.r.Admit(Queue{Lane: 3}, false, 30)
+	b.seq = 43
+	answers := 0
+	for end := uint64(100); end < 5000; end += 50 {
+		fx := b.step(cancelFrom(b.r.EventAt()+44, "shop"))
+		f := &Found{Search: fx.Searches[0], Archived: deadLetterOf(), Unsure: true}
+		f.Ends[3] = end
+		answers += len(b.step(f).Answers)
+		b.step(&Submits{Lane: 3, Seq: end - 50, At: scenarioStart, Bytes: 10})
+		fx = b.step(Tick{})
+		b.prove(fx)
+		answers += len(fx.Answers)
+	}
+	if len(b.r.early.of(id(1))) > 2 {
+		t.Errorf("%d cancels are answered, %d wait", answers, len(b.r.early.of(id(1))))
+	}
+}
+
+// TestI14_FatDeadTasksLeaveRoomForOthers: a cancel that waits keeps nothing of the payload.
+func TestI14_FatDeadTasksLeaveRoomForOthers(t *testing.T) {
+	b := newBench(t, Config{})
+	b.r.Admit(Queue{Lane: 3}, false, 30)
+	b.seq = 43
+	in := cancelFrom(44, "shop")
+	for n := 2; n <= 80; n++ {
+		in.Events = append(in.Events, taskstate.Event{Kind: taskstate.Cancel, ID: id(n), Domain: "shop"})
+	}
+	for _, s := range b.step(in).Searches {
+		fat := deadLetterOf()
+		fat.ID, fat.Payload.Data = s.ID, make([]byte, 512<<10)
+		f := &Found{Search: s, Archived: fat, Unsure: true}
+		f.Ends[3] = 50
+		b.step(f)
+	}
+	for n := 1; n <= 80; n++ {
+		for _, h := range b.r.early.of(id(n)) {
+			if h.dead.Footprint() > 4096 {
+				t.Fatalf("cancel %d keeps %d bytes", n, h.dead.Footprint())
+			}
 		}
-		f := &Found{Search: fx.Searches[0], Unread: &Entry{Task: taskstate.Task{
-			ID: id(1), Domain: "shop", Tasklist: "mail", Type: "send", Priority: 3, Policy: storyPolicy, Position: ids.NewPosition(30, 3),
-		}}}
-		f.Ends[3] = 30
-		if got := len(b.step(f).Answers) > 0; got != promised {
-			t.Errorf("behind a cancel of %q it is answered: %v", before, got)
-		}
+	}
+	testkit.Equal(t, "commands that wait", b.r.early.commands, 80)
+}
+
+// The log has a second copy of a stay that died, and the next stay behind that, where no search finds it. The cancel waits for it.
+func TestACopyOfTheDeadStayDecidesNothing(t *testing.T) {
+	b := newBench(t, Config{})
+	b.r.Admit(Queue{Lane: 3}, false, 30)
+	b.seq = 43
+	fx := b.step(cancelFrom(44, "shop"))
+	twin := deadLetterOf()
+	twin.State, twin.Before, twin.Position = taskstate.None, twin.Position, ids.NewPosition(45, 3)
+	f := &Found{Search: fx.Searches[0], Archived: deadLetterOf(), Unread: twin, Unsure: true}
+	f.Ends[3] = 50
+	fx = b.step(f)
+	e := deadLetterOf()
+	taskstate.Bring(&e.Task, &taskstate.Event{Seq: 41, Redrive: &taskstate.Redrive{Request: 9}}, scenarioStart)
+	b.step(&Submits{Lane: 3, Seq: 50, At: scenarioStart, Bytes: 10, Tasks: []*Entry{e}})
+	if task := b.r.Get(id(1)); len(fx.Answers) > 0 && fx.Answers[0].Verdicts[0].Code != "" || task.State != taskstate.Cancelled {
+		t.Errorf("%+v, the task is %s", fx.Answers, task.State)
 	}
 }

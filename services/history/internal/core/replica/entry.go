@@ -14,10 +14,8 @@ const commandWeightBytes = 4096
 // weight is as how many commands h counts while it waits.
 func (h *held) weight() int {
 	bytes := h.ev.Update.Bytes() + h.ev.Redrive.Bytes()
-	for _, e := range [...]*Entry{h.letter, h.dead} {
-		if e != nil {
-			bytes += e.Footprint()
-		}
+	if h.letter != nil {
+		bytes += h.letter.Footprint()
 	}
 	return 1 + bytes/commandWeightBytes
 }

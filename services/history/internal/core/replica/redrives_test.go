@@ -266,3 +266,18 @@ func TestADeadTaskThatMayBeBackIsWaitedFor(t *testing.T) {
 		}
 	}
 }
+
+// A letter is left over, and its task has come back and lies unread: another redrive, of which the search is not sure, waits.
+func TestALetterThatIsLeftBringsNothingBackTwice(t *testing.T) {
+	b := newBench(t, Config{})
+	b.r.Admit(Queue{Lane: 3}, false, 30)
+	b.seq = 60
+	again := redrove(61)
+	again.Events[0].Redrive.Request = 10
+	fx := b.step(again)
+	f := &Found{Search: fx.Searches[0], Archived: deadLetterOf(), Letter: deadLetterOf(), LetterSeq: 5, Unsure: true}
+	f.Ends[3] = 50
+	if fx = b.step(f); len(fx.Park) > 0 {
+		t.Errorf("stay %d is parked a second time", fx.Park[0].Parkings)
+	}
+}

@@ -104,6 +104,9 @@ func (r *Replica) Step(in Input, now Now, fx *Effects) bool {
 	case Tick:
 		r.tick(now, fx)
 	case Looked:
+		if r.early.waitFor(in.Queue, r.Passed) {
+			in.All = in.Own + 1
+		}
 		r.Counted(admission.Counts(in), now.MS)
 	case Stored:
 		r.jobDone(in, now, fx)
