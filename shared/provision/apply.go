@@ -308,3 +308,28 @@ func final(err error) bool {
 	}
 	return api.Code != statusUnavailable && api.ErrorCode != codeNoPeers && api.ErrorCode != codeNotLeader && api.ErrorCode != codeStreamOffline
 }
+
+// keepEvery is how often Keep looks.
+const keepEvery = 2 * time.Second
+
+// Keep does what Hints does for all shards, every two seconds until ctx ends, for clusters whose services
+// may not create streams. A failure is logged, and the change is tried again.
+func Keep(ctx context.Context, js jetstream.JetStream, n topology.Partitioning, log *slog.Logger) {
+	for {
+		for m := range n.Matching {
+			if err := keepOne(ctx, js, m, log); err != nil && ctx.Err() == nil {
+				log.Warn("a hint stream is not correct, trying again", "error", err)
+			}
+		}
+		if !backoff.Sleep(ctx, keepEvery) {
+			return
+		}
+	}
+}
+
+func keepOne(ctx context.Context, js jetstream.JetStream, shard int, log *slog.Logger) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	_, err := Hints(ctx, js, shard, log)
+	return err
+}

@@ -31,8 +31,8 @@ type Members interface {
 	LastMembers(ctx context.Context, domain, batch string) ([]ids.Position, error)
 }
 
-// Count counts the tasks of a batch that a partition has admitted, or forgets them, since the batch is over. Owners need not agree on that: no one asks for
-// the number any more.
+// Count counts the tasks of a batch that a partition has admitted, or forgets them, since the batch is over. Owners
+// need not agree on that: no one asks for the number any more.
 func Count(ctx context.Context, owner Owner, log Members, req *rpcv1.CountBatchRequest) (*rpcv1.CountBatchResponse, error) {
 	name := batch.Name{Domain: req.Domain, ID: req.BatchId, Made: req.MadeMs}
 	out := &rpcv1.CountBatchResponse{}

@@ -22,8 +22,8 @@ type Store interface {
 	Ends(ctx context.Context, name batch.Name, partition int) (batch.Ends, error)
 	// End stores that a batch is over, in place of what was loaded, together with its callback, if that is not nil. ErrMoved: something else is stored.
 	End(ctx context.Context, was *Loaded, over *logv1.BatchHome, callback *logv1.Record) error
-	// Forget has a partition forget how many tasks a batch has that is over, and its log, after a while, that it is closed. Documents in the archive expire by
-	// themselves.
+	// Forget has a partition forget how many tasks a batch has that is over, and its log, after a while, that it is
+	// closed. Documents in the archive expire by themselves.
 	Forget(ctx context.Context, name batch.Name, partition int) error
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/roster"
 )
 
-// Workers is the roster of a process, for all partitions that it owns, safe for concurrent use. It outlives them, so an owner knows
-// what the process heard before.
+// Workers is the roster of a process, for all partitions that it owns, safe for concurrent use. It outlives them, so an
+// owner knows what the process heard before.
 type Workers struct {
 	origin time.Time
 	mu     sync.Mutex

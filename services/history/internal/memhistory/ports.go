@@ -213,8 +213,7 @@ func (w *World) Tail(_ context.Context, after uint64, handle func(batch []byte) 
 	return nil
 }
 
-// Cancel implements partition.Timer: of the latest stay of each task it gives the
-// record, unless that stay has fired.
+// Cancel implements partition.Timer: of the latest stay of each task it gives the record, unless that stay has fired.
 func (w *World) Cancel(_ context.Context, wanted []replica.Search, upTo, _ uint64) (found []*logv1.Record, fired map[ids.TaskID]uint64, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,8 +1,8 @@
-// Package memhistory is the partition's ports in memory: a log, a timer store,
-// an archive and a checkpoint that outlive any owner, for tests and simulation.
+// Package memhistory is the partition's ports in memory: a log, a timer store, an archive and a checkpoint that outlive
+// any owner, for tests and simulation.
 //
-// Owns: the same contracts as package natshistory, without a server. Never
-// does: lose anything stored; a test cuts the wire instead.
+// Owns: the same contracts as package natshistory, without a server. Never does: lose anything stored; a test cuts the
+// wire instead.
 // On failure: FailWrites makes every write fail until it is reset. The tests of natshistory exercise both alike.
 package memhistory
 
@@ -61,8 +61,8 @@ type World struct {
 	answered  func(subject string, data []byte) bool
 }
 
-// NewWorld makes an empty one. published gets hints and answers; answered gets the
-// answers that grant attempts and tells whether somebody listened.
+// NewWorld makes an empty one. published gets hints and answers; answered gets the answers that grant attempts and
+// tells whether somebody listened.
 func NewWorld(published func(subject string, data []byte), answered func(subject string, data []byte) bool) *World {
 	return &World{
 		grown: make(chan struct{}), fired: map[stay]bool{}, void: map[stay]bool{}, found: map[ids.TaskID]filed{}, keys: map[uint64]Key{}, listeners: map[int]func([]byte){},
@@ -176,8 +176,8 @@ type stay struct {
 	parkings uint32
 }
 
-// Fire returns the waiting tasks that are due at now (Unix ms), each stay once, as the
-// timer service would append them to the log.
+// Fire returns the waiting tasks that are due at now (Unix ms), each stay once, as the timer service would append them
+// to the log.
 func (w *World) Fire(now int64) []*logv1.Record {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/quarantine"
 )
 
 // errIndexRefused passes once the stream is set up as it should be.
@@ -55,4 +58,18 @@ func tooLarge(t *taskstate.Task, keepS int64, bytes, limit int) error {
 	return &partition.RefusedTaskError{
 		Task: t.ID, KeepS: keepS, Reason: fmt.Errorf("it has %d bytes, a message holds at most %d", bytes, limit),
 	}
+}
+
+// Quarantine implements partition.Quarantine.
+func (c Config) Quarantine(ctx context.Context, item partition.Quarantined) error {
+	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
+	defer cancel()
+	q := &logv1.Quarantined{Service: "history", Partition: int32(c.Partition), Reason: item.Reason, Data: item.Data}
+	if item.Unreadable {
+		q.Kind = logv1.QuarantineKind_QUARANTINE_KIND_UNREADABLE
+		q.OriginStream, q.OriginSubject, q.OriginSeq = topology.HistoryStream(c.Partition), item.Subject, item.Seq
+	} else {
+		q.Kind, q.TargetSubject, q.TtlS = logv1.QuarantineKind_QUARANTINE_KIND_UNWRITABLE, item.Subject, item.KeepS
+	}
+	return quarantine.Put(ctx, c.NATS, q)
 }

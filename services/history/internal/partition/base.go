@@ -22,8 +22,7 @@ type base struct {
 	epoch uint64
 	// leaseUntil is for the writers and for who asks: nothing is written or shown when it is over (ns after origin).
 	leaseUntil atomic.Int64
-	// inLog and inTimer are for callers who look for a task there. The archive has a bound
-	// of its own.
+	// inLog and inTimer are for callers who look for a task there. The archive has a bound of its own.
 	inLog, inTimer *room
 	// looks is who waits to look at all that is in memory.
 	looks *turns.Line
@@ -39,8 +38,7 @@ func (b *base) now() replica.Now {
 // leased tells whether the lease holds. It is for any goroutine.
 func (b *base) leased() bool { return int64(b.now().Mono) < b.leaseUntil.Load() }
 
-// call is what another goroutine wants of the owner's: do, or leave if the owner ends before that.
-// Leave may be nil.
+// call is what another goroutine wants of the owner's: do, or leave if the owner ends before that. Leave may be nil.
 type call struct{ do, leave func() }
 
 // post hands fn to the owner's goroutine. It is for other goroutines.

@@ -11,8 +11,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 )
 
-// flush carries out what the turn asks for: writes begin, hints go out, then answers. While
-// the lease does not hold it keeps everything but the checkpoint back.
+// flush carries out what the turn asks for: writes begin, hints go out, then answers. While the lease does not hold it
+// keeps everything but the checkpoint back.
 func (o *Owner) flush() {
 	o.save()
 	if now := o.now(); !o.core.LeaseHolds(now.Mono) || o.fatal != nil {
@@ -67,8 +67,8 @@ func (o *Owner) flush() {
 	fx.Reset()
 }
 
-// answer sends the verdicts on an event batch. If they reach no one, the attempts that
-// they grant for the first time are taken back at once rather than when their leases run out.
+// answer sends the verdicts on an event batch. If they reach no one, the attempts that they grant for the first time
+// are taken back at once rather than when their leases run out.
 func (o *Owner) answer(a *replica.Answer) {
 	var grants []replica.GrantRef
 	for i := range a.Verdicts {

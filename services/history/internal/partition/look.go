@@ -7,6 +7,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+	"github.com/yardmaster-io/yardmaster/shared/admission"
 	"github.com/yardmaster-io/yardmaster/shared/turns"
 )
 
@@ -29,13 +30,42 @@ func (o *Owner) Look(ctx context.Context, domain string, fn func(r *replica.Repl
 	case err == nil && !leased:
 		return o.unsure()
 	case errors.Is(err, turns.ErrBusy):
-		return o.tooMany()
+		return tooMany(o.Partition)
 	case err != nil && err == ctx.Err():
 		return fault.New(fault.Unavailable, "the owner of partition %d is busy", o.Partition)
 	}
 	return err
 }
 
-func (o *Owner) tooMany() error {
-	return fault.New(fault.ResourceExhausted, "too many queries wait for partition %d", o.Partition).After(lookRetryAfter)
+func tooMany(partition int) error {
+	return fault.New(fault.ResourceExhausted, "too many queries wait for partition %d", partition).After(lookRetryAfter)
+}
+
+// room bounds how many callers ask one store at a time, and by domain how many wait for that. Those who wait go in
+// order.
+type room struct {
+	slots  chan struct{}
+	places *admission.Room
+}
+
+func newRoom(slots, most int) *room {
+	return &room{slots: make(chan struct{}, slots), places: admission.New(most)}
+}
+
+// enter waits for a slot until ctx ends. ErrReaderBusy: there is no place to wait. A caller that has entered calls
+// leave.
+func (r *room) enter(ctx context.Context, domain string) (leave func(), err error) {
+	if !r.places.Enter(domain) {
+		return nil, ErrReaderBusy
+	}
+	select {
+	case r.slots <- struct{}{}:
+		return func() {
+			<-r.slots
+			r.places.Leave(domain)
+		}, nil
+	case <-ctx.Done():
+		r.places.Leave(domain)
+		return nil, ctx.Err()
+	}
 }

@@ -56,8 +56,8 @@ func (m *Metrics) appended(what string, took time.Duration) {
 	}
 }
 
-// started tells how long the tasks that were granted for the first time by an answer have waited. Those that
-// became ready together are reported together: they came in one message, mostly.
+// started tells how long the tasks that were granted for the first time by an answer have waited. Those that became
+// ready together are reported together: they came in one message, mostly.
 func (m *Metrics) started(verdicts []replica.Verdict) {
 	var of *taskstate.Task
 	var wait int64

@@ -18,34 +18,33 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/turns"
 )
 
-// ErrUnreadable ends Run: the log holds a record of a version or kind that this program
-// does not know. It must not be skipped.
+// ErrUnreadable ends Run: the log holds a record of a version or kind that this program does not know. It must not be
+// skipped.
 var ErrUnreadable = turn.ErrUnreadable
 
 // Config bounds an owner.
 type Config struct {
-	// WindowTasks is how many unfinished tasks of one submit lane are held in memory;
-	// the rest of the backlog stays on disk. Default 20000, 1..1000000. Too low
-	// starves workers, too high costs about 1 KB and the payload per task. Domains that lag behind
-	// the lane may hold some of it beside that: together eleven windows, if hundreds of them flood.
-	// A request of more tasks than this counts as it is.
+	// WindowTasks is how many unfinished tasks of one submit lane are held in memory; the rest of the backlog stays on
+	// disk. Default 20000, 1..1000000. Too low starves workers, too high costs about 1 KB and the payload per task.
+	// Domains that lag behind the lane may hold some of it beside that: together eleven windows, if hundreds of them
+	// flood. A request of more tasks than this counts as it is.
 	WindowTasks int `koanf:"window_tasks" usage:"unfinished tasks of one lane of one partition held in memory"`
 	// WindowBytes is the same in bytes. Default 128 MiB, 1 MiB..16 GiB.
 	WindowBytes int64 `koanf:"window_bytes" usage:"bytes of unfinished tasks of one lane of one partition held in memory"`
-	// OrderKeyTasks is how many tasks of one order key, due and not finished, may be in memory before submits to the key are refused.
-	// Default 1000, 1..1000000.
+	// OrderKeyTasks is how many tasks of one order key, due and not finished, may be in memory before submits to the
+	// key are refused. Default 1000, 1..1000000.
 	OrderKeyTasks int `koanf:"order_key_tasks" usage:"due and unfinished tasks of one order key before submits to it are refused"`
-	// CheckpointEvery is how often the cursors are saved. It renews the owner's lease of 2 s,
-	// so it must be well below. Default 500ms, 100ms..1s.
+	// CheckpointEvery is how often the cursors are saved. It renews the owner's lease of 2 s, so it must be well below.
+	// Default 500ms, 100ms..1s.
 	CheckpointEvery time.Duration `koanf:"checkpoint_every" usage:"how often the cursors are saved, which renews the lease of 2s"`
 	// PurgeEvery is how often the log forgets what is finished. Default 10s, 1s..1h.
 	PurgeEvery time.Duration `koanf:"purge_every" usage:"how often the log forgets what is finished"`
-	// SnapshotAfter is how many bytes of the log may follow the last snapshot of the partition before the next one is made; if
-	// its state is larger than that, as many bytes as that. Default 64 MiB, 64 KiB..16 GiB. Lower costs writes, higher costs disk, and
-	// time at a takeover.
+	// SnapshotAfter is how many bytes of the log may follow the last snapshot of the partition before the next one is
+	// made; if its state is larger than that, as many bytes as that. Default 64 MiB, 64 KiB..16 GiB. Lower costs
+	// writes, higher costs disk, and time at a takeover.
 	SnapshotAfter int64 `koanf:"snapshot_after" usage:"bytes of the log after which the state of a partition is saved"`
-	// SnapshotEvery is after how long that is done at the latest, if anything has followed: until then the log keeps what is
-	// finished. Default 10m, 100ms..24h.
+	// SnapshotEvery is after how long that is done at the latest, if anything has followed: until then the log keeps
+	// what is finished. Default 10m, 100ms..24h.
 	SnapshotEvery time.Duration `koanf:"snapshot_every" usage:"after how long the state of a partition is saved at the latest"`
 	// DrainTimeout bounds how long a leaving owner waits for its writes. Default 3s.
 	DrainTimeout time.Duration `koanf:"drain_timeout" usage:"how long a leaving owner waits for its writes"`
@@ -97,8 +96,7 @@ type Deps struct {
 	Metrics *Metrics
 }
 
-// Owner serves one partition, once. Its fields belong to the goroutine in Run; others
-// reach it by post.
+// Owner serves one partition, once. Its fields belong to the goroutine in Run; others reach it by post.
 type Owner struct {
 	*base
 	writers writers
@@ -147,9 +145,8 @@ func New(d Deps) *Owner {
 // Ready is closed when the owner has taken over and serves.
 func (o *Owner) Ready() <-chan struct{} { return o.ready }
 
-// Run takes the partition over and serves it until ctx ends, then drains: writes under way
-// are waited for, the checkpoint saved. However it ends, those who wait for a task, or for the
-// loop, are answered: they ask the next owner.
+// Run takes the partition over and serves it until ctx ends, then drains: writes under way are waited for, the
+// checkpoint saved. However it ends, those who wait for a task, or for the loop, are answered: they ask the next owner.
 func (o *Owner) Run(ctx context.Context) error {
 	defer o.endCalls()
 	defer o.stop()
@@ -251,8 +248,7 @@ func (o *Owner) serve(ctx context.Context, listening <-chan error) error {
 	}
 }
 
-// open is the channel of a source, or nil, which never yields, if nothing may be read
-// from it now.
+// open is the channel of a source, or nil, which never yields, if nothing may be read from it now.
 func (o *Owner) open(s Source) chan input {
 	if o.offered != nil || !o.core.MayAdmit() || !o.core.Room(ids.Lane(s)) {
 		return nil
@@ -313,8 +309,7 @@ func (o *Owner) take(in input) {
 // step steps the replica through what is no record of the log.
 func (o *Owner) step(in replica.Input) { o.taken(in) }
 
-// taken steps the replica. A record that it does not take is offered again when a
-// checkpoint is saved.
+// taken steps the replica. A record that it does not take is offered again when a checkpoint is saved.
 func (o *Owner) taken(in replica.Input) bool {
 	if o.fatal != nil {
 		return true
@@ -344,8 +339,7 @@ func (o *Owner) beat() {
 	}
 }
 
-// drain finishes what was begun when the owner leaves. It keeps the lease, without which
-// nothing is written.
+// drain finishes what was begun when the owner leaves. It keeps the lease, without which nothing is written.
 func (o *Owner) drain() error {
 	ctx, cancel := context.WithTimeout(context.Background(), o.Config.DrainTimeout)
 	defer cancel()

@@ -40,14 +40,14 @@ const (
 // Log is the partition's log.
 type Log interface {
 	turn.Log
-	// Read hands out the messages of a source from a sequence on, in order: up to upTo, or
-	// forever if that is 0; of a lane only those that are filed under a domain, if one is named. A blocking
-	// handler is back-pressure. It returns nil at its end or when ctx has ended.
+	// Read hands out the messages of a source from a sequence on, in order: up to upTo, or forever if that is 0; of a
+	// lane only those that are filed under a domain, if one is named. A blocking handler is back-pressure. It returns
+	// nil at its end or when ctx has ended.
 	Read(ctx context.Context, source Source, domain string, from, upTo uint64, handle func(Record) error) error
 	// Ends are the last sequences of the log and of each source; 0 where it is empty.
 	Ends(ctx context.Context) (last uint64, of [Sources]uint64, err error)
-	// Backlog is how many messages of a lane lie behind a sequence; only those that are filed under a
-	// domain, if one is named.
+	// Backlog is how many messages of a lane lie behind a sequence; only those that are filed under a domain, if one is
+	// named.
 	Backlog(ctx context.Context, of replica.Queue, read uint64) (uint64, error)
 	batches.Members
 	// Forget purges the log up to the levels; ErrMore: it has more to purge than it does at a time.
@@ -70,8 +70,8 @@ type TimerStore interface {
 
 // Timer is the service that fires what waits.
 type Timer interface {
-	// Cancel takes waiting tasks out that the store holds up to a sequence, each for the domain of its caller, for the owner of an epoch; fired are those
-	// that are on their way back, with their sequence in the log, 0 = not known.
+	// Cancel takes waiting tasks out that the store holds up to a sequence, each for the domain of its caller, for the
+	// owner of an epoch; fired are those that are on their way back, with their sequence in the log, 0 = not known.
 	Cancel(ctx context.Context, wanted []replica.Search, upTo, epoch uint64) (taken []*logv1.Record, fired map[ids.TaskID]uint64, err error)
 	// Look tells what of some waiting tasks there is to take out, each for the domain of its caller, and takes nothing out.
 	Look(ctx context.Context, wanted []replica.Search) (waiting []*logv1.Record, fired map[ids.TaskID]uint64, err error)
@@ -105,8 +105,8 @@ type Snapshots interface {
 	Save(ctx context.Context, name SnapshotName, chunks [][]byte) error
 	// Load returns all chunks of a snapshot, so many; an error that wraps ErrNoSnapshot if one is missing, or there are more.
 	Load(ctx context.Context, name SnapshotName, count int) ([][]byte, error)
-	// Forget deletes all snapshots but the named ones and those that are newer than the newest of them: these are of an owner that came
-	// later, and may be the ones that the checkpoint names.
+	// Forget deletes all snapshots but the named ones and those that are newer than the newest of them: these are of an
+	// owner that came later, and may be the ones that the checkpoint names.
 	Forget(ctx context.Context, keep ...SnapshotName) error
 }
 
@@ -114,8 +114,8 @@ type Snapshots interface {
 type Wire interface {
 	// Publish sends data to a subject of topology; a failure is the same as a loss on the way.
 	Publish(subject string, data []byte)
-	// Answer sends verdicts to a reply subject of the log: bounced, if it is not nil, is
-	// called, from any goroutine, if no subscriber listens there any more, or no one may.
+	// Answer sends verdicts to a reply subject of the log: bounced, if it is not nil, is called, from any goroutine, if
+	// no subscriber listens there any more, or no one may.
 	Answer(subject string, data []byte, bounced func())
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/line"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
@@ -45,9 +46,9 @@ func (b *base) unsure() error {
 	return fault.New(fault.Unavailable, "the owner of partition %d has no lease", b.Partition)
 }
 
-// Get answers by reply, at once or when the task has ended or the wait is over. A task
-// that is not in memory is looked for in the archive and in what is not read yet, unless the request is only about memory. Without a lease
-// there may be another owner, which has read more: that one answers.
+// Get answers by reply, at once or when the task has ended or the wait is over. A task that is not in memory is looked
+// for in the archive and in what is not read yet, unless the request is only about memory. Without a lease there may be
+// another owner, which has read more: that one answers.
 func (o *Owner) Get(ctx context.Context, req *rpcv1.GetTaskRequest, reply func(*rpcv1.GetTaskResponse, error)) {
 	id, err := ids.TaskIDFromBytes(req.TaskId)
 	if err != nil {
@@ -135,14 +136,13 @@ func (o *Owner) getAbsent(ctx context.Context, id ids.TaskID, req *rpcv1.GetTask
 const (
 	// findTimeout bounds how long a task is looked for.
 	findTimeout = 10 * time.Second
-	// askingMax is how many callers ask one store for a task at a time, waitingMax how many
-	// may wait for its answer, these included. All of these ask the log at a time, which is read once for many.
+	// askingMax is how many callers ask one store for a task at a time, waitingMax how many may wait for its answer,
+	// these included. All of these ask the log at a time, which is read once for many.
 	askingMax  = 32
 	waitingMax = 256
 )
 
-// find looks for one task in the archive, and for one that is submitted or fired and not
-// read yet.
+// find looks for one task in the archive, and for one that is submitted or fired and not read yet.
 func (b *base) find(ctx context.Context, domain string, id ids.TaskID, levels replica.Levels) (*logv1.Record, error) {
 	archived, err := b.Reader.Archived(ctx, []replica.Search{{ID: id, Domain: domain}})
 	if err != nil {
@@ -184,8 +184,7 @@ func (b *base) findUnread(ctx context.Context, domain string, id ids.TaskID, hin
 	return unread, err
 }
 
-// List returns tasks in memory and finished ones, newest first, as many as fit into an
-// answer.
+// List returns tasks in memory and finished ones, newest first, as many as fit into an answer.
 func (o *Owner) List(ctx context.Context, req *rpcv1.ListTasksRequest) (*rpcv1.ListTasksResponse, error) {
 	if req.Next {
 		return o.next(ctx, req)
@@ -227,7 +226,7 @@ func (o *Owner) List(ctx context.Context, req *rpcv1.ListTasksRequest) (*rpcv1.L
 		})
 		switch {
 		case errors.Is(err, turns.ErrBusy):
-			return nil, o.tooMany()
+			return nil, tooMany(o.Partition)
 		case err != nil:
 			return nil, fault.New(fault.Unavailable, "read the archive: %v", err)
 		}
@@ -246,8 +245,8 @@ func (o *Owner) List(ctx context.Context, req *rpcv1.ListTasksRequest) (*rpcv1.L
 	return &rpcv1.ListTasksResponse{Tasks: page, More: end != "", End: end}, nil
 }
 
-// backAgain has some dead tasks, whose last stays are known, listed as they are now, or not at all, if they are in memory again: redriven after the end
-// that the archive has.
+// backAgain has some dead tasks, whose last stays are known, listed as they are now, or not at all, if they are in
+// memory again: redriven after the end that the archive has.
 func (o *Owner) backAgain(ctx context.Context, domain string, all []*yardv1.Task, dead map[ids.TaskID]uint32, wanted func(*taskstate.Task) bool) ([]*yardv1.Task, error) {
 	if len(dead) == 0 {
 		return all, nil
@@ -303,8 +302,8 @@ func (o *Owner) Describe(ctx context.Context, req *rpcv1.DescribePartitionReques
 	return out, err
 }
 
-// Retrigger sends the triggers of all that is ready in partitions of one shard again: those of one
-// domain, or of all of them if none is named.
+// Retrigger sends the triggers of all that is ready in partitions of one shard again: those of one domain, or of all of
+// them if none is named.
 func (o *Owner) Retrigger(ctx context.Context, req *rpcv1.RetriggerRequest) (*rpcv1.RetriggerResponse, error) {
 	out := &rpcv1.RetriggerResponse{}
 	err := o.ask(ctx, func() {
@@ -313,14 +312,64 @@ func (o *Owner) Retrigger(ctx context.Context, req *rpcv1.RetriggerRequest) (*rp
 	return out, err
 }
 
-// Reconnected re-sends the triggers of all that is ready: those sent since the
-// connection broke, which no one can tell, are lost.
+// Reconnected re-sends the triggers of all that is ready: those sent since the connection broke, which no one can tell,
+// are lost.
 func (o *Owner) Reconnected(ctx context.Context) {
 	o.post(ctx, func() { o.core.Retrigger("", -1, o.now().MS, &o.fx.Effects) })
 }
 
-// Hungry re-sends the triggers of a tasklist that were not sent recently: its pollers
-// have nothing to do.
+// Hungry re-sends the triggers of a tasklist that were not sent recently: its pollers have nothing to do.
 func (o *Owner) Hungry(ctx context.Context, hint *rpcv1.Hungry) {
 	o.post(ctx, func() { o.core.Hungry(hint.Domain, hint.Tasklist, hint.Present, o.now(), &o.fx) })
+}
+
+// next returns the ready tasks in memory in the order in which they are to start.
+func (o *Owner) next(ctx context.Context, req *rpcv1.ListTasksRequest) (*rpcv1.ListTasksResponse, error) {
+	after := replica.Place{Priority: req.AfterPriority, ReadyAt: req.AfterReadyAtMs}
+	if len(req.AfterId) > 0 {
+		var err error
+		if after.ID, err = ids.TaskIDFromBytes(req.AfterId); err != nil {
+			return nil, fault.At(fault.InvalidArgument, "/after_id", "%v", err)
+		}
+	}
+	tasklist, typ, group := req.GetFilter().GetTasklist(), req.GetFilter().GetType(), req.GetFilter().GetGroup()
+	out := &rpcv1.ListTasksResponse{}
+	err := o.Look(ctx, req.Domain, func(core *replica.Replica) {
+		tasks, more := core.Next(int(req.GetFilter().GetLimit()), func(t *taskstate.Task) bool {
+			return t.Domain == req.Domain && t.Tasklist == tasklist && (typ == "" || t.Type == typ) && (group == "" || t.Group() == group) && replica.PlaceOf(t).Compare(after) > 0
+		})
+		for _, t := range tasks {
+			out.Tasks, out.ReadyAtMs = append(out.Tasks, record.Public(t, true, o.now().MS)), append(out.ReadyAtMs, t.ReadyAt)
+		}
+		out.More = more
+	})
+	return out, err
+}
+
+// keysMax is the most order keys of one answer.
+const keysMax = 1000
+
+// Keys tells of the order keys of a domain that have tasks in memory, those that wait for longest at first. Without a
+// lease another owner may have read more, and an operator acts on what is said here.
+func (o *Owner) Keys(ctx context.Context, req *rpcv1.ListKeysRequest) (*rpcv1.ListKeysResponse, error) {
+	q := &line.Query{
+		Domain: req.Domain, Key: req.OrderKey, Blocked: req.Blocked, Waiting: req.Waiting,
+		After: line.Place{Since: req.AfterSinceMs, Key: req.AfterKey}, Limit: max(1, min(int(req.Limit), keysMax)),
+	}
+	out := &rpcv1.ListKeysResponse{}
+	err := o.Look(ctx, req.Domain, func(core *replica.Replica) {
+		var found []line.Line
+		found, out.More = core.OrderKeys().Find(q)
+		for _, l := range found {
+			out.Keys = append(out.Keys, &yardv1.OrderKey{
+				OrderKey: l.Key, Head: record.Public(l.Head, true, o.now().MS), Waiting: int64(l.Waiting), SinceMs: l.Since, Reason: l.Head.Why(),
+			})
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	page, cut := paging.Cut(out.Keys, len(out.Keys), paging.BytesMax, (*yardv1.OrderKey).SizeVT)
+	out.Keys, out.More = page, out.More || cut
+	return out, nil
 }

@@ -20,8 +20,8 @@ type queueReader struct {
 	full int
 }
 
-// fullMax is how many beats a reader without room is kept. One that waits holds messages which no one
-// reads for now, and there may be many.
+// fullMax is how many beats a reader without room is kept. One that waits holds messages which no one reads for now,
+// and there may be many.
 const fullMax = 4
 
 // queueReaders are the readers of the domains that lag. They belong to the loop, but for lagging and woken.

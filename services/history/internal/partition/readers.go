@@ -59,8 +59,7 @@ func (r *readers) note(in input) {
 	r.noted[in.source]++
 }
 
-// count asks how much is behind a lane that is paused: its reader does not hear of new
-// messages.
+// count asks how much is behind a lane that is paused: its reader does not hear of new messages.
 func (r *readers) count(lane ids.Lane, read uint64) {
 	if !r.counting[lane].CompareAndSwap(false, true) {
 		return
@@ -89,8 +88,8 @@ func (r *readers) look(l replica.Look) {
 	r.report(r.counted(ctx, l))
 }
 
-// counted counts the domain's messages before all of the lane's and again afterwards: the log goes on meanwhile, and what
-// comes of the domain must not hide that somebody else waits.
+// counted counts the domain's messages before all of the lane's and again afterwards: the log goes on meanwhile, and
+// what comes of the domain must not hide that somebody else waits.
 func (r *readers) counted(ctx context.Context, l replica.Look) replica.Looked {
 	out := replica.Looked{Look: l}
 	own, err := r.Log.Backlog(ctx, l.Queue, l.Read)
@@ -192,8 +191,8 @@ func (r *readers) read(ctx context.Context, s Source, domain string, from, upTo 
 	return nil
 }
 
-// decodeTurn turns a message into an input. An unreadable message goes to the quarantine, and the
-// rest goes on; but a version that is not known stops everything. Nil: ctx has ended.
+// decodeTurn turns a message into an input. An unreadable message goes to the quarantine, and the rest goes on; but a
+// version that is not known stops everything. Nil: ctx has ended.
 func (r *readers) decodeTurn(ctx context.Context, dec *record.Decoder, m Record) (replica.Input, error) {
 	var unknown *logversion.UnknownError
 	out := &replica.Turn{Seq: m.Seq, At: m.Time.UnixMilli()}

@@ -76,8 +76,8 @@ func (o *replay) readmit(ctx context.Context, step replica.Admission) error {
 	return nil
 }
 
-// nextOf is the next input of a reader, nil = it waits until the one that is offered is taken; more is false where it is closed. Meanwhile the lease
-// is kept.
+// nextOf is the next input of a reader, nil = it waits until the one that is offered is taken; more is false where it
+// is closed. Meanwhile the lease is kept.
 func (o *replay) nextOf(ctx context.Context, from <-chan input) (in input, more bool, err error) {
 	for from != nil || o.offered != nil {
 		select {

@@ -12,13 +12,13 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 )
 
-// saver writes the checkpoint by compare-and-set. The epoch names the owner: it is
-// claimed once, by the one that raises it. One write is under way at a time.
+// saver writes the checkpoint by compare-and-set. The epoch names the owner: it is claimed once, by the one that raises
+// it. One write is under way at a time.
 type saver struct {
 	*base
 	revision uint64
-	// saves counts the saves of this epoch; cancelsDoneAt is a time before which no cancel is
-	// left to be carried out, Unix ms.
+	// saves counts the saves of this epoch; cancelsDoneAt is a time before which no cancel is left to be carried out,
+	// Unix ms.
 	saves         uint64
 	cancelsDoneAt int64
 }
@@ -26,8 +26,8 @@ type saver struct {
 // saveTimeout bounds one write: what is stored later grants no lease any more.
 const saveTimeout = replica.LeaseFor
 
-// claim raises the epoch: from here on, other owners' checkpoints are refused. It returns
-// the checkpoint found and when the claim was sent.
+// claim raises the epoch: from here on, other owners' checkpoints are refused. It returns the checkpoint found and when
+// the claim was sent.
 func (s *saver) claim(ctx context.Context) (before *logv1.Checkpoint, sentAt time.Duration, err error) {
 	before, s.revision, err = s.Checkpoints.Load(ctx)
 	if err != nil {
@@ -48,8 +48,8 @@ func (s *saver) claim(ctx context.Context) (before *logv1.Checkpoint, sentAt tim
 	return before, sentAt, nil
 }
 
-// save writes cp and returns when the write was sent that stored it. A write that another
-// revision came before may have been our own, of which we did not hear.
+// save writes cp and returns when the write was sent that stored it. A write that another revision came before may have
+// been our own, of which we did not hear.
 func (s *saver) save(ctx context.Context, cp *replica.Checkpoint) (sentAt time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
 	defer cancel()

@@ -16,20 +16,20 @@ import (
 )
 
 const (
-	// searchJobsMax is how many jobs of a stage may be under way, searchIDsMax how many tasks
-	// one looks for: those of a turn are looked for together.
+	// searchJobsMax is how many jobs of a stage may be under way, searchIDsMax how many tasks one looks for: those of a
+	// turn are looked for together.
 	searchJobsMax = 2
 	searchIDsMax  = 500
 )
 
-// stage is what a search asks for next. Each has jobs of its own: where one store is silent,
-// those that need another go on.
+// stage is what a search asks for next. Each has jobs of its own: where one store is silent, those that need another go
+// on.
 type stage int
 
 const (
-	// stageCancel takes a task out of the timer store; if it is not there, the archive and the
-	// log are asked. The order matters: a task moves from the first to the last, and the ends
-	// of the lanes are those of after the timer's answer.
+	// stageCancel takes a task out of the timer store; if it is not there, the archive and the log are asked. The order
+	// matters: a task moves from the first to the last, and the ends of the lanes are those of after the timer's
+	// answer.
 	stageCancel stage = iota
 	// stageArchive looks for tasks that outcomes name; most have ended.
 	stageArchive
@@ -48,8 +48,7 @@ func firstStage(s replica.Search) stage {
 // sought is a search under way.
 type sought struct {
 	replica.Found
-	// levels are the read levels as of when it began: what was read later may have ended
-	// after the archive was asked.
+	// levels are the read levels as of when it began: what was read later may have ended after the archive was asked.
 	levels replica.Levels
 }
 
@@ -130,8 +129,8 @@ func (w writers) ask(ctx context.Context, at stage, job []*sought) (away []*soug
 	}
 }
 
-// askForCancels notes where the tasks of cancels are. A task that it does not find may still come: the
-// replica waits for the lanes.
+// askForCancels notes where the tasks of cancels are. A task that it does not find may still come: the replica waits
+// for the lanes.
 func (w writers) askForCancels(ctx context.Context, job []*sought, dec searchDecoder) error {
 	var wanted, looked []replica.Search
 	for _, f := range job {
@@ -283,8 +282,8 @@ func (w writers) askLetters(ctx context.Context, job []*sought, dec searchDecode
 	})
 }
 
-// askAway notes where a task is that an outcome names and the archive does not have. Whether it
-// was looked for everywhere decides about the outcome, so what fails is tried again.
+// askAway notes where a task is that an outcome names and the archive does not have. Whether it was looked for
+// everywhere decides about the outcome, so what fails is tried again.
 func (w writers) askAway(ctx context.Context, f *sought, dec searchDecoder) error {
 	waiting, fired, err := w.locate(ctx, f.ID)
 	if err != nil {
@@ -330,8 +329,8 @@ func (d searchDecoder) unread(f *sought, r *logv1.Record, at ids.Position) {
 	}
 }
 
-// locate asks the timer until it answers: without its answer an outcome that was applied
-// would be NOT_FOUND. An unreadable message has no task.
+// locate asks the timer until it answers: without its answer an outcome that was applied would be NOT_FOUND. An
+// unreadable message has no task.
 func (w writers) locate(ctx context.Context, id ids.TaskID) (waiting *logv1.Record, fired uint64, err error) {
 	err = w.persist(ctx, "search in the timer store", func(ctx context.Context) (err error) {
 		waiting, fired, err = w.Timer.Locate(ctx, id)

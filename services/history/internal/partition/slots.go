@@ -49,8 +49,8 @@ func (o *Owner) Bookings(ctx context.Context, req *rpcv1.BookingsRequest) (*rpcv
 	return out, nil
 }
 
-// holders tells which running attempts have held slots of some limits for the longest, and how many tasks wait; as of every event that was
-// in the log when it was asked for.
+// holders tells which running attempts have held slots of some limits for the longest, and how many tasks wait; as of
+// every event that was in the log when it was asked for.
 func (o *Owner) holders(ctx context.Context, req *rpcv1.BookingsRequest) (*rpcv1.BookingsResponse, error) {
 	if len(req.Holders) > dispatch.HoldersLimitsMax {
 		return nil, fault.At(fault.InvalidArgument, "/holders", "must be at most %d limits", dispatch.HoldersLimitsMax)
@@ -80,8 +80,8 @@ func (o *Owner) holders(ctx context.Context, req *rpcv1.BookingsRequest) (*rpcv1
 	return out, err
 }
 
-// Undelivered tells, page by page, what the owners before an epoch of a matching shard were granted and
-// may not have delivered; as of every event that was in the log when the first page was asked for.
+// Undelivered tells, page by page, what the owners before an epoch of a matching shard were granted and may not have
+// delivered; as of every event that was in the log when the first page was asked for.
 func (o *Owner) Undelivered(ctx context.Context, req *rpcv1.UndeliveredRequest) (*rpcv1.UndeliveredResponse, error) {
 	after, err := o.pageAfter(ctx, req.Cursor)
 	if err != nil {
@@ -106,8 +106,8 @@ func (o *Owner) Undelivered(ctx context.Context, req *rpcv1.UndeliveredRequest) 
 	return out, err
 }
 
-// pageAfter is the task that a page begins behind. For the first page it waits until every grab is
-// decided that is in the log now.
+// pageAfter is the task that a page begins behind. For the first page it waits until every grab is decided that is in
+// the log now.
 func (o *Owner) pageAfter(ctx context.Context, cursor []byte) (after ids.TaskID, err error) {
 	if len(cursor) > 0 {
 		if after, err = ids.TaskIDFromBytes(cursor); err != nil {

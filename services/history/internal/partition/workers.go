@@ -27,8 +27,8 @@ func (o *Owner) endSilent() {
 	o.step(in)
 }
 
-// expectWorkers ends a takeover: a worker that gave signs of life to an owner before, and gives none to this process, falls silent here. One that
-// did so during the takeover is forgotten soon, so its attempts end first.
+// expectWorkers ends a takeover: a worker that gave signs of life to an owner before, and gives none to this process,
+// falls silent here. One that did so during the takeover is forgotten soon, so its attempts end first.
 func expectWorkers(o *Owner) {
 	o.endSilent()
 	for w, every := range o.core.GaveSigns() {

@@ -14,8 +14,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
-// writers carry the effects out that are stored, each in a goroutine of its own, one job of
-// a kind at a time.
+// writers carry the effects out that are stored, each in a goroutine of its own, one job of a kind at a time.
 type writers struct{ *base }
 
 // The waits between repeats of a write that failed.
@@ -34,8 +33,8 @@ const (
 	writeSnapshot   = "snapshot"
 )
 
-// persist repeats a write until it is stored, outside the lease not at all. It returns an
-// error that wraps ErrRefused if the write can never succeed, ErrTakenOver or ErrUnreadable, or ctx's.
+// persist repeats a write until it is stored, outside the lease not at all. It returns an error that wraps ErrRefused
+// if the write can never succeed, ErrTakenOver or ErrUnreadable, or ctx's.
 func (w writers) persist(ctx context.Context, what string, write func(context.Context) error) error {
 	delays, complained := backoff.New(writeRetryMin, writeRetryMax), false
 	for {
@@ -69,8 +68,8 @@ func (w writers) persist(ctx context.Context, what string, write func(context.Co
 
 var errNoLease = errors.New("the checkpoint, and the lease with it, is not saved")
 
-// setApart puts into the quarantine what its store does not take; then it counts as stored.
-// It returns an error only when ctx has ended.
+// setApart puts into the quarantine what its store does not take; then it counts as stored. It returns an error only
+// when ctx has ended.
 func (w writers) setApart(ctx context.Context, subject string, data []byte, reason error) error {
 	var refused *RefusedTaskError
 	item := Quarantined{Reason: reason.Error(), Subject: subject, Data: data}
@@ -82,8 +81,8 @@ func (w writers) setApart(ctx context.Context, subject string, data []byte, reas
 	return w.persist(ctx, writeQuarantine, func(ctx context.Context) error { return w.Quarantine(ctx, item) })
 }
 
-// archive files ended tasks by compare-and-set. If something came first, it is read what, and
-// the rest is filed. They are not changed any more, so it may read them.
+// archive files ended tasks by compare-and-set. If something came first, it is read what, and the rest is filed. They
+// are not changed any more, so it may read them.
 func (w writers) archive(job []*replica.Entry, last uint64) {
 	ctx := w.work
 	tasks := make([]*taskstate.Task, 0, len(job))
@@ -130,8 +129,8 @@ func (w writers) archive(job []*replica.Entry, last uint64) {
 	}
 }
 
-// missing are the tasks that were not filed after a sequence. It notes in stored where the
-// archive ends, and what of others is there.
+// missing are the tasks that were not filed after a sequence. It notes in stored where the archive ends, and what of
+// others is there.
 func (w writers) missing(ctx context.Context, job []*replica.Entry, tasks []*taskstate.Task, from uint64, stored *replica.Stored) ([]*taskstate.Task, error) {
 	last, err := w.Archive.Last(ctx)
 	if err != nil {
@@ -160,8 +159,8 @@ func (w writers) missing(ctx context.Context, job []*replica.Entry, tasks []*tas
 	return missing, nil
 }
 
-// each repeats a write of tasks until all are stored. One that can never be is set apart
-// for the subject that it belongs to, and the others go on.
+// each repeats a write of tasks until all are stored. One that can never be is set apart for the subject that it
+// belongs to, and the others go on.
 func (w writers) each(ctx context.Context, subject func(*taskstate.Task) string, tasks []*taskstate.Task, write func(context.Context, []*taskstate.Task) error) error {
 	for len(tasks) > 0 {
 		err := w.persist(ctx, writeArchive, func(ctx context.Context) error { return write(ctx, tasks) })

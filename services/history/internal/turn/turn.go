@@ -1,9 +1,9 @@
 // Package turn appends events to the log of a partition.
 //
-// Owns: what waits for its turn, the one turn that is under way, and the last one that is stored. A turn is one message: the
-// batches that services have asked for, and what the owner proposes. Events that gather while one is under way make the next one. Each
-// is appended behind the last turn that this owner knows, so the log refuses it once another owner has claimed the
-// partition (I3). The first turn of an epoch claims it.
+// Owns: what waits for its turn, the one turn that is under way, and the last one that is stored. A turn is one
+// message: the batches that services have asked for, and what the owner proposes. Events that gather while one is under
+// way make the next one. Each is appended behind the last turn that this owner knows, so the log refuses it once
+// another owner has claimed the partition (I3). The first turn of an epoch claims it.
 // Never does: decide about events, or answer who asked; the replica does, once the turn is stored.
 // On failure: what may be stored is repeated, or found in the log; a turn of another owner ends this one with ErrTakenOver.
 package turn
@@ -58,15 +58,15 @@ type Log interface {
 
 // Owner is what an appender needs of its owner. But for Persist and Post, it is called on the owner's goroutine.
 type Owner interface {
-	// Persist repeats a write until it is stored. It returns errors that wrap ErrRefused, ErrTakenOver or ErrUnreadable, and
-	// the context's when the owner ends.
+	// Persist repeats a write until it is stored. It returns errors that wrap ErrRefused, ErrTakenOver or
+	// ErrUnreadable, and the context's when the owner ends.
 	Persist(write func(context.Context) error) error
 	// Post runs do on the owner's goroutine.
 	Post(do func())
 	// Take gives the replica an input; false: it does not take a turn now, since its lease does not hold.
 	Take(in replica.Input) bool
-	// Admitted are the steps by which tasks came into the state since the turn before. Until the turn that has them is taken, or
-	// TurnRefused, there are no more.
+	// Admitted are the steps by which tasks came into the state since the turn before. Until the turn that has them is
+	// taken, or TurnRefused, there are no more.
 	Admitted() []replica.Admission
 	// Fail ends the owner.
 	Fail(err error)
@@ -118,8 +118,8 @@ func New(log Log, owner Owner, version func() uint32, logger *slog.Logger) *Appe
 	return &Appender{log: log, owner: owner, version: version, logger: logger, arrived: make(chan Request, requestsMax)}
 }
 
-// Listen takes in the batches that services send, until ctx ends, and notes in them the signs of life of workers. A batch that cannot be
-// read is dropped and reported to bad, so that the log holds none.
+// Listen takes in the batches that services send, until ctx ends, and notes in them the signs of life of workers. A
+// batch that cannot be read is dropped and reported to bad, so that the log holds none.
 func (a *Appender) Listen(ctx context.Context, signs func(domain, workerID string) time.Duration, bad func(error)) error {
 	dec := record.NewDecoder()
 	return a.log.Listen(ctx, func(data []byte) {
@@ -156,8 +156,8 @@ func (a *Appender) Add(r Request) {
 	a.next = &r
 }
 
-// Propose adds what the owner proposes to the next turn: no events at all ask whether the log moves. The next proposals come once
-// these are stored.
+// Propose adds what the owner proposes to the next turn: no events at all ask whether the log moves. The next proposals
+// come once these are stored.
 func (a *Appender) Propose(all []replica.Proposal) {
 	m := &logv1.EventBatch{LogVersion: a.version()}
 	for i := range all {
@@ -322,8 +322,8 @@ func (a *Appender) Apply() {
 	}
 }
 
-// Claim appends the first turn of an epoch behind all others: no other owner appends any more, and what lies before it is all
-// that was decided. It returns its sequence. If its outcome is not known, the caller claims a new epoch.
+// Claim appends the first turn of an epoch behind all others: no other owner appends any more, and what lies before it
+// is all that was decided. It returns its sequence. If its outcome is not known, the caller claims a new epoch.
 func (a *Appender) Claim(ctx context.Context, epoch uint64) (uint64, error) {
 	for a.epoch, a.number = epoch, 1; ; {
 		last, turn, err := a.lastTurn(ctx)

@@ -240,3 +240,58 @@ func (b *Book) tidy(of Queue, l *list) {
 		delete(b.groupsOf, of.Domain)
 	}
 }
+
+// Counts are the tasks of a request by their queues.
+type Counts struct {
+	All []Tasks
+	// Firsts is of each of All its first task in the request.
+	Firsts []int
+	at     map[Queue]int
+	last   int // the one that was counted last
+}
+
+// Add counts one more task, the i-th.
+func (c *Counts) Add(of Queue, most int64, i int) {
+	if c.last < len(c.All) && c.All[c.last].Of == of {
+		c.All[c.last].N++
+		return
+	}
+	at, known := c.at[of]
+	if !known {
+		if at = len(c.All); c.at == nil {
+			c.at = make(map[Queue]int)
+		}
+		c.at[of] = at
+		c.All, c.Firsts = append(c.All, Tasks{Of: of, Most: most}), append(c.Firsts, i)
+	}
+	c.All[at].N++
+	c.last = at
+}
+
+// Key is an order key of a domain.
+type Key struct{ Domain, Name string }
+
+// Keys are the order keys that have as many tasks as they may, by partition, as its owner reported last. The zero value knows of none.
+type Keys struct{ full map[int]map[Key]int64 }
+
+// Report takes in how many tasks the full keys of a partition have; any other key has room.
+func (k *Keys) Report(partition int, full map[Key]int64) {
+	if len(full) == 0 {
+		delete(k.full, partition)
+		return
+	}
+	if k.full == nil {
+		k.full = make(map[int]map[Key]int64)
+	}
+	k.full[partition] = full
+}
+
+// Full is how many tasks a key has, if it is full; 0 = it is not.
+func (k *Keys) Full(of Key) int64 {
+	for _, full := range k.full {
+		if n := full[of]; n > 0 {
+			return n
+		}
+	}
+	return 0
+}

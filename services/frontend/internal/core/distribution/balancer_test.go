@@ -88,37 +88,6 @@ func TestTieSpreads(t *testing.T) {
 	}
 }
 
-func TestFailedPartitionIsLeftAloneThenProbedByOneRequest(t *testing.T) {
-	b := New(2)
-	b.Report(1, 2*StayTasks, 0, t0)
-	b.Failed(0, 1, t0)
-	b.Failed(0, 1, t0) // of the same outage: counts once
-	if b.Healthy(0) || !b.Healthy(1) {
-		t.Fatal("health is wrong")
-	}
-	testkit.MustEqual(t, "a partition was not left alone", pick(t, b, t0.Add(SetAsideMin-1), 1, 0), 1)
-	now := t0.Add(SetAsideMin)
-	testkit.MustEqual(t, "no probe", pick(t, b, now, 1, 1), 0)
-	testkit.MustEqual(t, "a second probe at the same time", pick(t, b, now, 1, 0), 1)
-	b.Failed(0, 1, now)
-	testkit.MustEqual(t, "the time did not double", pick(t, b, now.Add(2*SetAsideMin-1), 1, 0), 1)
-	now = now.Add(2 * SetAsideMin)
-	testkit.MustEqual(t, "no second probe", pick(t, b, now, 1, 0), 0)
-	b.Stored(0)
-	if p := pick(t, b, now, 1, 0); p != 0 || !b.Healthy(0) {
-		t.Fatal("a partition that is well again was not chosen")
-	}
-}
-
-func TestAllSetAside(t *testing.T) {
-	b := New(2)
-	b.Failed(0, 0, t0)
-	b.Failed(1, 0, t0.Add(time.Second/2))
-	if _, ok := b.Pick(t0.Add(time.Second/2), 1, 0); ok {
-		t.Fatal("a partition was chosen")
-	}
-}
-
 // model is the balancer's promises, kept without its economy.
 type model struct {
 	b       *Balancer

@@ -23,8 +23,8 @@ type room struct {
 	bytes int64
 }
 
-// account is what the tasks of one domain take of a lane's window; or, if it is split off, of what those that are split off
-// behind the lane hold beside it, the lane's pool.
+// account is what the tasks of one domain take of a lane's window; or, if it is split off, of what those that are split
+// off behind the lane hold beside it, the lane's pool.
 type account struct {
 	Queue
 	tasks int
@@ -107,8 +107,8 @@ func (x *windows) Charge(task Charge, before int32) {
 const halvingsMax = 10
 
 // windowBeside is the window that is left beside so much that domains hold which are split off: it is halved for each
-// window of that, and after halvingsMax there is none. So a thousand domains that flood one after the other hold
-// as much as eleven windows, and so does what one has in messages that domains share.
+// window of that, and after halvingsMax there is none. So a thousand domains that flood one after the other hold as
+// much as eleven windows, and so does what one has in messages that domains share.
 func (x *windows) windowBeside(tasks int, bytes int64) (int, int64) {
 	halvings := max(tasks/x.cfg.WindowTasks, int(bytes/x.cfg.WindowBytes))
 	if halvings > halvingsMax {
@@ -134,10 +134,9 @@ func (x *windows) queueRoom(q *queue) bool {
 // unreadTasks is how many tasks an unread message is taken for; opening it would cost more.
 const unreadTasks = 100
 
-// Shareable is how much may be filed in messages of the most urgent lane whatever its
-// priority, tasks and their bytes, while so many messages of that lane are unread. It leaves half
-// of the lane's window to the tasks that belong there: past it an urgent task could have to
-// wait on disk behind others (I7).
+// Shareable is how much may be filed in messages of the most urgent lane whatever its priority, tasks and their bytes,
+// while so many messages of that lane are unread. It leaves half of the lane's window to the tasks that belong there:
+// past it an urgent task could have to wait on disk behind others (I7).
 func (x *windows) Shareable(unread int64) (tasks, bytes int64) {
 	pool := &x.pools[ids.LaneFirst]
 	mostTasks, mostBytes := x.windowBeside(pool.tasks, pool.bytes)
@@ -169,12 +168,12 @@ func (x *windows) largest(match func(*account) bool) []*account {
 	return all
 }
 
-// apartMax bounds the domains that frontends must store apart. It has all that are split off: what one of them goes on to have
-// in messages that domains share is read whatever the pool holds, and takes the lane's window from everybody.
+// apartMax bounds the domains that frontends must store apart. It has all that are split off: what one of them goes on
+// to have in messages that domains share is read whatever the pool holds, and takes the lane's window from everybody.
 const apartMax = queuesMax
 
-// Apart are domains whose tasks are to be filed under the domain, however few: those that are split off, so that no more of
-// them comes with others', and those that hold more tasks of shared messages than there is room left in a lane.
+// Apart are domains whose tasks are to be filed under the domain, however few: those that are split off, so that no
+// more of them comes with others', and those that hold more tasks of shared messages than there is room left in a lane.
 // The largest ones, sorted.
 func (x *windows) Apart() (domains []string) {
 	left, seen := [ids.Lanes]int{}, make(map[string]bool)

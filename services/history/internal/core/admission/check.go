@@ -7,8 +7,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
 
-// Check says what is wrong with the gate of a partition that has these tasks, or nil; replays: a takeover is under way. It
-// looks at everything, so it is for tests and simulations.
+// Check says what is wrong with the gate of a partition that has these tasks, or nil; replays: a takeover is under way.
+// It looks at everything, so it is for tests and simulations.
 func (g *Gate) Check(tasks []Charge, replays bool) error {
 	want := make(map[Queue]*account)
 	for _, t := range tasks {

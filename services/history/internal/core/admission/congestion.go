@@ -7,8 +7,8 @@ const (
 	congestedMS = 250
 	// lookAgainMS is when it is looked again whether others wait, if none did.
 	lookAgainMS = 1000
-	// unsureMax is how many counts in a row may be unsure: a domain that floods faster than it is counted is split off, though
-	// it may wait for itself alone.
+	// unsureMax is how many counts in a row may be unsure: a domain that floods faster than it is counted is split off,
+	// though it may wait for itself alone.
 	unsureMax = 8
 	// splitWeightMin is how much a domain must hold, in thousandths of a window, to be taken out with a larger one.
 	splitWeightMin = 1000 / 64

@@ -1,7 +1,7 @@
 // Package admission decides which submits of a partition come into its state next, and says so in the log.
 //
-// Owns: how far each lane is read, and each domain that is split off one; the steps since the last turn; what tasks take of each
-// lane's window; when a domain is split off, and when it goes back (decisions 0003, 0022, 0051).
+// Owns: how far each lane is read, and each domain that is split off one; the steps since the last turn; what tasks
+// take of each lane's window; when a domain is split off, and when it goes back (decisions 0003, 0022, 0051).
 // Never does: know tasks, read the log or a clock. On failure: a message that is read twice is a defect of the caller and panics.
 package admission
 

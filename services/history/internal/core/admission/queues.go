@@ -10,8 +10,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
 
-// queuesMax bounds the domains that are split off. Past it no further domain is taken out of its lane, and one that fills
-// the lane holds the others up.
+// queuesMax bounds the domains that are split off. Past it no further domain is taken out of its lane, and one that
+// fills the lane holds the others up.
 const queuesMax = 1000
 
 // Queue names the messages of a lane that are filed under one domain.
@@ -38,8 +38,8 @@ type Level struct {
 	Seq uint64
 }
 
-// queue is a domain that is split off a lane: its messages have a reader and an account of their own, and
-// the lane's reader passes over them. So the lane waits for none of its tasks.
+// queue is a domain that is split off a lane: its messages have a reader and an account of their own, and the lane's
+// reader passes over them. So the lane waits for none of its tasks.
 //
 // It is read by itself until all its messages up to the lane's read level are read, and the lane has room for it again.
 type queue struct {
@@ -113,8 +113,8 @@ func (g *Gate) fitsIn(q *queue) bool {
 		q.account.tasks == 0
 }
 
-// Admit notes that a message of a lane was read, of a domain that it is filed under, "" where domains share it; own: by the reader of that. It tells
-// whether its tasks come in: else it is passed over, or was read before.
+// Admit notes that a message of a lane was read, of a domain that it is filed under, "" where domains share it; own: by
+// the reader of that. It tells whether its tasks come in: else it is passed over, or was read before.
 func (g *Gate) Admit(at Queue, own bool, seq uint64) bool {
 	q := g.queues[at]
 	lane := Queue{Lane: at.Lane}
@@ -261,8 +261,8 @@ func (l *Levels) Lowest(lane ids.Lane) uint64 {
 	return lowest
 }
 
-// Behind are the read levels, but without end for the lanes that are read to where they
-// end: nothing is looked for there, unless a domain lags behind. Some tells whether there is any other.
+// Behind are the read levels, but without end for the lanes that are read to where they end: nothing is looked for
+// there, unless a domain lags behind. Some tells whether there is any other.
 func (l *Levels) Behind(ends [ids.Lanes]uint64) (behind Levels, some bool) {
 	for lane, level := range l.Lanes {
 		if behind.Lanes[lane] = level; ends[lane] <= level {

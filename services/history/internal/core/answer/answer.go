@@ -1,7 +1,7 @@
 // Package answer gathers the verdicts on the events of a message, and says which of them may be sent.
 //
-// Owns: which verdicts are known, which of them go together, and when one that no turn has decided may go. Never does: decide, or send. On failure:
-// nothing can fail.
+// Owns: which verdicts are known, which of them go together, and when one that no turn has decided may go. Never does:
+// decide, or send. On failure: nothing can fail.
 package answer
 
 import (
@@ -34,9 +34,9 @@ type Grant struct {
 	First bool
 }
 
-// Answer is the verdicts on the events of one message from First on. Mostly that is all of them. If
-// some wait, for a task that is not read yet or for a search, what is known goes at the end of
-// the turn, and the others as they become known: no one waits for another's search.
+// Answer is the verdicts on the events of one message from First on. Mostly that is all of them. If some wait, for a
+// task that is not read yet or for a search, what is known goes at the end of the turn, and the others as they become
+// known: no one waits for another's search.
 type Answer struct {
 	ReplyTo   string
 	RequestID uint64
@@ -45,8 +45,8 @@ type Answer struct {
 
 	// left counts the verdicts that are not known.
 	left int
-	// at are the places of Verdicts in the message once a first part has been answered;
-	// before, Verdicts has one for each event.
+	// at are the places of Verdicts in the message once a first part has been answered; before, Verdicts has one for
+	// each event.
 	at []int32
 	// open says which verdicts are not known; nil = it has not been asked.
 	open []bool

@@ -85,8 +85,8 @@ func (x *Index) Mark(seq uint64) {
 // TailFrom is the sequence from which the tail is to be read.
 func (x *Index) TailFrom() uint64 { return x.tailN + 1 }
 
-// AddTail takes a message behind the mark; tasks is empty if it holds none. What was read before, by another, is left
-// out.
+// AddTail takes a message behind the mark; tasks is empty if it holds none. It leaves out a message that another has read
+// before.
 func (x *Index) AddTail(seq uint64, tasks []Filed) {
 	if seq <= x.tailN {
 		return

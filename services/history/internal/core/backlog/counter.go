@@ -60,8 +60,8 @@ type Held struct{ Tasks, Came int64 }
 type Memory interface {
 	// Queued is what a queue has.
 	Queued(Queue) Held
-	// Groups are those of a tasklist that have queued tasks.
-	Groups(Tasklist) iter.Seq2[string, Held]
+	// QueuedGroups are those of a tasklist that have queued tasks.
+	QueuedGroups(Tasklist) iter.Seq2[string, Held]
 }
 
 type counted struct {
@@ -219,7 +219,7 @@ func (c *Counter) groups(memory Memory) []Queued {
 		}
 	}
 	for of := range c.caps.PerGroup {
-		for group, held := range memory.Groups(of) {
+		for group, held := range memory.QueuedGroups(of) {
 			q := Queue{of, group}
 			tell(q, held.Tasks+unread[q])
 			delete(unread, q)
@@ -278,3 +278,23 @@ func (c *Counter) Early(memory Memory) bool {
 }
 
 func abs(n int64) int64 { return max(n, -n) }
+
+// inTurn puts the first of each domain in front, then the second of each, and so on. Of the same place they stay in order.
+func inTurn[T any](all []T, domain func(T) string) {
+	type placed struct {
+		T     T
+		place int
+	}
+	seen, some := map[string]int{}, make([]placed, len(all))
+	for i, one := range all {
+		some[i] = placed{one, seen[domain(one)]}
+		seen[domain(one)]++
+	}
+	if len(seen) < 2 {
+		return
+	}
+	slices.SortStableFunc(some, func(a, b placed) int { return cmp.Compare(a.place, b.place) })
+	for i, one := range some {
+		all[i] = one.T
+	}
+}

@@ -30,7 +30,7 @@ type memory map[Queue]Held
 
 func (m memory) Queued(of Queue) Held { return m[of] }
 
-func (m memory) Groups(of Tasklist) iter.Seq2[string, Held] {
+func (m memory) QueuedGroups(of Tasklist) iter.Seq2[string, Held] {
 	return func(yield func(string, Held) bool) {
 		for q, held := range m {
 			if q.Tasklist == of && q.Group != "" && held.Tasks > 0 && !yield(q.Group, held) {

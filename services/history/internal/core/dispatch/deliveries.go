@@ -35,13 +35,13 @@ const grantsMax = 16
 func (x *Shards) Batch(number uint32, epoch, request, delivered uint64, polls []Poll, events int) *Batch {
 	b := &Batch{shard: x.shardOf(number), epoch: epoch, request: request, polls: polls, events: events}
 	if delivered > 0 {
-		b.shard.of(b.epoch).deliveredUpTo(delivered)
+		b.shard.deliveriesOf(b.epoch).deliveredUpTo(delivered)
 	}
 	return b
 }
 
-// of are the deliveries of an owner.
-func (s *shard) of(epoch uint64) *deliveries {
+// deliveriesOf are the deliveries of an owner.
+func (s *shard) deliveriesOf(epoch uint64) *deliveries {
 	i := len(s.owners)
 	for i > 0 && s.owners[i-1].epoch > epoch {
 		i--
@@ -69,7 +69,7 @@ func (x *Lists) Granted(e *Entry, b *Batch, ev *taskstate.Event) {
 }
 
 func (b *Batch) granted(e *Entry, poll *Poll) {
-	d := b.shard.of(b.epoch)
+	d := b.shard.deliveriesOf(b.epoch)
 	if b.request <= d.delivered {
 		return
 	}

@@ -323,59 +323,6 @@ func TestJobsWaitForCompany(t *testing.T) {
 	}
 }
 
-// TestManyAreCompanyEnough: an archive job of so many does not linger.
-func TestManyAreCompanyEnough(t *testing.T) {
-	cfg := smallConfig()
-	cfg.WindowTasks, cfg.WindowBytes = 2*archiveTasksMin, 1<<30
-	b := newBench(t, cfg)
-	in := &Events{Seq: 2, At: b.now.MS}
-	var all []int
-	for n := 1; n <= archiveTasksMin; n++ {
-		all = append(all, n)
-		in.Events = append(in.Events, taskstate.Event{Kind: taskstate.Cancel, ID: id(n)})
-	}
-	b.submit(nil, all...)
-	last := in.Events[archiveTasksMin-1:]
-	in.Events = in.Events[:archiveTasksMin-1]
-	if fx := b.step(in); fx.Archive != nil {
-		t.Errorf("%d do not linger", len(fx.Archive))
-	}
-	if fx := b.step(&Events{Seq: 3, At: b.now.MS, Events: last}); len(fx.Archive) != archiveTasksMin {
-		t.Errorf("a job of %d", len(fx.Archive))
-	}
-}
-
-// TestAFullWindowDoesNotLinger: tasks that have ended keep their lane's room until they are
-// archived, so a lane without room waits for them (I7).
-func TestAFullWindowDoesNotLinger(t *testing.T) {
-	cancel := func(b *bench, n int) *Effects { return b.event(taskstate.Cancel, n, ids.Token{}) }
-	cfg := smallConfig()
-	cfg.WindowTasks = 8
-	b := newBench(t, cfg)
-	b.submit(nil, 1, 2, 3, 4, 5, 6, 7)
-	if fx := cancel(b, 1); fx.Archive != nil {
-		t.Error("archived at once while there is room")
-	}
-	if fx := b.submit(nil, 8); fx.Archive != nil {
-		t.Error("one in eight is company enough")
-	}
-	if fx := cancel(b, 2); len(fx.Archive) != 2 {
-		t.Errorf("a job of %d, a quarter of the window is 2", len(fx.Archive))
-	}
-
-	b.submit(nil, 1)
-	cfg = smallConfig()
-	cfg.WindowBytes = 5 * int64(b.r.tasks[id(3)].charged)
-	b = newBench(t, cfg)
-	b.submit(nil, 1, 2, 3)
-	if fx := cancel(b, 1); fx.Archive != nil {
-		t.Error("archived at once while there are bytes left")
-	}
-	if fx := b.submit(nil, 4, 5, 6); len(fx.Archive) != 1 {
-		t.Errorf("a job of %d where the bytes are full", len(fx.Archive))
-	}
-}
-
 // TestBounced: only the attempt that was granted is taken back (R15).
 func TestBounced(t *testing.T) {
 	b := newBench(t, Config{})

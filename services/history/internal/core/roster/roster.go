@@ -1,7 +1,7 @@
 // Package roster is who is alive: the workers whose signs of life a process hears, and which of them fell silent.
 //
-// Owns: when a worker counts as silent, when nothing may be concluded since the process itself may not have heard, what each worker said of
-// itself, and the bounds of all that.
+// Owns: when a worker counts as silent, when nothing may be concluded since the process itself may not have heard, what
+// each worker said of itself, and the bounds of all that.
 //
 // Never does: read a clock, end an attempt. The log decides what follows from silence.
 //
@@ -29,15 +29,15 @@ const (
 	Slack = 500 * time.Millisecond
 	// EveryMin and EveryMax bound the interval of signs.
 	EveryMin, EveryMax = 500 * time.Millisecond, 30 * time.Second
-	// SaidFor is for how long it is said that a worker fell silent. Then it is forgotten: polls of it that waited then have ended, and one that
-	// is alive after all gets tasks again, at the risk of their leases.
+	// SaidFor is for how long it is said that a worker fell silent. Then it is forgotten: polls of it that waited then
+	// have ended, and one that is alive after all gets tasks again, at the risk of their leases.
 	SaidFor = 3 * time.Second
 	// Grace is for how long a worker that another process has heard counts as heard here.
 	Grace = 8 * time.Second
 	// lateMax is how late a message of the process to itself may be, and how far apart two of them.
 	lateMax = time.Second
-	// workersMax bounds the workers, domainWorkersMax those of one domain, signsMax the signs of a domain within a second: all of its workers at
-	// the shortest interval.
+	// workersMax bounds the workers, domainWorkersMax those of one domain, signsMax the signs of a domain within a
+	// second: all of its workers at the shortest interval.
 	workersMax, domainWorkersMax = 32_768, 4096
 	// domainsMax bounds the domains that signs name, whether or not they have workers.
 	domainsMax = 2 * workersMax
@@ -136,8 +136,8 @@ func New() *Roster {
 	return &Roster{domains: map[string]*domain{}, due: deadline.Heap[*Worker]{Entry: func(w *Worker) *deadline.Entry { return &w.entry }}}
 }
 
-// Passes tells whether a sign of a domain is to be read at all. One domain that sends far too many, or too large ones, does not take the others'
-// time (I14).
+// Passes tells whether a sign of a domain is to be read at all. One domain that sends far too many, or too large ones,
+// does not take the others' time (I14).
 func (r *Roster) Passes(name string, bytes int, now time.Duration) bool {
 	if bytes > signBytesMax {
 		return false
@@ -180,8 +180,8 @@ func (r *Roster) Heard(name string, s *Sign, now time.Duration) {
 	}
 }
 
-// Expect takes in that another process has heard a worker, which may have died since. It counts as heard until its grace is over, and then it is
-// missed. One that is known here is left as it is.
+// Expect takes in that another process has heard a worker, which may have died since. It counts as heard until its
+// grace is over, and then it is missed. One that is known here is left as it is.
 func (r *Roster) Expect(k Key, every, now time.Duration) {
 	if r.domainOf(k.Domain).workers[k.ID] != nil {
 		return

@@ -1,6 +1,10 @@
 package taskstate
 
-import "github.com/yardmaster-io/yardmaster/contracts/fault"
+import (
+	"strings"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+)
 
 // Matching, which knows the waiting tasks, asks for the action of a full limit. Here it is decided: an attempt that has begun meanwhile is not
 // rejected, and of a task that was displaced the next attempt is not.
@@ -27,4 +31,36 @@ func displace(t *Task, e *Event, now int64) (Verdict, Effects) {
 		return refuse(fault.Stale, "another attempt is current")
 	}
 	return cancelRunning(t, e, now)
+}
+
+// Path is the limits in which a slot is booked for an attempt, such as "type/email.send". It is
+// what is released when the attempt is over, whatever the limits are by then. Attempts share it, so it
+// is never changed; nil = nothing is booked.
+type Path struct {
+	refs []string
+	text string
+}
+
+// NewPath is the path of refs, which it keeps; nil of none.
+func NewPath(refs ...string) *Path {
+	if len(refs) == 0 {
+		return nil
+	}
+	return &Path{refs: refs, text: strings.Join(refs, " ")}
+}
+
+// Refs are the limits, in order; they must not be changed.
+func (p *Path) Refs() []string {
+	if p == nil {
+		return nil
+	}
+	return p.refs
+}
+
+// String tells paths apart: a limit's name has no space in it.
+func (p *Path) String() string {
+	if p == nil {
+		return ""
+	}
+	return p.text
 }
