@@ -149,6 +149,9 @@ func (o *outcomes) enqueueOutcomes(s *share) error {
 
 // rest leaves the log of a partition to others for d, or until something urgent waits.
 func (o *outcomes) rest(u *urgent, d time.Duration) {
+	if d <= 0 {
+		return
+	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	for u.waiting.Load() == 0 {

@@ -6,7 +6,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/gather"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
@@ -63,4 +63,51 @@ func (p *polls) fellSilent(workers []*rpcv1.SilentWorker) {
 		}
 		return ended
 	})
+}
+
+// TasklistPollers tells which workers polled a tasklist recently, page by page (tasklists.pollers).
+func (g *Gateway) TasklistPollers(c Call, req *yardv1.TasklistPollersRequest, answer Answer) {
+	g.asks(c, validate.Pollers(req), answer, func(ctx context.Context) (codec.Message, error) {
+		ask := &rpcv1.DescribeShardRequest{Domain: c.Domain, Tasklist: req.Tasklist, ListPollers: req.Limit, After: req.Cursor}
+		first, n := 0, g.Partitioning.Matching // where it has several partitions, some may be of a larger count before
+		if g.Catalog.Partitions(c.Domain, req.Tasklist) == 1 {
+			first, n = ids.MatchingShard(c.Domain, req.Tasklist, 0, n), 1
+		}
+		d, err := g.pollersOf(ctx, first, n, ask)
+		if err != nil {
+			return nil, err
+		}
+		page, next := cut(c, d.ListedPollers, req.Limit, d.More, (*yardv1.Poller).GetWorker)
+		return &yardv1.TasklistPollersResponse{Pollers: page, NextCursor: next, KnownForMs: d.KnownForMs}, nil
+	})
+}
+
+// pollersOf asks n shards, from the first one on.
+func (g *Gateway) pollersOf(ctx context.Context, first, n int, ask *rpcv1.DescribeShardRequest) (*rpcv1.DescribeShardResponse, error) {
+	parts, err := everyone(ctx, n, func(ctx context.Context, i int) (*rpcv1.DescribeShardResponse, error) {
+		return g.Owners.MatchingDescribe(ctx, first+i, ask)
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case n == 1: // in the order of the shard
+		return parts[0], nil
+	}
+	return gather.Pollers(parts), nil
+}
+
+// countPollers counts the workers that polled a tasklist, each once, though several shards know it.
+func (g *Gateway) countPollers(ctx context.Context, domain, tasklist string) (n int64, err error) {
+	ask := &rpcv1.DescribeShardRequest{Domain: domain, Tasklist: tasklist, ListPollers: validate.ListMax}
+	for {
+		d, err := g.pollersOf(ctx, 0, g.Partitioning.Matching, ask)
+		if err != nil {
+			return 0, err
+		}
+		n += int64(len(d.ListedPollers))
+		if len(d.ListedPollers) == 0 || !d.More {
+			return n, nil
+		}
+		ask.After = d.ListedPollers[len(d.ListedPollers)-1].Worker
+	}
 }

@@ -244,7 +244,7 @@ func (o *Owner) serve(ctx context.Context, listening <-chan error) error {
 		if at, ok := o.core.NextWake(); ok {
 			wait = time.Duration(at-o.now().MS) * time.Millisecond
 		}
-		wake.Reset(max(0, wait))
+		wake.Reset(max(1, wait))
 	}
 }
 

@@ -197,7 +197,7 @@ func (o *Owner) loop(ctx context.Context) error {
 			continue
 		}
 		if in, ok := o.wakeIn(); ok {
-			timer.Reset(in)
+			timer.Reset(max(1, in))
 		} else {
 			timer.Stop()
 		}
