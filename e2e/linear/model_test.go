@@ -117,6 +117,8 @@ type task struct {
 	stopping bool
 	// requests are the last updates that were made, the latest first.
 	requests [4]string
+	// refused is the last update that was decided, if it was not made: a repeat of it is refused, too, whatever the task is by then.
+	refused string
 	// redrives are the last ones. A task that was redriven has its key no more.
 	redrives [4]string
 }
@@ -236,13 +238,17 @@ func (t *task) update(in input) []output {
 	switch {
 	case t.requests[0] == in.request:
 		return []output{{code: codeOK, revision: t.revision}}
+	case in.request != "" && t.refused == in.request:
+		return []output{{code: string(fault.FailedPrecondition)}, {code: string(fault.Stale), revision: t.revision}}
 	case slices.Contains(t.requests[1:], in.request): // made before the last one: no copy is applied, and none is answered but with UNKNOWN
 		return nil
 	case t.phase.ended():
 		return []output{{code: string(fault.FailedPrecondition)}}
 	case in.ifRevision != 0 && in.ifRevision != t.revision:
+		t.refused = in.request
 		return []output{{code: string(fault.Stale), revision: t.revision}}
 	case t.phase == running:
+		t.refused = in.request
 		return []output{{code: string(fault.FailedPrecondition)}}
 	}
 	t.change(in)
@@ -255,7 +261,7 @@ func (t *task) update(in input) []output {
 // change gives t what an update or a replacement has.
 func (t *task) change(in input) {
 	t.revision++
-	t.value = in.value
+	t.value, t.refused = in.value, ""
 	copy(t.requests[1:], t.requests[:3])
 	t.requests[0] = cmp.Or(in.request, in.on)
 }

@@ -94,8 +94,8 @@ func ward(t *testing.T) (dir string) {
 		c := client(t, s)
 		work(t, c)
 		var tasks []yard.Task
-		for range 40 { // enough for an index
-			tasks = append(tasks, yard.Task{Type: "fat", Tasklist: list, Payload: strings.Repeat("x", 120_000)})
+		for range 72 { // enough for an index, and for a page of ten minutes
+			tasks = append(tasks, yard.Task{Type: "fat", Tasklist: list, Payload: strings.Repeat("x", 60_000)})
 		}
 		for range 2 {
 			tasks = append(tasks, yard.Task{Type: "slim", Tasklist: list}, yard.Task{Type: "bad", Tasklist: list},
@@ -129,7 +129,7 @@ func ward(t *testing.T) (dir string) {
 					ended++
 				}
 			}
-			if waiting != 3 || ended != 50 {
+			if waiting != 3 || ended != 82 {
 				return fmt.Errorf("%d tasks wait and %d have ended", waiting, ended)
 			}
 			return nil
