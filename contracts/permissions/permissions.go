@@ -112,7 +112,7 @@ func (l *lists) history(n topology.Partitioning) {
 		l.publish(api("DIRECT.GET", archive))
 		l.stream(snapshots)
 		l.publish(topology.SnapshotAny(p), api("STREAM.PURGE", snapshots))
-		l.calls(p, topology.TimerCall, "cancel", "locate")
+		l.calls(p, topology.TimerCall, "fire", "locate")
 		l.calls(p, topology.HistoryCall, "batch") // how many tasks a batch has there
 		for _, verb := range []string{"events", "get", "list", "describe", "bookings", "undelivered", "retrigger", "workers", "keys", "batch"} {
 			l.subscribe(topology.HistoryCall(p, verb))
@@ -152,7 +152,7 @@ func (l *lists) timer(n topology.Partitioning) {
 		l.publish(api("STREAM.INFO", log), api("STREAM.MSG.GET", log), api("STREAM.PURGE", log))
 		l.stream(waiting)
 		l.publish(api("STREAM.PURGE", waiting), api("DIRECT.GET", waiting))
-		for _, verb := range []string{"cancel", "get", "locate", "list", "describe"} {
+		for _, verb := range []string{"fire", "get", "locate", "list", "describe"} {
 			l.subscribe(topology.TimerCall(p, verb))
 		}
 	}

@@ -16,9 +16,9 @@ var (
 		Name: "yardmaster.timer.tasks.fired", Kind: Counter, Unit: "{task}", Attributes: []string{Partition},
 		Means: "Tasks sent to history because they were due.",
 	})
-	TimersCancelled = timer.add(Metric{
-		Name: "yardmaster.timer.tasks.cancelled", Kind: Counter, Unit: "{task}", Attributes: []string{Partition},
-		Means: "Waiting tasks removed by a cancel.",
+	TimersEarly = timer.add(Metric{
+		Name: "yardmaster.timer.tasks.fired_early", Kind: Counter, Unit: "{task}", Attributes: []string{Partition},
+		Means: "Tasks sent to history before they were due, for a cancel or an update; among those fired.",
 	})
 	TimersVoid = timer.add(Metric{
 		Name: "yardmaster.timer.tasks.void", Kind: Counter, Unit: "{task}", Attributes: []string{Partition},

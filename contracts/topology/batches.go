@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -17,8 +16,6 @@ import (
 const (
 	batchHomePart   = ".batch.home."
 	batchClosedPart = ".batch.closed."
-	batchEndsPart   = ".batch."
-	batchFiledPart  = ".members"
 )
 
 // BatchHome is where the log of partition p, the home of a batch, has the batch itself: only the last message counts.
@@ -55,35 +52,10 @@ func BatchTasklist(domain, batch string) string { return "+" + batchToken(domain
 // BatchAny filters what the log of partition p says about batches.
 func BatchAny(p int) string { return "yard.history." + num(p) + ".batch.>" }
 
-// BatchEnds is where the archive of partition p says how tasks of a batch that was created at a time, Unix ms, ended: only the last message counts.
-func BatchEnds(p int, domain, batch string, madeMS int64) string {
-	return "yard.archive." + num(p) + batchEndsPart + BatchOf(domain, batch, madeMS)
-}
-
 // BatchOf names a batch among all that have or had its name, as the subjects of its records end.
 func BatchOf(domain, batch string, madeMS int64) string {
 	return domain + "." + batchToken(domain, batch) + "." + strconv.FormatInt(madeMS, 10)
 }
-
-// DomainOfBatch is the domain of a BatchOf.
-func DomainOfBatch(batch string) string {
-	domain, _, _ := strings.Cut(batch, ".")
-	return domain
-}
-
-// BatchEndsOf is BatchEnds for a BatchOf.
-func BatchEndsOf(p int, batch string) string { return "yard.archive." + num(p) + batchEndsPart + batch }
-
-// BatchOfEnds is the BatchOf of a subject of BatchEnds of partition p; "" = it is none.
-func BatchOfEnds(p int, subject string) string {
-	if rest, ok := strings.CutPrefix(subject, "yard.archive."+num(p)+batchEndsPart); ok {
-		return rest
-	}
-	return ""
-}
-
-// BatchFiled is where the archive of partition p names tasks of batches that it has counted, for as long as an owner may come that has not seen that.
-func BatchFiled(p int) string { return "yard.archive." + num(p) + batchFiledPart }
 
 // BatchPartition is the home of a batch.
 func BatchPartition(domain, batch string, n Partitioning) int {
@@ -113,9 +85,6 @@ func batchDigest(domain, batch string) [sha256.Size]byte {
 const (
 	BatchExpiresMax = 30 * 24 * time.Hour
 	BatchLifeMax    = BatchExpiresMax + 2*24*time.Hour
-	// BatchFiledKept is for how long an archive knows of each task of a batch that it is counted, however soon its domain forgets finished tasks: an owner that
-	// takes over from a checkpoint that old would count them again.
-	BatchFiledKept = 7 * 24 * time.Hour
 	// BatchClosedKept is for how long the closed records of a batch outlive it: longer than a try to store one of its tasks may still come.
 	BatchClosedKept = 15 * time.Minute
 )

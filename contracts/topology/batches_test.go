@@ -32,33 +32,12 @@ func TestSubjectsOfBatchesStayAsTheyAre(t *testing.T) {
 		BatchHomeAny(3):                                     "yard.history.3.batch.home.>",
 		BatchClosed(3, "shop", "import", 1_700_000_000_000): "yard.history.3.batch.closed.shop." + token + ".1700000000000",
 		BatchAny(3):                                         "yard.history.3.batch.>",
-		BatchEnds(3, "shop", "import", 1_700_000_000_000):   "yard.archive.3.batch.shop." + token + ".1700000000000",
 		SubmitBatch(3, 4, "shop", "import"):                 "yard.history.3.submit.p4.shop.+" + token,
-		BatchFiled(3):                                       "yard.archive.3.members",
 		HintBatch(3):                                        "yard.hint.batch.3",
 		HintBatchAny:                                        "yard.hint.batch.*",
 	} {
 		if got != want {
 			t.Errorf("%s is spelled %s", want, got)
-		}
-	}
-}
-
-// What a subject names is read back from it, and from no other.
-func TestTheBatchOfASubject(t *testing.T) {
-	const made = 1_700_000_000_000
-	of := BatchOf("shop", "import", made)
-	for name, got := range map[string]string{
-		"the documents": BatchOfEnds(3, BatchEnds(3, "shop", "import", made)),
-		"by name":       BatchOfEnds(3, BatchEndsOf(3, of)),
-	} {
-		if got != of || DomainOfBatch(got) != "shop" {
-			t.Errorf("%s are of %q, want %q", name, got, of)
-		}
-	}
-	for _, other := range []string{BatchClosed(4, "shop", "import", made), BatchHome(3, "shop", "import"), BatchEnds(4, "shop", "import", made), BatchFiled(3), ArchiveIndexed(3)} {
-		if BatchOfEnds(3, other) != "" {
-			t.Errorf("%s is of %q", other, BatchOfEnds(3, other))
 		}
 	}
 }
@@ -71,10 +50,9 @@ func TestTheIDOfABatchIsNotInItsSubject(t *testing.T) {
 		if rest, ok := strings.CutPrefix(home, "yard.history.0.batch.home.shop."); !ok || !token.MatchString(rest) {
 			t.Errorf("%q is at %q", id, home)
 		}
-		for _, counted := range []string{BatchClosed(0, "shop", id, 7), BatchEnds(0, "shop", id, 7)} {
-			if rest, ok := strings.CutSuffix(counted, ".7"); !ok || !token.MatchString(rest[strings.LastIndexByte(rest, '.')+1:]) {
-				t.Errorf("%q is counted at %q", id, counted)
-			}
+		closed := BatchClosed(0, "shop", id, 7)
+		if rest, ok := strings.CutSuffix(closed, ".7"); !ok || !token.MatchString(rest[strings.LastIndexByte(rest, '.')+1:]) {
+			t.Errorf("%q is closed at %q", id, closed)
 		}
 	}
 }
@@ -102,11 +80,11 @@ func TestNoTwoBatchesShareASubject(t *testing.T) {
 		subjects := map[string]bool{}
 		for p := range 2 {
 			for _, made := range []int64{1, 12, 1_700_000_000_000} {
-				subjects[BatchClosed(p, b.domain, b.id, made)], subjects[BatchEnds(p, b.domain, b.id, made)] = true, true
+				subjects[BatchClosed(p, b.domain, b.id, made)] = true
 			}
 			subjects[BatchHome(p, b.domain, b.id)] = true
 		}
-		if len(subjects) != 2*(1+2*3) {
+		if len(subjects) != 2*(1+3) {
 			t.Errorf("%q has %d subjects: two of its partitions, or of the times at which it was made, share one", b, len(subjects))
 		}
 		for subject := range subjects {
@@ -125,12 +103,12 @@ func TestNoTwoBatchesShareASubject(t *testing.T) {
 // Each filter takes what it says, and nothing of another kind, domain or partition.
 func TestFiltersOfBatchesTakeTheirOwn(t *testing.T) {
 	const made = 1_700_000_000_000
-	home, members, ends := BatchHome(3, "shop", "a.b"), BatchClosed(3, "shop", "a.b", made), BatchEnds(3, "shop", "a.b", made)
+	home, members := BatchHome(3, "shop", "a.b"), BatchClosed(3, "shop", "a.b", made)
 	elsewhere := []string{
-		BatchHome(4, "shop", "a.b"), BatchClosed(4, "shop", "a.b", made), BatchEnds(4, "shop", "a.b", made), BatchHome(30, "shop", "a.b"),
+		BatchHome(4, "shop", "a.b"), BatchClosed(4, "shop", "a.b", made), BatchHome(30, "shop", "a.b"),
 		Event(3), Fired(3), UniqueKey(3, "shop", "a.b"), SubmitShared(3, 1), ArchiveOf(3, "shop"), ArchivePage(3, "shop", 17), ArchiveIndexed(3),
 	}
-	all := append([]string{home, members, ends, BatchHome(3, "bank", "a.b"), HintBatch(3), HintBatch(4), SubmitBatch(3, 1, "shop", "a.b"), SubmitBatch(3, ids.LaneKeyed, "shop", "a.b")}, elsewhere...)
+	all := append([]string{home, members, BatchHome(3, "bank", "a.b"), HintBatch(3), HintBatch(4), SubmitBatch(3, 1, "shop", "a.b"), SubmitBatch(3, ids.LaneKeyed, "shop", "a.b")}, elsewhere...)
 	for filter, want := range map[string][]string{
 		BatchHomesOf(3, "shop"):    {home},
 		BatchHomesOf(3, "bank"):    {BatchHome(3, "bank", "a.b")},
@@ -163,10 +141,6 @@ func TestBatchesAreInTheStreamsOfTheirPartition(t *testing.T) {
 			t.Errorf("%s is taken for something else", subject)
 		}
 	}
-	ends := BatchEnds(3, "shop", "a", 1)
-	if !match(ArchiveAny(3), ends) || match(ArchiveAny(2), ends) || IsArchiveTasks(3, ends) || match(ArchiveTasks(3), ends) {
-		t.Errorf("%s is not in the archive of partition 3, or is taken for tasks", ends)
-	}
 	for _, s := range Streams(Partitioning{History: 4, Matching: 4}) {
 		for _, filter := range s.Subjects {
 			if match(filter, HintBatch(3)) {
@@ -182,8 +156,8 @@ func TestTheDomainOfABatchIsReadBack(t *testing.T) {
 		BatchHome(3, "a-b_c", ""):      "a-b_c",
 		BatchHome(3, "home", "a.b"):    "home",
 		BatchHome(4, "shop", "import"): "", BatchHome(30, "shop", "import"): "", // of other partitions
-		BatchClosed(3, "shop", "import", 1): "", BatchEnds(3, "shop", "import", 1): "",
-		Event(3): "", SubmitShared(3, 1): "", UniqueKey(3, "shop", "import"): "", HintBatch(3): "",
+		BatchClosed(3, "shop", "import", 1): "",
+		Event(3):                            "", SubmitShared(3, 1): "", UniqueKey(3, "shop", "import"): "", HintBatch(3): "",
 		"yard.history.3.batch.home.": "", "yard.history.3.batch.home.shop": "", "yard.history.3.batch.home": "", "": "",
 		"x.yard.history.3.batch.home.shop.1": "",
 	} {
@@ -231,9 +205,6 @@ func TestHomesOfBatchesStayWhereTheyAre(t *testing.T) {
 
 // What fences members out must last longer than a try to store one, and what is stored of a batch longer than the batch.
 func TestTimesOfBatchesFitTogether(t *testing.T) {
-	if BatchFiledKept <= RetentionMin || BatchFiledKept > BatchLifeMax {
-		t.Errorf("members are known for %v once they are filed", BatchFiledKept)
-	}
 	if BatchClosedKept <= SubmitLatest {
 		t.Errorf("a member may be stored %v after its batch, whose fence is kept for %v", SubmitLatest, BatchClosedKept)
 	}

@@ -54,7 +54,7 @@ func TestNamesStayAsTheyAre(t *testing.T) {
 		MatchingCall(2, "describe"):              "yard.rpc.matching.2.describe",
 		MatchingPoll(2, 17):                      "yard.rpc.matching.2.poll.17",
 		MatchingPollAny(2):                       "yard.rpc.matching.2.poll.*",
-		TimerCall(3, "cancel"):                   "yard.rpc.timer.3.cancel",
+		TimerCall(3, "fire"):                     "yard.rpc.timer.3.fire",
 		Health("history"):                        "yard.health.history",
 		HistoryStream(3):                         "YARD_HISTORY_3",
 		TimerStream(3):                           "YARD_TIMER_3",

@@ -386,7 +386,7 @@ func MatchingPoll(m int, epoch uint64) string {
 // MatchingPollAny filters the polls for shard m, whatever the epoch.
 func MatchingPollAny(m int) string { return MatchingCall(m, "poll") + ".*" }
 
-// TimerCall is a call to the owner of timer partition p, such as "cancel".
+// TimerCall is a call to the owner of timer partition p, such as "fire".
 func TimerCall(p int, verb string) string { return "yard.rpc.timer." + num(p) + "." + verb }
 
 // Health is where every process of a service answers how ready it is.

@@ -67,7 +67,7 @@ func places(n topology.Partitioning) []string {
 		for _, verb := range []string{"events", "get", "list", "describe", "bookings", "undelivered", "retrigger", "workers", "keys"} {
 			all = append(all, topology.HistoryCall(p, verb))
 		}
-		for _, verb := range []string{"cancel", "get", "locate", "list", "describe"} {
+		for _, verb := range []string{"fire", "get", "locate", "list", "describe"} {
 			all = append(all, topology.TimerCall(p, verb))
 		}
 		for _, s := range permissions.Services() {

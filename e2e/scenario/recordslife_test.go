@@ -49,7 +49,7 @@ func endBatches(w *world) {
 // batchRecord is an empty message of the type that is stored about batches under a subject; nil = it is about none.
 func batchRecord(subject string) proto.Message {
 	for filter, m := range map[string]proto.Message{
-		topology.BatchHomeAny(0): new(logv1.BatchHome), "yard.archive.0.batch.>": new(logv1.BatchEnds), topology.BatchAny(0): new(logv1.BatchClosed),
+		topology.BatchHomeAny(0): new(logv1.BatchHome), topology.BatchAny(0): new(logv1.BatchClosed),
 	} {
 		if prefix := filter[:len(filter)-1]; len(subject) > len(prefix) && subject[:len(prefix)] == prefix && (filter != topology.BatchAny(0) || !isHome(subject)) {
 			return m

@@ -50,8 +50,8 @@ var cases = []scripted{
 	{"R25 a cancel of what has ended", 12 * time.Second, caseR25, historysim.Completed},
 	{"R27 an archived task whose owner died", 8 * time.Second, caseR27, historysim.Completed},
 	{"R27 a late write to the archive", 8 * time.Second, caseR27Late, historysim.Completed},
-	{"I6 a cancel of a fired task, asked of overtaken timers", 8 * time.Second, caseI6Fired, historysim.Completed},
-	{"I6 a cancel asked of overtaken timers, and the task fires", 8 * time.Second, caseI6Fires, historysim.Completed},
+	{"I6 a fired task is to fire early, says an overtaken timer", 8 * time.Second, caseI6Fired, historysim.Completed},
+	{"I6 a task is to fire early, says an overtaken timer, and it is due", 8 * time.Second, caseI6Fires, historysim.Completed},
 }
 
 // at lets something happen at an instant of the script.
@@ -207,8 +207,7 @@ func caseR27Late(w *world) {
 }
 
 // overtakenTimers begins three timer owners with one cursor. The clocks of two are behind, and the third
-// fires a second task at 2 s. The first has written a cursor before, behind its tombstone of another
-// task. The first task of the run is due at 3 s.
+// fires a second task at 2 s. The first task of the run is due at 3 s.
 func overtakenTimers(w *world) {
 	behind := func(p *timerProc) { p.wall = -time.Hour }
 	w.at(0, func() { behind(w.timers[0]) })
@@ -225,12 +224,11 @@ func overtakenTimers(w *world) {
 	})
 }
 
-// askOvertaken has the two that were overtaken cancel the first task: one stores its tombstone, the
-// other reads it.
+// askOvertaken asks the two that were overtaken to fire the first task early: one stores its message, the other reads it.
 func askOvertaken(w *world, at time.Duration) {
 	for i, p := range []int{1, 0} {
 		w.at(at+time.Duration(i)*200*time.Millisecond, func() {
-			w.timers[p].ask(&historysim.Op{Search: historysim.Search{ID: w.order[0], Cancel: true}}, func(historysim.Outcome) {})
+			w.timers[p].ask(&historysim.Op{Search: historysim.Search{ID: w.order[0], Command: true}}, func(historysim.Outcome) {})
 		})
 	}
 }
@@ -242,7 +240,7 @@ func caseI6Fired(w *world) {
 }
 
 // caseI6Fires: the third one is stopped when the overtaken ones are asked, and fires the first task
-// before it reads the tombstone.
+// before it reads the early message.
 func caseI6Fires(w *world) {
 	overtakenTimers(w)
 	w.at(2500*time.Millisecond, func() { w.timers[2].pause(3 * time.Second) })

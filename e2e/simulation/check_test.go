@@ -116,8 +116,8 @@ func (c *checker) released(booking string) { c.slots[booking] = true }
 // earlyMost is how much too early a task may fire if clocks run at different rates.
 const earlyMost = time.Second
 
-// fired holds I6 and I10: a stay fires once, if it is not void nor taken out, and not before its time
-// by the furthest clock that the server ever had.
+// fired holds I6 and I10: a stay fires once, if it is not void, and not before its time by the furthest clock that the server ever had, but for a
+// command.
 func (c *checker) fired(t *historysim.Task) {
 	w, key := c.w, historysim.Stay{ID: t.ID, Parkings: t.Parkings}
 	if w.waiting.fired[key] {
@@ -126,14 +126,11 @@ func (c *checker) fired(t *historysim.Task) {
 	if w.waiting.by[key] == 0 {
 		w.violated("I6: stay %d of %s fires, and it is void", t.Parkings, w.name(t.ID))
 	}
-	if w.waiting.cancelled[key] {
-		w.violated("I6: stay %d of %s fires, and it was taken out", t.Parkings, w.name(t.ID))
-	}
 	now := w.epochMS + (w.now + w.aheadMost).Milliseconds()
 	if w.plan.has(skewedClocks) {
 		now += earlyMost.Milliseconds()
 	}
-	if t.DueAt > now {
+	if t.DueAt > now && !w.waiting.early[key] {
 		w.violated("I6: %s fires %d ms before its time", w.name(t.ID), t.DueAt-now)
 	}
 	c.late(t)
@@ -170,15 +167,6 @@ func (c *checker) arrived(p *timerProc, seq uint64, outdated int) {
 	if want := c.w.waiting.void[seq]; outdated != want {
 		c.w.violated("R14: %s takes %d tasks of message %d for void, and it is %d", p.name, outdated, seq, want)
 	}
-}
-
-// taken holds that what a canceller gets has not been fired, or that it learns so.
-func (c *checker) taken(t *historysim.Task, maybeFired bool) {
-	w, key := c.w, historysim.Stay{ID: t.ID, Parkings: t.Parkings}
-	if w.waiting.fired[key] && !maybeFired {
-		w.violated("I6: stay %d of %s is taken out, and it was fired", t.Parkings, w.name(t.ID))
-	}
-	w.waiting.cancelled[key] = true
 }
 
 // verdicts looks at what an owner decided, whether it is heard or not.
@@ -416,8 +404,8 @@ func (c *checker) end() {
 			w.violated("%s has %d tasks in memory, and all have ended", p.name, n)
 		}
 		for domain, want := range w.members {
-			if n := historysim.Members(p.owner, domain, w.half); n != want && p.owner.LeaseHolds() {
-				w.violated("%s counts %d tasks of the batch of %s, and %d were submitted", p.name, n, domain, want)
+			if n, ended := historysim.Members(p.owner, domain, w.half); (n != want || ended != want) && p.owner.LeaseHolds() {
+				w.violated("%s counts %d tasks of the batch of %s, %d of them ended, and all %d that were submitted have", p.name, n, domain, ended, want)
 			}
 		}
 	}

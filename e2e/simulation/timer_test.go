@@ -4,15 +4,12 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/historysim"
 	"github.com/yardmaster-io/yardmaster/services/timer/timersim"
 	serverclock "github.com/yardmaster-io/yardmaster/shared/clock"
 )
 
 const (
-	// cancelKeep is how long a cancelled task is kept for who asks again.
-	cancelKeep = 12 * time.Second
 	// retryAfter is how long a timer owner waits before it repeats what failed.
 	retryAfter = 100 * time.Millisecond
 	clockEvery = 2 * time.Second
@@ -31,15 +28,12 @@ type timerProc struct {
 	next    uint64
 	inbox   []timersim.Message
 	calls   []func()
-	cancels []*timerCall
 	retryAt time.Duration
 }
 
 // timerCall is a question of history.
 type timerCall struct {
 	search historysim.Search
-	// upTo and epoch bound what is taken out: stored up to there, for the owner of that epoch.
-	upTo, epoch uint64
 	// end is how far the timer must have read before it answers.
 	end    uint64
 	answer func(historysim.Outcome)
@@ -49,7 +43,7 @@ func (w *world) spawnTimer() {
 	w.timersBorn++
 	p := &timerProc{host: w.newHost(w.named(fmt.Sprintf("timer-%d", w.timersBorn)), timerPauses), w: w, next: 1}
 	p.owner = timersim.New(timersim.Config{
-		Epoch: uint64(w.timersBorn), ChunkTasksMax: w.plan.chunk, CancelKeep: cancelKeep,
+		Epoch: uint64(w.timersBorn), ChunkTasksMax: w.plan.chunk,
 	})
 	w.timers = append(w.timers, p)
 	w.say(p.name, "starts, wall clock %+v", p.wall)
@@ -213,7 +207,7 @@ func (p *timerProc) turn() {
 	for _, do := range calls {
 		do()
 	}
-	if p.cancelSome() || p.w.now < p.retryAt {
+	if p.w.now < p.retryAt {
 		return
 	}
 	if a, ok := p.owner.Fire(p.now(), func(seq uint64) bool { return len(p.w.waiting.tail(seq, seq)) == 0 }); ok {
@@ -296,13 +290,9 @@ func (p *timerProc) findOut(a timersim.Append, then func()) {
 func (p *timerProc) purge() {
 	p.do(p.w.dice.between(700*time.Millisecond, 2*time.Second), func() {
 		var parked, end uint64
-		var cancelsDoneAt int64
-		p.until(func() bool {
-			parked, cancelsDoneAt = p.w.checkpoint.Snapshot.TimerSeq, p.w.checkpoint.CancelsDoneAt
-			return true
-		}, func() {
+		p.until(func() bool { parked = p.w.checkpoint.Snapshot.TimerSeq; return true }, func() {
 			p.until(func() bool { end = p.w.waiting.last(); return true }, func() {
-				p.call(func() { p.purgeAll(p.owner.Purgeable(parked, end, cancelsDoneAt)) })
+				p.call(func() { p.purgeAll(p.owner.Purgeable(parked, end)) })
 			})
 		})
 	})
@@ -338,77 +328,54 @@ func (w *world) askTimer(op *historysim.Op, answer func(historysim.Outcome)) {
 }
 
 func (p *timerProc) ask(op *historysim.Op, answer func(historysim.Outcome)) {
-	c := &timerCall{search: op.Search, upTo: op.UpTo, epoch: op.Epoch, end: p.w.waiting.last(), answer: answer}
-	if op.Search.Cancel && (!op.Search.Update || op.Search.Take) {
-		p.cancels = append(p.cancels, c)
-		p.turn()
-		return
-	}
-	p.call(func() { p.locate(c) })
+	c := &timerCall{search: op.Search, end: p.w.waiting.last(), answer: answer}
+	p.call(func() { p.answer(c) })
 }
 
-func (p *timerProc) locate(c *timerCall) {
+// answer answers a question once the timer has read all that was stored when it came.
+func (p *timerProc) answer(c *timerCall) {
 	if p.owner.ReadTo() < c.end {
-		p.do(retryAfter, func() { p.call(func() { p.locate(c) }) })
+		p.do(retryAfter, func() { p.call(func() { p.answer(c) }) })
 		return
 	}
 	var out historysim.Outcome
-	if c.search.Cancel {
-		record, fired := p.owner.Look(timersim.Wanted{ID: c.search.ID, Domain: c.search.Domain})
-		if out.Fired = fired; record != nil {
-			out.Task = p.w.decoder.Task(record)
+	if !c.search.Command {
+		found := p.owner.Locate(c.search.ID, "")
+		if out.Fired = found.LogSeq > 0; found.Record != nil {
+			out.Task = p.w.decoder.Task(found.Record)
 		}
 		c.answer(out)
 		return
 	}
-	found := p.owner.Locate(c.search.ID, "")
-	if out.Fired = found.LogSeq > 0; found.Record != nil {
-		out.Task = p.w.decoder.Task(found.Record)
-	}
-	c.answer(out)
-}
-
-// cancelSome begins the cancels that have all they need, which is true if there are any.
-func (p *timerProc) cancelSome() bool {
-	var ready, rest []*timerCall
-	var wanted []timersim.Wanted
-	for _, c := range p.cancels {
-		if p.owner.ReadTo() < c.end {
-			rest = append(rest, c)
-			continue
+	messages, found := p.owner.FireEarly([]timersim.Wanted{{ID: c.search.ID, Domain: c.search.Domain}})
+	out.Coming, out.Fired = len(found.Coming) > 0, len(found.Fired) > 0
+	p.storeEarly(messages, func(ok bool) {
+		if !ok {
+			out = historysim.Outcome{Result: historysim.Refused}
 		}
-		ready = append(ready, c)
-		wanted = append(wanted, timersim.Wanted{ID: c.search.ID, Domain: c.search.Domain, UpTo: c.upTo, Epoch: c.epoch})
-	}
-	if len(ready) == 0 {
-		return false
-	}
-	p.cancels = rest
-	p.begin()
-	p.tombstone(p.owner.Cancel(wanted), func() {
-		finish := func() { p.answer(ready) }
-		if a, ok := p.owner.Fence(); ok {
-			p.store(a, finish)
-		} else {
-			finish()
-		}
+		c.answer(out)
 	})
-	return true
 }
 
-// tombstone has tombstones stored, one after the other; what the store refuses is given up.
-func (p *timerProc) tombstone(all []timersim.Tombstones, then func()) {
+// storeEarly has early messages stored; ok: all are.
+func (p *timerProc) storeEarly(all []timersim.EarlyMessage, then func(ok bool)) {
 	if len(all) == 0 {
-		then()
+		then(true)
 		return
 	}
 	w, m, answered := p.w, all[0], false
-	p.do(timeout, func() {
-		if !answered {
-			answered = true
-			p.tombstone(all, then) // no one knows whether it was stored
+	end := func(ok bool) {
+		switch {
+		case answered:
+			return
+		case !ok:
+			then(false)
+		default:
+			p.storeEarly(all[1:], then)
 		}
-	})
+		answered = true
+	}
+	p.do(timeout, func() { end(false) }) // no one knows whether it was stored
 	if w.fault(lostWrites, 40) {
 		return
 	}
@@ -416,51 +383,14 @@ func (p *timerProc) tombstone(all []timersim.Tombstones, then func()) {
 		stored := !w.refuses(timerFull)
 		if stored {
 			seq := w.waiting.append(w.serverMS(), m.Subject, m.Data)
-			w.say(p.name, "stores tombstones in %s: %d", m.Subject, seq)
+			w.waiting.noteEarly(m.Data)
+			w.say(p.name, "stores an early message in %s: %d", m.Subject, seq)
 			w.wakeTimers()
 		}
-		if w.fault(unknownOutcomes, 60) {
-			return
+		if !w.fault(unknownOutcomes, 60) {
+			p.do(p.latency(), func() { end(stored) })
 		}
-		p.do(p.latency(), func() {
-			if answered {
-				return
-			}
-			answered = true
-			if stored {
-				p.owner.Tombstoned(m)
-			}
-			p.tombstone(all[1:], then)
-		})
 	})
-}
-
-// answer ends cancels.
-func (p *timerProc) answer(all []*timerCall) {
-	got := p.owner.Answer()
-	taken := map[ids.TaskID]*historysim.Task{}
-	for _, data := range got.Records {
-		task := p.w.decoder.Task(data)
-		taken[task.ID] = task
-	}
-	fired := map[ids.TaskID]bool{}
-	for _, f := range got.Fired {
-		fired[f.ID] = true
-	}
-	for _, c := range all {
-		out := historysim.Outcome{Task: taken[c.search.ID], Fired: fired[c.search.ID]}
-		if out.Task != nil && c.search.Domain != "" && c.search.Domain != out.Task.Domain {
-			out.Task = nil
-		}
-		if got.Failed {
-			out = historysim.Outcome{Result: historysim.Refused}
-		} else if out.Task != nil {
-			p.w.say(p.name, "takes %s stay %d out", p.w.name(out.Task.ID), out.Task.Parkings)
-			p.w.check.taken(out.Task, out.Fired)
-		}
-		c.answer(out)
-	}
-	p.end()
 }
 
 // wakeTimers lets those read that wait for the store's next message.

@@ -3,6 +3,7 @@ package simulation
 import (
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/historysim"
@@ -22,9 +23,8 @@ type timerStore struct {
 	copies map[ids.TaskID][]parked
 	// by is the epoch that parked each stay first.
 	by map[historysim.Stay]uint64
-	// fired are the stays that are in the log, cancelled those of which a canceller was informed that
-	// they were taken out.
-	fired, cancelled map[historysim.Stay]bool
+	// fired are the stays that are in the log, early those that may fire before they are due.
+	fired, early map[historysim.Stay]bool
 }
 
 // parked is one record of a task.
@@ -37,7 +37,7 @@ func newTimerStore() timerStore {
 	return timerStore{
 		void:   map[uint64]int{},
 		copies: map[ids.TaskID][]parked{}, by: map[historysim.Stay]uint64{},
-		fired: map[historysim.Stay]bool{}, cancelled: map[historysim.Stay]bool{},
+		fired: map[historysim.Stay]bool{}, early: map[historysim.Stay]bool{},
 	}
 }
 
@@ -60,6 +60,17 @@ func (t *timerStore) tail(from, upTo uint64) (all []timersim.Message) {
 	return all
 }
 
+// noteEarly notes which stays a message fires before they are due.
+func (t *timerStore) noteEarly(data []byte) {
+	var b logv1.Batch
+	if err := b.UnmarshalVT(data); err != nil {
+		panic(err)
+	}
+	for i, id := range b.Early {
+		t.early[historysim.Stay{ID: ids.TaskID(id), Parkings: b.EarlyParkings[i]}] = true
+	}
+}
+
 // park stores what a history owner parks. What one parks that has been replaced is void.
 func (w *world) park(p *proc, op *historysim.Op) historysim.Outcome {
 	t := &w.waiting
@@ -77,6 +88,9 @@ func (w *world) park(p *proc, op *historysim.Op) historysim.Outcome {
 			w.violated("R14: %s parks stay %d of %s again", p.name, stay.Parkings, w.name(stay.ID))
 		}
 		t.by[stay] = op.Epoch
+		if task.Redriven().Count > 0 { // also if no one knows: the owner that was asked has died
+			w.check.back[task.ID] = max(w.check.back[task.ID], task.Parkings)
+		}
 	}
 	return historysim.Outcome{Seq: seq}
 }

@@ -146,7 +146,7 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 		return fmt.Errorf("listen for bounced answers: %w", err)
 	}
 	defer closeWire()
-	nc := natshistory.Config{NATS: s.NATS, JetStream: s.js, Partition: p, Partitions: s.Partitioning.History, LogVersion: domains.WriteVersion, Log: s.Log}
+	nc := natshistory.Config{NATS: s.NATS, JetStream: s.js, Partition: p, LogVersion: domains.WriteVersion, Log: s.Log}
 	reader, closeReader, err := s.openReader(ctx, p)
 	if err != nil {
 		return fmt.Errorf("open the reader of finished tasks: %w", err)
@@ -163,7 +163,7 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 	defer func() { lagging.Set(0); oldest.Set(0) }() // it is then another node's to tell of
 	room, log := s.room(p), natshistory.NewLog(nc)
 	owner := partition.New(partition.Deps{
-		Partition: p, Shards: s.Partitioning.Matching, Node: s.Node, Config: s.Config.Partition,
+		Partition: p, Partitioning: s.Partitioning, Node: s.Node, Config: s.Config.Partition,
 		Log: log, Capped: partition.Capped{Caps: s.tasklists.caps, Scan: log.Scan}, Archive: natshistory.NewArchive(nc, retention), Reader: reader,
 		TimerStore: natshistory.NewTimerStore(nc), Timer: natshistory.Timer{Config: nc},
 		Checkpoints: natshistory.Checkpoints{Config: nc, KV: checkpoints}, Snapshots: natshistory.NewSnapshots(nc), Wire: wire, Quarantine: nc.Quarantine,

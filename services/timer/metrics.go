@@ -29,7 +29,7 @@ func gauges(m *telemetry.Metrics, p int) (g firing.Gauges, done func()) {
 	waiting := m.Gauge(signals.TimersWaiting, partition)
 	fired := m.Counter(signals.TimersFired, partition)
 	lateness := m.Histogram(signals.TimerLateness, partition)
-	cancelled := m.Counter(signals.TimersCancelled, partition)
+	early := m.Counter(signals.TimersEarly, partition)
 	void := m.Counter(signals.TimersVoid, partition)
 	g.Waiting = func(n int) { waiting.Set(int64(n)) }
 	g.Fired = func(n int, late time.Duration) {
@@ -38,7 +38,7 @@ func gauges(m *telemetry.Metrics, p int) (g firing.Gauges, done func()) {
 	}
 	appended := m.Histogram(signals.AppendDuration, "timer", "fire")
 	g.Appended = func(took time.Duration) { appended.Record(took, 1) }
-	g.Cancelled = func(n int) { cancelled.Add(int64(n)) }
+	g.Early = func(n int) { early.Add(int64(n)) }
 	g.Outdated = func(n int) { void.Add(int64(n)) }
 	return g, func() { waiting.Set(0) }
 }

@@ -133,26 +133,42 @@ func TestTheServiceAnswersItsCalls(t *testing.T) {
 	if located.Waiting == nil || string(located.Waiting.Id) != string(all[1].Id) || located.Fired {
 		t.Errorf("locate: %v", located)
 	}
-	other := &rpcv1.CancelWaitingRequest{TaskIds: [][]byte{all[1].Id}, Domains: []string{"other"}}
-	if got := call[rpcv1.CancelWaitingResponse](t, nc, 1, "cancel", other); len(got.Tasks)+len(got.Fired) != 0 {
-		t.Errorf("cancel of another domain's task (R2): %v", got)
-	}
-	other.Domains = []string{"shop", "shop"}
-	testkit.Code(t, "two domains for one task", testkit.Err(natsrpc.Call[rpcv1.CancelWaitingResponse](t.Context(), nc, topology.TimerCall(1, "cancel"), other)), fault.InvalidArgument)
-	cancelled := call[rpcv1.CancelWaitingResponse](t, nc, 1, "cancel", &rpcv1.CancelWaitingRequest{TaskIds: [][]byte{all[1].Id}})
-	if len(cancelled.Tasks) != 1 || string(cancelled.Tasks[0].Id) != string(all[1].Id) {
-		t.Errorf("cancel: %v", cancelled)
-	}
-	if got := get("shop"); got != nil {
-		t.Errorf("a cancelled task: %v", got)
-	}
+	checkFire(t, nc, all[1].Id)
 	testkit.Equal(t, "wait in mail", describe("mail"), 1)
+	if got := get("shop"); got != nil {
+		t.Errorf("a fired task: %v", got)
+	}
 	_, err := natsrpc.Call[rpcv1.GetTaskResponse](t.Context(), nc, topology.TimerCall(1, "get"), &rpcv1.GetTaskRequest{TaskId: []byte("x")})
 	testkit.Code(t, "a bad id", err, fault.InvalidArgument)
 	testkit.Eventually(t, soon, func() error {
-		waiting, cancelled := metrics.Gauge(signals.TimersWaiting, "1").Value(), metrics.Counter(signals.TimersCancelled, "1").Value()
-		if waiting != 2 || cancelled != 1 {
-			return fmt.Errorf("%d wait, %d were cancelled", waiting, cancelled)
+		waiting, early := metrics.Gauge(signals.TimersWaiting, "1").Value(), metrics.Counter(signals.TimersEarly, "1").Value()
+		if waiting != 2 || early != 1 {
+			return fmt.Errorf("%d wait, %d were fired early", waiting, early)
+		}
+		return nil
+	})
+}
+
+// checkFire has a task fire that waits.
+func checkFire(t *testing.T, nc *nats.Conn, id []byte) {
+	t.Helper()
+	refused := func(what string, req *rpcv1.FireEarlyRequest) {
+		t.Helper()
+		testkit.Code(t, what, testkit.Err(natsrpc.Call[rpcv1.FireEarlyResponse](t.Context(), nc, topology.TimerCall(1, "fire"), req)), fault.InvalidArgument)
+	}
+	refused("two domains for one task", &rpcv1.FireEarlyRequest{TaskIds: [][]byte{id}, Domains: []string{"shop", "shop"}})
+	refused("too many tasks", &rpcv1.FireEarlyRequest{TaskIds: slices.Repeat([][]byte{id}, 10_001)})
+	other := &rpcv1.FireEarlyRequest{TaskIds: [][]byte{id}, Domains: []string{"other"}}
+	if got := call[rpcv1.FireEarlyResponse](t, nc, 1, "fire", other); len(got.Coming)+len(got.Fired) != 0 {
+		t.Errorf("another domain's task (R2): %v", got)
+	}
+	req := &rpcv1.FireEarlyRequest{TaskIds: slices.Repeat([][]byte{id}, 10_000)}
+	if got := call[rpcv1.FireEarlyResponse](t, nc, 1, "fire", req); len(got.Coming) != 1 || string(got.Coming[0]) != string(id) {
+		t.Errorf("fire: %v", got)
+	}
+	testkit.Eventually(t, soon, func() error {
+		if got := call[rpcv1.FireEarlyResponse](t, nc, 1, "fire", req); len(got.FiredSeqs) != 1 || string(got.Fired[0]) != string(id) || got.FiredSeqs[0] == 0 {
+			return fmt.Errorf("fire, again: %v", got)
 		}
 		return nil
 	})

@@ -983,16 +983,13 @@ func (x *BatchClosed) GetLogVersion() uint32 {
 	return 0
 }
 
-// BatchEnds says how tasks of a batch ended, those in the archive of a partition: the last message on its subject, stored in one atomic batch with the last of
-// them. Of a task that was redriven only the last end counts.
+// BatchEnds says how tasks of a batch ended. Of a task that was redriven only the last end counts.
 type BatchEnds struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	BatchId       string                 `protobuf:"bytes,1,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
-	LogVersion    uint32                 `protobuf:"varint,2,opt,name=log_version,json=logVersion,proto3" json:"log_version,omitempty"`
-	Completed     int64                  `protobuf:"varint,3,opt,name=completed,proto3" json:"completed,omitempty"`
-	Dead          int64                  `protobuf:"varint,4,opt,name=dead,proto3" json:"dead,omitempty"`
-	Cancelled     int64                  `protobuf:"varint,5,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
-	Expired       int64                  `protobuf:"varint,6,opt,name=expired,proto3" json:"expired,omitempty"`
+	Completed     int64                  `protobuf:"varint,1,opt,name=completed,proto3" json:"completed,omitempty"`
+	Dead          int64                  `protobuf:"varint,2,opt,name=dead,proto3" json:"dead,omitempty"`
+	Cancelled     int64                  `protobuf:"varint,3,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
+	Expired       int64                  `protobuf:"varint,4,opt,name=expired,proto3" json:"expired,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1025,20 +1022,6 @@ func (x *BatchEnds) ProtoReflect() protoreflect.Message {
 // Deprecated: Use BatchEnds.ProtoReflect.Descriptor instead.
 func (*BatchEnds) Descriptor() ([]byte, []int) {
 	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{5}
-}
-
-func (x *BatchEnds) GetBatchId() string {
-	if x != nil {
-		return x.BatchId
-	}
-	return ""
-}
-
-func (x *BatchEnds) GetLogVersion() uint32 {
-	if x != nil {
-		return x.LogVersion
-	}
-	return 0
 }
 
 func (x *BatchEnds) GetCompleted() int64 {
@@ -2264,18 +2247,18 @@ func (x *Step) GetDueAtMs() int64 {
 type Batch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Tasks []*Record              `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
-	// Timer store only: ids whose earlier records in this bucket are void.
-	Tombstones [][]byte `protobuf:"bytes,2,rep,name=tombstones,proto3" json:"tombstones,omitempty"`
+	// Timer store only: tasks of this bucket that fire at once, before they are due.
+	Early [][]byte `protobuf:"bytes,2,rep,name=early,proto3" json:"early,omitempty"`
 	// The format of this message; 0 = 1, the first one.
 	LogVersion uint32 `protobuf:"varint,3,opt,name=log_version,json=logVersion,proto3" json:"log_version,omitempty"`
 	// Timer store only: the epoch of the history owner that wrote this.
 	Epoch uint64 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// Timer store only: a fence. From here on, records of epochs below this one's are void.
 	Fence bool `protobuf:"varint,5,opt,name=fence,proto3" json:"fence,omitempty"`
-	// Timer store only: per tombstone, the last stay (Record.parkings) that it voids. Empty = any earlier record.
-	TombstoneParkings []uint32 `protobuf:"varint,6,rep,packed,name=tombstone_parkings,json=tombstoneParkings,proto3" json:"tombstone_parkings,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// Timer store only: of each of early, the stay (Record.parkings) that fires.
+	EarlyParkings []uint32 `protobuf:"varint,6,rep,packed,name=early_parkings,json=earlyParkings,proto3" json:"early_parkings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Batch) Reset() {
@@ -2315,9 +2298,9 @@ func (x *Batch) GetTasks() []*Record {
 	return nil
 }
 
-func (x *Batch) GetTombstones() [][]byte {
+func (x *Batch) GetEarly() [][]byte {
 	if x != nil {
-		return x.Tombstones
+		return x.Early
 	}
 	return nil
 }
@@ -2343,9 +2326,9 @@ func (x *Batch) GetFence() bool {
 	return false
 }
 
-func (x *Batch) GetTombstoneParkings() []uint32 {
+func (x *Batch) GetEarlyParkings() []uint32 {
 	if x != nil {
-		return x.TombstoneParkings
+		return x.EarlyParkings
 	}
 	return nil
 }
@@ -3651,9 +3634,6 @@ type Checkpoint struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Epoch uint64                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Owner string                 `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
-	// All cancels before this time, Unix ms, have been carried out: what was cancelled in the
-	// timer store before it is archived, and may be purged there.
-	AtMs int64 `protobuf:"varint,6,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
 	// The format of the log that its owner writes and this checkpoint; 0 = 1, the first one.
 	LogVersion uint32 `protobuf:"varint,8,opt,name=log_version,json=logVersion,proto3" json:"log_version,omitempty"`
 	// Which save of its epoch this is, from 1: an owner recognizes its own save by it.
@@ -3706,13 +3686,6 @@ func (x *Checkpoint) GetOwner() string {
 		return x.Owner
 	}
 	return ""
-}
-
-func (x *Checkpoint) GetAtMs() int64 {
-	if x != nil {
-		return x.AtMs
-	}
-	return 0
 }
 
 func (x *Checkpoint) GetLogVersion() uint32 {
@@ -4018,8 +3991,9 @@ type BatchCount struct {
 	Domain  string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
 	BatchId string                 `protobuf:"bytes,2,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
 	// When the batch was created, Unix ms.
-	MadeMs        int64 `protobuf:"varint,3,opt,name=made_ms,json=madeMs,proto3" json:"made_ms,omitempty"`
-	Tasks         int64 `protobuf:"varint,4,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	MadeMs        int64      `protobuf:"varint,3,opt,name=made_ms,json=madeMs,proto3" json:"made_ms,omitempty"`
+	Tasks         int64      `protobuf:"varint,4,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	Ends          *BatchEnds `protobuf:"bytes,5,opt,name=ends,proto3" json:"ends,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4080,6 +4054,13 @@ func (x *BatchCount) GetTasks() int64 {
 		return x.Tasks
 	}
 	return 0
+}
+
+func (x *BatchCount) GetEnds() *BatchEnds {
+	if x != nil {
+		return x.Ends
+	}
+	return nil
 }
 
 // SnapshotTask is one task of a snapshot.
@@ -4527,15 +4508,12 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\vBatchClosed\x12\x19\n" +
 	"\bbatch_id\x18\x01 \x01(\tR\abatchId\x12\x1f\n" +
 	"\vlog_version\x18\x02 \x01(\rR\n" +
-	"logVersion\"\xb1\x01\n" +
-	"\tBatchEnds\x12\x19\n" +
-	"\bbatch_id\x18\x01 \x01(\tR\abatchId\x12\x1f\n" +
-	"\vlog_version\x18\x02 \x01(\rR\n" +
-	"logVersion\x12\x1c\n" +
-	"\tcompleted\x18\x03 \x01(\x03R\tcompleted\x12\x12\n" +
-	"\x04dead\x18\x04 \x01(\x03R\x04dead\x12\x1c\n" +
-	"\tcancelled\x18\x05 \x01(\x03R\tcancelled\x12\x18\n" +
-	"\aexpired\x18\x06 \x01(\x03R\aexpired\"\x94\x01\n" +
+	"logVersion\"u\n" +
+	"\tBatchEnds\x12\x1c\n" +
+	"\tcompleted\x18\x01 \x01(\x03R\tcompleted\x12\x12\n" +
+	"\x04dead\x18\x02 \x01(\x03R\x04dead\x12\x1c\n" +
+	"\tcancelled\x18\x03 \x01(\x03R\tcancelled\x12\x18\n" +
+	"\aexpired\x18\x04 \x01(\x03R\aexpired\"\x94\x01\n" +
 	"\tBatchHint\x124\n" +
 	"\abatches\x18\x01 \x03(\v2\x1a.yard.log.v1.BatchHint.RefR\abatches\x1aQ\n" +
 	"\x03Ref\x12\x16\n" +
@@ -4646,17 +4624,15 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\amessage\x18\x05 \x01(\tR\amessage\x12\x1d\n" +
 	"\n" +
 	"error_type\x18\x06 \x01(\tR\terrorType\x12\x1a\n" +
-	"\tdue_at_ms\x18\a \x01(\x03R\adueAtMs\"\xce\x01\n" +
+	"\tdue_at_ms\x18\a \x01(\x03R\adueAtMs\"\xbc\x01\n" +
 	"\x05Batch\x12)\n" +
-	"\x05tasks\x18\x01 \x03(\v2\x13.yard.log.v1.RecordR\x05tasks\x12\x1e\n" +
-	"\n" +
-	"tombstones\x18\x02 \x03(\fR\n" +
-	"tombstones\x12\x1f\n" +
+	"\x05tasks\x18\x01 \x03(\v2\x13.yard.log.v1.RecordR\x05tasks\x12\x14\n" +
+	"\x05early\x18\x02 \x03(\fR\x05early\x12\x1f\n" +
 	"\vlog_version\x18\x03 \x01(\rR\n" +
 	"logVersion\x12\x14\n" +
 	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\x12\x14\n" +
-	"\x05fence\x18\x05 \x01(\bR\x05fence\x12-\n" +
-	"\x12tombstone_parkings\x18\x06 \x03(\rR\x11tombstoneParkings\"\x80\x01\n" +
+	"\x05fence\x18\x05 \x01(\bR\x05fence\x12%\n" +
+	"\x0eearly_parkings\x18\x06 \x03(\rR\rearlyParkings\"\x80\x01\n" +
 	"\vArchivePage\x12\x1f\n" +
 	"\vlog_version\x18\x01 \x01(\rR\n" +
 	"logVersion\x12\x12\n" +
@@ -4785,12 +4761,11 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\vlast_due_ms\x18\x02 \x01(\x03R\tlastDueMs\x12\x19\n" +
 	"\blast_seq\x18\x03 \x01(\x04R\alastSeq\x12\x1d\n" +
 	"\n" +
-	"last_index\x18\x04 \x01(\rR\tlastIndex\"\xb8\x01\n" +
+	"last_index\x18\x04 \x01(\rR\tlastIndex\"\xa3\x01\n" +
 	"\n" +
 	"Checkpoint\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x14\n" +
-	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x13\n" +
-	"\x05at_ms\x18\x06 \x01(\x03R\x04atMs\x12\x1f\n" +
+	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x1f\n" +
 	"\vlog_version\x18\b \x01(\rR\n" +
 	"logVersion\x12\x12\n" +
 	"\x04save\x18\v \x01(\x04R\x04save\x124\n" +
@@ -4819,13 +4794,14 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\vtimer_epoch\x18\a \x01(\x04R\n" +
 	"timerEpoch\x12!\n" +
 	"\fwaiting_seqs\x18\b \x03(\x04R\vwaitingSeqs\x12'\n" +
-	"\x0fwaiting_indexes\x18\t \x03(\rR\x0ewaitingIndexes\"n\n" +
+	"\x0fwaiting_indexes\x18\t \x03(\rR\x0ewaitingIndexes\"\x9a\x01\n" +
 	"\n" +
 	"BatchCount\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x19\n" +
 	"\bbatch_id\x18\x02 \x01(\tR\abatchId\x12\x17\n" +
 	"\amade_ms\x18\x03 \x01(\x03R\x06madeMs\x12\x14\n" +
-	"\x05tasks\x18\x04 \x01(\x03R\x05tasks\"\x90\x02\n" +
+	"\x05tasks\x18\x04 \x01(\x03R\x05tasks\x12*\n" +
+	"\x04ends\x18\x05 \x01(\v2\x16.yard.log.v1.BatchEndsR\x04ends\"\x90\x02\n" +
 	"\fSnapshotTask\x12'\n" +
 	"\x04task\x18\x01 \x01(\v2\x13.yard.log.v1.RecordR\x04task\x12\"\n" +
 	"\rarrived_at_ms\x18\x02 \x01(\x03R\varrivedAtMs\x12\x14\n" +
@@ -4968,13 +4944,14 @@ var file_yard_log_v1_log_proto_depIdxs = []int32{
 	42, // 35: yard.log.v1.SnapshotHead.lanes:type_name -> yard.log.v1.LaneCursor
 	43, // 36: yard.log.v1.SnapshotHead.queues:type_name -> yard.log.v1.QueueCursor
 	41, // 37: yard.log.v1.SnapshotHead.fences:type_name -> yard.log.v1.ShardFence
-	4,  // 38: yard.log.v1.SnapshotTask.task:type_name -> yard.log.v1.Record
-	19, // 39: yard.log.v1.SnapshotTask.granted:type_name -> yard.log.v1.Granted
-	40, // [40:40] is the sub-list for method output_type
-	40, // [40:40] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	7,  // 38: yard.log.v1.BatchCount.ends:type_name -> yard.log.v1.BatchEnds
+	4,  // 39: yard.log.v1.SnapshotTask.task:type_name -> yard.log.v1.Record
+	19, // 40: yard.log.v1.SnapshotTask.granted:type_name -> yard.log.v1.Granted
+	41, // [41:41] is the sub-list for method output_type
+	41, // [41:41] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_yard_log_v1_log_proto_init() }

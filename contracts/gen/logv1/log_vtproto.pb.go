@@ -227,8 +227,6 @@ func (m *BatchEnds) CloneVT() *BatchEnds {
 		return (*BatchEnds)(nil)
 	}
 	r := new(BatchEnds)
-	r.BatchId = m.BatchId
-	r.LogVersion = m.LogVersion
 	r.Completed = m.Completed
 	r.Dead = m.Dead
 	r.Cancelled = m.Cancelled
@@ -604,19 +602,19 @@ func (m *Batch) CloneVT() *Batch {
 		}
 		r.Tasks = tmpContainer
 	}
-	if rhs := m.Tombstones; rhs != nil {
+	if rhs := m.Early; rhs != nil {
 		tmpContainer := make([][]byte, len(rhs))
 		for k, v := range rhs {
 			tmpBytes := make([]byte, len(v))
 			copy(tmpBytes, v)
 			tmpContainer[k] = tmpBytes
 		}
-		r.Tombstones = tmpContainer
+		r.Early = tmpContainer
 	}
-	if rhs := m.TombstoneParkings; rhs != nil {
+	if rhs := m.EarlyParkings; rhs != nil {
 		tmpContainer := make([]uint32, len(rhs))
 		copy(tmpContainer, rhs)
-		r.TombstoneParkings = tmpContainer
+		r.EarlyParkings = tmpContainer
 	}
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
@@ -1038,7 +1036,6 @@ func (m *Checkpoint) CloneVT() *Checkpoint {
 	r := new(Checkpoint)
 	r.Epoch = m.Epoch
 	r.Owner = m.Owner
-	r.AtMs = m.AtMs
 	r.LogVersion = m.LogVersion
 	r.Save = m.Save
 	r.Snapshot = m.Snapshot.CloneVT()
@@ -1171,6 +1168,7 @@ func (m *BatchCount) CloneVT() *BatchCount {
 	r.BatchId = m.BatchId
 	r.MadeMs = m.MadeMs
 	r.Tasks = m.Tasks
+	r.Ends = m.Ends.CloneVT()
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
 		copy(r.unknownFields, m.unknownFields)
@@ -1997,34 +1995,22 @@ func (m *BatchEnds) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.Expired != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Expired))
 		i--
-		dAtA[i] = 0x30
+		dAtA[i] = 0x20
 	}
 	if m.Cancelled != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Cancelled))
 		i--
-		dAtA[i] = 0x28
+		dAtA[i] = 0x18
 	}
 	if m.Dead != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Dead))
 		i--
-		dAtA[i] = 0x20
+		dAtA[i] = 0x10
 	}
 	if m.Completed != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Completed))
 		i--
-		dAtA[i] = 0x18
-	}
-	if m.LogVersion != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.LogVersion))
-		i--
-		dAtA[i] = 0x10
-	}
-	if len(m.BatchId) > 0 {
-		i -= len(m.BatchId)
-		copy(dAtA[i:], m.BatchId)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.BatchId)))
-		i--
-		dAtA[i] = 0xa
+		dAtA[i] = 0x8
 	}
 	return len(dAtA) - i, nil
 }
@@ -3085,14 +3071,14 @@ func (m *Batch) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if len(m.TombstoneParkings) > 0 {
+	if len(m.EarlyParkings) > 0 {
 		var pksize2 int
-		for _, num := range m.TombstoneParkings {
+		for _, num := range m.EarlyParkings {
 			pksize2 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize2
 		j1 := i
-		for _, num := range m.TombstoneParkings {
+		for _, num := range m.EarlyParkings {
 			for num >= 1<<7 {
 				dAtA[j1] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
@@ -3125,11 +3111,11 @@ func (m *Batch) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x18
 	}
-	if len(m.Tombstones) > 0 {
-		for iNdEx := len(m.Tombstones) - 1; iNdEx >= 0; iNdEx-- {
-			i -= len(m.Tombstones[iNdEx])
-			copy(dAtA[i:], m.Tombstones[iNdEx])
-			i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Tombstones[iNdEx])))
+	if len(m.Early) > 0 {
+		for iNdEx := len(m.Early) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.Early[iNdEx])
+			copy(dAtA[i:], m.Early[iNdEx])
+			i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Early[iNdEx])))
 			i--
 			dAtA[i] = 0x12
 		}
@@ -4308,11 +4294,6 @@ func (m *Checkpoint) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x40
 	}
-	if m.AtMs != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.AtMs))
-		i--
-		dAtA[i] = 0x30
-	}
 	if len(m.Owner) > 0 {
 		i -= len(m.Owner)
 		copy(dAtA[i:], m.Owner)
@@ -4623,6 +4604,16 @@ func (m *BatchCount) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.Ends != nil {
+		size, err := m.Ends.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+		i--
+		dAtA[i] = 0x2a
 	}
 	if m.Tasks != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Tasks))
@@ -5009,12 +5000,12 @@ func (m *Batch) ResetVT() {
 			mm.ResetVT()
 		}
 		f0 := m.Tasks[:0]
-		f1 := m.Tombstones[:0]
-		f2 := m.TombstoneParkings[:0]
+		f1 := m.Early[:0]
+		f2 := m.EarlyParkings[:0]
 		m.Reset()
 		m.Tasks = f0
-		m.Tombstones = f1
-		m.TombstoneParkings = f2
+		m.Early = f1
+		m.EarlyParkings = f2
 	}
 }
 func (m *Batch) ReturnToVTPool() {
@@ -5420,13 +5411,6 @@ func (m *BatchEnds) SizeVT() (n int) {
 	}
 	var l int
 	_ = l
-	l = len(m.BatchId)
-	if l > 0 {
-		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-	}
-	if m.LogVersion != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.LogVersion))
-	}
 	if m.Completed != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Completed))
 	}
@@ -5883,8 +5867,8 @@ func (m *Batch) SizeVT() (n int) {
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
-	if len(m.Tombstones) > 0 {
-		for _, b := range m.Tombstones {
+	if len(m.Early) > 0 {
+		for _, b := range m.Early {
 			l = len(b)
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
@@ -5898,9 +5882,9 @@ func (m *Batch) SizeVT() (n int) {
 	if m.Fence {
 		n += 2
 	}
-	if len(m.TombstoneParkings) > 0 {
+	if len(m.EarlyParkings) > 0 {
 		l = 0
-		for _, e := range m.TombstoneParkings {
+		for _, e := range m.EarlyParkings {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
@@ -6399,9 +6383,6 @@ func (m *Checkpoint) SizeVT() (n int) {
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if m.AtMs != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.AtMs))
-	}
 	if m.LogVersion != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.LogVersion))
 	}
@@ -6547,6 +6528,10 @@ func (m *BatchCount) SizeVT() (n int) {
 	}
 	if m.Tasks != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Tasks))
+	}
+	if m.Ends != nil {
+		l = m.Ends.SizeVT()
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -8771,57 +8756,6 @@ func (m *BatchEnds) UnmarshalVT(dAtA []byte) error {
 		}
 		switch fieldNum {
 		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field BatchId", wireType)
-			}
-			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			intStringLen := int(stringLen)
-			if intStringLen < 0 {
-				return protohelpers.ErrInvalidLength
-			}
-			postIndex := iNdEx + intStringLen
-			if postIndex < 0 {
-				return protohelpers.ErrInvalidLength
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.BatchId = string(dAtA[iNdEx:postIndex])
-			iNdEx = postIndex
-		case 2:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field LogVersion", wireType)
-			}
-			m.LogVersion = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.LogVersion |= uint32(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-		case 3:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Completed", wireType)
 			}
@@ -8840,7 +8774,7 @@ func (m *BatchEnds) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
-		case 4:
+		case 2:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Dead", wireType)
 			}
@@ -8859,7 +8793,7 @@ func (m *BatchEnds) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
-		case 5:
+		case 3:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Cancelled", wireType)
 			}
@@ -8878,7 +8812,7 @@ func (m *BatchEnds) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
-		case 6:
+		case 4:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Expired", wireType)
 			}
@@ -11713,7 +11647,7 @@ func (m *Batch) UnmarshalVT(dAtA []byte) error {
 			iNdEx = postIndex
 		case 2:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Tombstones", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Early", wireType)
 			}
 			var byteLen int
 			for shift := uint(0); ; shift += 7 {
@@ -11740,8 +11674,8 @@ func (m *Batch) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Tombstones = append(m.Tombstones, make([]byte, postIndex-iNdEx))
-			copy(m.Tombstones[len(m.Tombstones)-1], dAtA[iNdEx:postIndex])
+			m.Early = append(m.Early, make([]byte, postIndex-iNdEx))
+			copy(m.Early[len(m.Early)-1], dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 		case 3:
 			if wireType != 0 {
@@ -11818,7 +11752,7 @@ func (m *Batch) UnmarshalVT(dAtA []byte) error {
 						break
 					}
 				}
-				m.TombstoneParkings = append(m.TombstoneParkings, v)
+				m.EarlyParkings = append(m.EarlyParkings, v)
 			} else if wireType == 2 {
 				var packedLen int
 				for shift := uint(0); ; shift += 7 {
@@ -11853,8 +11787,8 @@ func (m *Batch) UnmarshalVT(dAtA []byte) error {
 					}
 				}
 				elementCount = count
-				if elementCount != 0 && len(m.TombstoneParkings) == 0 && cap(m.TombstoneParkings) < elementCount {
-					m.TombstoneParkings = make([]uint32, 0, elementCount)
+				if elementCount != 0 && len(m.EarlyParkings) == 0 && cap(m.EarlyParkings) < elementCount {
+					m.EarlyParkings = make([]uint32, 0, elementCount)
 				}
 				for iNdEx < postIndex {
 					var v uint32
@@ -11872,10 +11806,10 @@ func (m *Batch) UnmarshalVT(dAtA []byte) error {
 							break
 						}
 					}
-					m.TombstoneParkings = append(m.TombstoneParkings, v)
+					m.EarlyParkings = append(m.EarlyParkings, v)
 				}
 			} else {
-				return fmt.Errorf("proto: wrong wireType = %d for field TombstoneParkings", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field EarlyParkings", wireType)
 			}
 		default:
 			iNdEx = preIndex
@@ -15056,25 +14990,6 @@ func (m *Checkpoint) UnmarshalVT(dAtA []byte) error {
 			}
 			m.Owner = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
-		case 6:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field AtMs", wireType)
-			}
-			m.AtMs = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.AtMs |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
 		case 8:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field LogVersion", wireType)
@@ -16037,6 +15952,42 @@ func (m *BatchCount) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
+		case 5:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Ends", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.Ends == nil {
+				m.Ends = &BatchEnds{}
+			}
+			if err := m.Ends.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -18800,61 +18751,6 @@ func (m *BatchEnds) UnmarshalVTUnsafe(dAtA []byte) error {
 		}
 		switch fieldNum {
 		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field BatchId", wireType)
-			}
-			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			intStringLen := int(stringLen)
-			if intStringLen < 0 {
-				return protohelpers.ErrInvalidLength
-			}
-			postIndex := iNdEx + intStringLen
-			if postIndex < 0 {
-				return protohelpers.ErrInvalidLength
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			var stringValue string
-			if intStringLen > 0 {
-				stringValue = unsafe.String(&dAtA[iNdEx], intStringLen)
-			}
-			m.BatchId = stringValue
-			iNdEx = postIndex
-		case 2:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field LogVersion", wireType)
-			}
-			m.LogVersion = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.LogVersion |= uint32(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-		case 3:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Completed", wireType)
 			}
@@ -18873,7 +18769,7 @@ func (m *BatchEnds) UnmarshalVTUnsafe(dAtA []byte) error {
 					break
 				}
 			}
-		case 4:
+		case 2:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Dead", wireType)
 			}
@@ -18892,7 +18788,7 @@ func (m *BatchEnds) UnmarshalVTUnsafe(dAtA []byte) error {
 					break
 				}
 			}
-		case 5:
+		case 3:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Cancelled", wireType)
 			}
@@ -18911,7 +18807,7 @@ func (m *BatchEnds) UnmarshalVTUnsafe(dAtA []byte) error {
 					break
 				}
 			}
-		case 6:
+		case 4:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Expired", wireType)
 			}
@@ -21802,7 +21698,7 @@ func (m *Batch) UnmarshalVTUnsafe(dAtA []byte) error {
 			iNdEx = postIndex
 		case 2:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Tombstones", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Early", wireType)
 			}
 			var byteLen int
 			for shift := uint(0); ; shift += 7 {
@@ -21829,7 +21725,7 @@ func (m *Batch) UnmarshalVTUnsafe(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Tombstones = append(m.Tombstones, dAtA[iNdEx:postIndex])
+			m.Early = append(m.Early, dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 		case 3:
 			if wireType != 0 {
@@ -21906,7 +21802,7 @@ func (m *Batch) UnmarshalVTUnsafe(dAtA []byte) error {
 						break
 					}
 				}
-				m.TombstoneParkings = append(m.TombstoneParkings, v)
+				m.EarlyParkings = append(m.EarlyParkings, v)
 			} else if wireType == 2 {
 				var packedLen int
 				for shift := uint(0); ; shift += 7 {
@@ -21941,8 +21837,8 @@ func (m *Batch) UnmarshalVTUnsafe(dAtA []byte) error {
 					}
 				}
 				elementCount = count
-				if elementCount != 0 && len(m.TombstoneParkings) == 0 && cap(m.TombstoneParkings) < elementCount {
-					m.TombstoneParkings = make([]uint32, 0, elementCount)
+				if elementCount != 0 && len(m.EarlyParkings) == 0 && cap(m.EarlyParkings) < elementCount {
+					m.EarlyParkings = make([]uint32, 0, elementCount)
 				}
 				for iNdEx < postIndex {
 					var v uint32
@@ -21960,10 +21856,10 @@ func (m *Batch) UnmarshalVTUnsafe(dAtA []byte) error {
 							break
 						}
 					}
-					m.TombstoneParkings = append(m.TombstoneParkings, v)
+					m.EarlyParkings = append(m.EarlyParkings, v)
 				}
 			} else {
-				return fmt.Errorf("proto: wrong wireType = %d for field TombstoneParkings", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field EarlyParkings", wireType)
 			}
 		default:
 			iNdEx = preIndex
@@ -25201,25 +25097,6 @@ func (m *Checkpoint) UnmarshalVTUnsafe(dAtA []byte) error {
 			}
 			m.Owner = stringValue
 			iNdEx = postIndex
-		case 6:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field AtMs", wireType)
-			}
-			m.AtMs = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.AtMs |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
 		case 8:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field LogVersion", wireType)
@@ -26187,6 +26064,42 @@ func (m *BatchCount) UnmarshalVTUnsafe(dAtA []byte) error {
 					break
 				}
 			}
+		case 5:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Ends", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.Ends == nil {
+				m.Ends = &BatchEnds{}
+			}
+			if err := m.Ends.UnmarshalVTUnsafe(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

@@ -679,10 +679,7 @@ func (x *GetTaskRequest) GetInMemory() bool {
 type GetTaskResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Absent = not found.
-	Task *yardv1.Task `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
-	// From the timer: it gave the task up for a cancel or an update. It says so for as long as it knows of that, which may be longer than the
-	// task is kept anywhere. From history: a cancel or an update waits for the task, which may be on its way from the timer.
-	Taken         bool `protobuf:"varint,2,opt,name=taken,proto3" json:"taken,omitempty"`
+	Task          *yardv1.Task `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -722,13 +719,6 @@ func (x *GetTaskResponse) GetTask() *yardv1.Task {
 		return x.Task
 	}
 	return nil
-}
-
-func (x *GetTaskResponse) GetTaken() bool {
-	if x != nil {
-		return x.Taken
-	}
-	return false
 }
 
 // ListTasks (history and timer, "list").
@@ -1961,38 +1951,32 @@ func (x *RetriggerResponse) GetTriggers() int64 {
 	return 0
 }
 
-// CancelWaiting (timer, "cancel"): take tasks out of the timer store.
-type CancelWaitingRequest struct {
+// FireEarly (timer, "fire"): fire tasks now that wait for their time, since a command is about them. History parks what is not
+// due again, with what the command has changed.
+type FireEarlyRequest struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	TaskIds [][]byte               `protobuf:"bytes,1,rep,name=task_ids,json=taskIds,proto3" json:"task_ids,omitempty"`
-	// The caller's domain for each task, in the same order; a task of another domain is
-	// neither changed nor reported. Empty = the caller is one of the services.
-	Domains []string `protobuf:"bytes,2,rep,name=domains,proto3" json:"domains,omitempty"`
-	// Only stays that were stored up to this sequence of the timer store; 0 = all. A task that is taken out for an update is parked
-	// again behind it, so a call that comes late, or is repeated, finds nothing of that.
-	UpTo uint64 `protobuf:"varint,3,opt,name=up_to,json=upTo,proto3" json:"up_to,omitempty"`
-	// The epoch of the history owner that asks: refused once a newer one has fenced the timer store. 0 = not known.
-	Epoch uint64 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	// Only tell what there is to take out, and what was fired.
-	Look          bool `protobuf:"varint,5,opt,name=look,proto3" json:"look,omitempty"`
+	// The caller's domain for each task, in the same order; a task of another domain is neither fired nor reported. Empty = the
+	// caller is one of the services.
+	Domains       []string `protobuf:"bytes,2,rep,name=domains,proto3" json:"domains,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *CancelWaitingRequest) Reset() {
-	*x = CancelWaitingRequest{}
+func (x *FireEarlyRequest) Reset() {
+	*x = FireEarlyRequest{}
 	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *CancelWaitingRequest) String() string {
+func (x *FireEarlyRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*CancelWaitingRequest) ProtoMessage() {}
+func (*FireEarlyRequest) ProtoMessage() {}
 
-func (x *CancelWaitingRequest) ProtoReflect() protoreflect.Message {
+func (x *FireEarlyRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -2004,53 +1988,30 @@ func (x *CancelWaitingRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use CancelWaitingRequest.ProtoReflect.Descriptor instead.
-func (*CancelWaitingRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use FireEarlyRequest.ProtoReflect.Descriptor instead.
+func (*FireEarlyRequest) Descriptor() ([]byte, []int) {
 	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{25}
 }
 
-func (x *CancelWaitingRequest) GetTaskIds() [][]byte {
+func (x *FireEarlyRequest) GetTaskIds() [][]byte {
 	if x != nil {
 		return x.TaskIds
 	}
 	return nil
 }
 
-func (x *CancelWaitingRequest) GetDomains() []string {
+func (x *FireEarlyRequest) GetDomains() []string {
 	if x != nil {
 		return x.Domains
 	}
 	return nil
 }
 
-func (x *CancelWaitingRequest) GetUpTo() uint64 {
-	if x != nil {
-		return x.UpTo
-	}
-	return 0
-}
-
-func (x *CancelWaitingRequest) GetEpoch() uint64 {
-	if x != nil {
-		return x.Epoch
-	}
-	return 0
-}
-
-func (x *CancelWaitingRequest) GetLook() bool {
-	if x != nil {
-		return x.Look
-	}
-	return false
-}
-
-type CancelWaitingResponse struct {
+type FireEarlyResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The records that were found and taken out; a repeated call finds them again until
-	// their bucket is purged.
-	Tasks []*logv1.Record `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
-	// Ids fired just now: their records are in the history log. One that is also in tasks is
-	// void in the timer store, and may have been fired before: search for it in the log.
+	// Ids that are on their way into the history log: it is stored that they fire.
+	Coming [][]byte `protobuf:"bytes,1,rep,name=coming,proto3" json:"coming,omitempty"`
+	// Ids fired just now: their records are in the history log.
 	Fired [][]byte `protobuf:"bytes,2,rep,name=fired,proto3" json:"fired,omitempty"`
 	// The sequence in the history log of each of fired, in the same order; 0 = not known.
 	FiredSeqs     []uint64 `protobuf:"varint,3,rep,packed,name=fired_seqs,json=firedSeqs,proto3" json:"fired_seqs,omitempty"`
@@ -2058,20 +2019,20 @@ type CancelWaitingResponse struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *CancelWaitingResponse) Reset() {
-	*x = CancelWaitingResponse{}
+func (x *FireEarlyResponse) Reset() {
+	*x = FireEarlyResponse{}
 	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *CancelWaitingResponse) String() string {
+func (x *FireEarlyResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*CancelWaitingResponse) ProtoMessage() {}
+func (*FireEarlyResponse) ProtoMessage() {}
 
-func (x *CancelWaitingResponse) ProtoReflect() protoreflect.Message {
+func (x *FireEarlyResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -2083,26 +2044,26 @@ func (x *CancelWaitingResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use CancelWaitingResponse.ProtoReflect.Descriptor instead.
-func (*CancelWaitingResponse) Descriptor() ([]byte, []int) {
+// Deprecated: Use FireEarlyResponse.ProtoReflect.Descriptor instead.
+func (*FireEarlyResponse) Descriptor() ([]byte, []int) {
 	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{26}
 }
 
-func (x *CancelWaitingResponse) GetTasks() []*logv1.Record {
+func (x *FireEarlyResponse) GetComing() [][]byte {
 	if x != nil {
-		return x.Tasks
+		return x.Coming
 	}
 	return nil
 }
 
-func (x *CancelWaitingResponse) GetFired() [][]byte {
+func (x *FireEarlyResponse) GetFired() [][]byte {
 	if x != nil {
 		return x.Fired
 	}
 	return nil
 }
 
-func (x *CancelWaitingResponse) GetFiredSeqs() []uint64 {
+func (x *FireEarlyResponse) GetFiredSeqs() []uint64 {
 	if x != nil {
 		return x.FiredSeqs
 	}
@@ -3169,7 +3130,7 @@ func (x *ListKeysResponse) GetMore() bool {
 	return false
 }
 
-// CountBatch (history, "batch"): how many tasks of a batch the partition has admitted.
+// CountBatch (history, "batch"): how many tasks of a batch the partition has admitted, and how they ended.
 type CountBatchRequest struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Domain  string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
@@ -3177,7 +3138,9 @@ type CountBatchRequest struct {
 	// When the batch was created, Unix ms.
 	MadeMs int64 `protobuf:"varint,3,opt,name=made_ms,json=madeMs,proto3" json:"made_ms,omitempty"`
 	// The batch is over, and its tasks need not be counted any more.
-	Forget        bool `protobuf:"varint,4,opt,name=forget,proto3" json:"forget,omitempty"`
+	Forget bool `protobuf:"varint,4,opt,name=forget,proto3" json:"forget,omitempty"`
+	// A count of before was complete, and no more tasks can have come.
+	Counted       bool `protobuf:"varint,5,opt,name=counted,proto3" json:"counted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3240,11 +3203,19 @@ func (x *CountBatchRequest) GetForget() bool {
 	return false
 }
 
+func (x *CountBatchRequest) GetCounted() bool {
+	if x != nil {
+		return x.Counted
+	}
+	return false
+}
+
 type CountBatchResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Tasks int64                  `protobuf:"varint,1,opt,name=tasks,proto3" json:"tasks,omitempty"`
 	// No task that was stored before the request is missing. If tasks wait on disk for long, the answer does not wait for them.
-	Complete      bool `protobuf:"varint,2,opt,name=complete,proto3" json:"complete,omitempty"`
+	Complete      bool             `protobuf:"varint,2,opt,name=complete,proto3" json:"complete,omitempty"`
+	Ends          *logv1.BatchEnds `protobuf:"bytes,3,opt,name=ends,proto3" json:"ends,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3291,6 +3262,13 @@ func (x *CountBatchResponse) GetComplete() bool {
 		return x.Complete
 	}
 	return false
+}
+
+func (x *CountBatchResponse) GetEnds() *logv1.BatchEnds {
+	if x != nil {
+		return x.Ends
+	}
+	return nil
 }
 
 // Branches (hint "branch", to the matching shard of the parents) are several of them.
@@ -3802,10 +3780,9 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x06domain\x18\x03 \x01(\tR\x06domain\x12\x17\n" +
 	"\await_ms\x18\x04 \x01(\x03R\x06waitMs\x12\x14\n" +
 	"\x05brief\x18\x05 \x01(\bR\x05brief\x12\x1b\n" +
-	"\tin_memory\x18\x06 \x01(\bR\binMemory\"J\n" +
+	"\tin_memory\x18\x06 \x01(\bR\binMemory\"4\n" +
 	"\x0fGetTaskResponse\x12!\n" +
-	"\x04task\x18\x01 \x01(\v2\r.yard.v1.TaskR\x04task\x12\x14\n" +
-	"\x05taken\x18\x02 \x01(\bR\x05taken\"\xd9\x01\n" +
+	"\x04task\x18\x01 \x01(\v2\r.yard.v1.TaskR\x04task\"\xd9\x01\n" +
 	"\x10ListTasksRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12,\n" +
 	"\x06filter\x18\x02 \x01(\v2\x14.yard.v1.ListRequestR\x06filter\x12\x12\n" +
@@ -3895,15 +3872,12 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x14\n" +
 	"\x05shard\x18\x02 \x01(\x05R\x05shard\"/\n" +
 	"\x11RetriggerResponse\x12\x1a\n" +
-	"\btriggers\x18\x01 \x01(\x03R\btriggers\"\x8a\x01\n" +
-	"\x14CancelWaitingRequest\x12\x19\n" +
+	"\btriggers\x18\x01 \x01(\x03R\btriggers\"G\n" +
+	"\x10FireEarlyRequest\x12\x19\n" +
 	"\btask_ids\x18\x01 \x03(\fR\ataskIds\x12\x18\n" +
-	"\adomains\x18\x02 \x03(\tR\adomains\x12\x13\n" +
-	"\x05up_to\x18\x03 \x01(\x04R\x04upTo\x12\x14\n" +
-	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\x12\x12\n" +
-	"\x04look\x18\x05 \x01(\bR\x04look\"w\n" +
-	"\x15CancelWaitingResponse\x12)\n" +
-	"\x05tasks\x18\x01 \x03(\v2\x13.yard.log.v1.RecordR\x05tasks\x12\x14\n" +
+	"\adomains\x18\x02 \x03(\tR\adomains\"`\n" +
+	"\x11FireEarlyResponse\x12\x16\n" +
+	"\x06coming\x18\x01 \x03(\fR\x06coming\x12\x14\n" +
 	"\x05fired\x18\x02 \x03(\fR\x05fired\x12\x1d\n" +
 	"\n" +
 	"fired_seqs\x18\x03 \x03(\x04R\tfiredSeqs\"D\n" +
@@ -3983,15 +3957,17 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\tafter_key\x18\a \x01(\tR\bafterKey\"M\n" +
 	"\x10ListKeysResponse\x12%\n" +
 	"\x04keys\x18\x01 \x03(\v2\x11.yard.v1.OrderKeyR\x04keys\x12\x12\n" +
-	"\x04more\x18\x02 \x01(\bR\x04more\"w\n" +
+	"\x04more\x18\x02 \x01(\bR\x04more\"\x91\x01\n" +
 	"\x11CountBatchRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x19\n" +
 	"\bbatch_id\x18\x02 \x01(\tR\abatchId\x12\x17\n" +
 	"\amade_ms\x18\x03 \x01(\x03R\x06madeMs\x12\x16\n" +
-	"\x06forget\x18\x04 \x01(\bR\x06forget\"F\n" +
+	"\x06forget\x18\x04 \x01(\bR\x06forget\x12\x18\n" +
+	"\acounted\x18\x05 \x01(\bR\acounted\"r\n" +
 	"\x12CountBatchResponse\x12\x14\n" +
 	"\x05tasks\x18\x01 \x01(\x03R\x05tasks\x12\x1a\n" +
-	"\bcomplete\x18\x02 \x01(\bR\bcomplete\";\n" +
+	"\bcomplete\x18\x02 \x01(\bR\bcomplete\x12*\n" +
+	"\x04ends\x18\x03 \x01(\v2\x16.yard.log.v1.BatchEndsR\x04ends\";\n" +
 	"\bBranches\x12/\n" +
 	"\bbranches\x18\x01 \x03(\v2\x13.yard.rpc.v1.BranchR\bbranches\"\xb2\x01\n" +
 	"\x06Branch\x12\x16\n" +
@@ -4063,8 +4039,8 @@ var file_yard_rpc_v1_rpc_proto_goTypes = []any{
 	(*UndeliveredGrant)(nil),          // 22: yard.rpc.v1.UndeliveredGrant
 	(*RetriggerRequest)(nil),          // 23: yard.rpc.v1.RetriggerRequest
 	(*RetriggerResponse)(nil),         // 24: yard.rpc.v1.RetriggerResponse
-	(*CancelWaitingRequest)(nil),      // 25: yard.rpc.v1.CancelWaitingRequest
-	(*CancelWaitingResponse)(nil),     // 26: yard.rpc.v1.CancelWaitingResponse
+	(*FireEarlyRequest)(nil),          // 25: yard.rpc.v1.FireEarlyRequest
+	(*FireEarlyResponse)(nil),         // 26: yard.rpc.v1.FireEarlyResponse
 	(*LocateTaskRequest)(nil),         // 27: yard.rpc.v1.LocateTaskRequest
 	(*LocateTaskResponse)(nil),        // 28: yard.rpc.v1.LocateTaskResponse
 	(*HistoryLoad)(nil),               // 29: yard.rpc.v1.HistoryLoad
@@ -4101,6 +4077,7 @@ var file_yard_rpc_v1_rpc_proto_goTypes = []any{
 	(*yardv1.LiveWorker)(nil),         // 60: yard.v1.LiveWorker
 	(*yardv1.WorkerDrain)(nil),        // 61: yard.v1.WorkerDrain
 	(*yardv1.OrderKey)(nil),           // 62: yard.v1.OrderKey
+	(*logv1.BatchEnds)(nil),           // 63: yard.log.v1.BatchEnds
 }
 var file_yard_rpc_v1_rpc_proto_depIdxs = []int32{
 	2,  // 0: yard.rpc.v1.PollsAnswered.moved:type_name -> yard.rpc.v1.MovedPoll
@@ -4119,16 +4096,16 @@ var file_yard_rpc_v1_rpc_proto_depIdxs = []int32{
 	18, // 13: yard.rpc.v1.BookingsResponse.holders:type_name -> yard.rpc.v1.LimitHolders
 	19, // 14: yard.rpc.v1.LimitHolders.oldest:type_name -> yard.rpc.v1.SlotAttempt
 	22, // 15: yard.rpc.v1.UndeliveredResponse.grants:type_name -> yard.rpc.v1.UndeliveredGrant
-	59, // 16: yard.rpc.v1.CancelWaitingResponse.tasks:type_name -> yard.log.v1.Record
-	59, // 17: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
-	31, // 18: yard.rpc.v1.HistoryLoad.queued:type_name -> yard.rpc.v1.QueuedTasks
-	31, // 19: yard.rpc.v1.HistoryLoad.queued_groups:type_name -> yard.rpc.v1.QueuedTasks
-	30, // 20: yard.rpc.v1.HistoryLoad.full_keys:type_name -> yard.rpc.v1.FullKey
-	35, // 21: yard.rpc.v1.Silent.workers:type_name -> yard.rpc.v1.SilentWorker
-	60, // 22: yard.rpc.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
-	40, // 23: yard.rpc.v1.DrainedWorkers.workers:type_name -> yard.rpc.v1.DrainedWorker
-	61, // 24: yard.rpc.v1.DrainedWorker.drain:type_name -> yard.v1.WorkerDrain
-	62, // 25: yard.rpc.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
+	59, // 16: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
+	31, // 17: yard.rpc.v1.HistoryLoad.queued:type_name -> yard.rpc.v1.QueuedTasks
+	31, // 18: yard.rpc.v1.HistoryLoad.queued_groups:type_name -> yard.rpc.v1.QueuedTasks
+	30, // 19: yard.rpc.v1.HistoryLoad.full_keys:type_name -> yard.rpc.v1.FullKey
+	35, // 20: yard.rpc.v1.Silent.workers:type_name -> yard.rpc.v1.SilentWorker
+	60, // 21: yard.rpc.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
+	40, // 22: yard.rpc.v1.DrainedWorkers.workers:type_name -> yard.rpc.v1.DrainedWorker
+	61, // 23: yard.rpc.v1.DrainedWorker.drain:type_name -> yard.v1.WorkerDrain
+	62, // 24: yard.rpc.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
+	63, // 25: yard.rpc.v1.CountBatchResponse.ends:type_name -> yard.log.v1.BatchEnds
 	46, // 26: yard.rpc.v1.Branches.branches:type_name -> yard.rpc.v1.Branch
 	47, // 27: yard.rpc.v1.Branch.wanted:type_name -> yard.rpc.v1.Wanted
 	49, // 28: yard.rpc.v1.TasklistLoad.partitions:type_name -> yard.rpc.v1.PartitionLoad

@@ -237,7 +237,6 @@ func (m *GetTaskResponse) CloneVT() *GetTaskResponse {
 	}
 	r := new(GetTaskResponse)
 	r.Task = m.Task.CloneVT()
-	r.Taken = m.Taken
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
 		copy(r.unknownFields, m.unknownFields)
@@ -688,14 +687,11 @@ func (m *RetriggerResponse) CloneMessageVT() proto.Message {
 	return m.CloneVT()
 }
 
-func (m *CancelWaitingRequest) CloneVT() *CancelWaitingRequest {
+func (m *FireEarlyRequest) CloneVT() *FireEarlyRequest {
 	if m == nil {
-		return (*CancelWaitingRequest)(nil)
+		return (*FireEarlyRequest)(nil)
 	}
-	r := new(CancelWaitingRequest)
-	r.UpTo = m.UpTo
-	r.Epoch = m.Epoch
-	r.Look = m.Look
+	r := new(FireEarlyRequest)
 	if rhs := m.TaskIds; rhs != nil {
 		tmpContainer := make([][]byte, len(rhs))
 		for k, v := range rhs {
@@ -717,21 +713,23 @@ func (m *CancelWaitingRequest) CloneVT() *CancelWaitingRequest {
 	return r
 }
 
-func (m *CancelWaitingRequest) CloneMessageVT() proto.Message {
+func (m *FireEarlyRequest) CloneMessageVT() proto.Message {
 	return m.CloneVT()
 }
 
-func (m *CancelWaitingResponse) CloneVT() *CancelWaitingResponse {
+func (m *FireEarlyResponse) CloneVT() *FireEarlyResponse {
 	if m == nil {
-		return (*CancelWaitingResponse)(nil)
+		return (*FireEarlyResponse)(nil)
 	}
-	r := new(CancelWaitingResponse)
-	if rhs := m.Tasks; rhs != nil {
-		tmpContainer := make([]*logv1.Record, len(rhs))
+	r := new(FireEarlyResponse)
+	if rhs := m.Coming; rhs != nil {
+		tmpContainer := make([][]byte, len(rhs))
 		for k, v := range rhs {
-			tmpContainer[k] = v.CloneVT()
+			tmpBytes := make([]byte, len(v))
+			copy(tmpBytes, v)
+			tmpContainer[k] = tmpBytes
 		}
-		r.Tasks = tmpContainer
+		r.Coming = tmpContainer
 	}
 	if rhs := m.Fired; rhs != nil {
 		tmpContainer := make([][]byte, len(rhs))
@@ -754,7 +752,7 @@ func (m *CancelWaitingResponse) CloneVT() *CancelWaitingResponse {
 	return r
 }
 
-func (m *CancelWaitingResponse) CloneMessageVT() proto.Message {
+func (m *FireEarlyResponse) CloneMessageVT() proto.Message {
 	return m.CloneVT()
 }
 
@@ -1148,6 +1146,7 @@ func (m *CountBatchRequest) CloneVT() *CountBatchRequest {
 	r.BatchId = m.BatchId
 	r.MadeMs = m.MadeMs
 	r.Forget = m.Forget
+	r.Counted = m.Counted
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
 		copy(r.unknownFields, m.unknownFields)
@@ -1166,6 +1165,7 @@ func (m *CountBatchResponse) CloneVT() *CountBatchResponse {
 	r := new(CountBatchResponse)
 	r.Tasks = m.Tasks
 	r.Complete = m.Complete
+	r.Ends = m.Ends.CloneVT()
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
 		copy(r.unknownFields, m.unknownFields)
@@ -1965,16 +1965,6 @@ func (m *GetTaskResponse) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
-	}
-	if m.Taken {
-		i--
-		if m.Taken {
-			dAtA[i] = 1
-		} else {
-			dAtA[i] = 0
-		}
-		i--
-		dAtA[i] = 0x10
 	}
 	if m.Task != nil {
 		size, err := m.Task.MarshalToSizedBufferVT(dAtA[:i])
@@ -3067,7 +3057,7 @@ func (m *RetriggerResponse) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *CancelWaitingRequest) MarshalVT() (dAtA []byte, err error) {
+func (m *FireEarlyRequest) MarshalVT() (dAtA []byte, err error) {
 	if m == nil {
 		return nil, nil
 	}
@@ -3080,12 +3070,12 @@ func (m *CancelWaitingRequest) MarshalVT() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *CancelWaitingRequest) MarshalToVT(dAtA []byte) (int, error) {
+func (m *FireEarlyRequest) MarshalToVT(dAtA []byte) (int, error) {
 	size := m.SizeVT()
 	return m.MarshalToSizedBufferVT(dAtA[:size])
 }
 
-func (m *CancelWaitingRequest) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
+func (m *FireEarlyRequest) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m == nil {
 		return 0, nil
 	}
@@ -3096,26 +3086,6 @@ func (m *CancelWaitingRequest) MarshalToSizedBufferVT(dAtA []byte) (int, error) 
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
-	}
-	if m.Look {
-		i--
-		if m.Look {
-			dAtA[i] = 1
-		} else {
-			dAtA[i] = 0
-		}
-		i--
-		dAtA[i] = 0x28
-	}
-	if m.Epoch != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Epoch))
-		i--
-		dAtA[i] = 0x20
-	}
-	if m.UpTo != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.UpTo))
-		i--
-		dAtA[i] = 0x18
 	}
 	if len(m.Domains) > 0 {
 		for iNdEx := len(m.Domains) - 1; iNdEx >= 0; iNdEx-- {
@@ -3138,7 +3108,7 @@ func (m *CancelWaitingRequest) MarshalToSizedBufferVT(dAtA []byte) (int, error) 
 	return len(dAtA) - i, nil
 }
 
-func (m *CancelWaitingResponse) MarshalVT() (dAtA []byte, err error) {
+func (m *FireEarlyResponse) MarshalVT() (dAtA []byte, err error) {
 	if m == nil {
 		return nil, nil
 	}
@@ -3151,12 +3121,12 @@ func (m *CancelWaitingResponse) MarshalVT() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *CancelWaitingResponse) MarshalToVT(dAtA []byte) (int, error) {
+func (m *FireEarlyResponse) MarshalToVT(dAtA []byte) (int, error) {
 	size := m.SizeVT()
 	return m.MarshalToSizedBufferVT(dAtA[:size])
 }
 
-func (m *CancelWaitingResponse) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
+func (m *FireEarlyResponse) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m == nil {
 		return 0, nil
 	}
@@ -3197,14 +3167,11 @@ func (m *CancelWaitingResponse) MarshalToSizedBufferVT(dAtA []byte) (int, error)
 			dAtA[i] = 0x12
 		}
 	}
-	if len(m.Tasks) > 0 {
-		for iNdEx := len(m.Tasks) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.Tasks[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+	if len(m.Coming) > 0 {
+		for iNdEx := len(m.Coming) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.Coming[iNdEx])
+			copy(dAtA[i:], m.Coming[iNdEx])
+			i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Coming[iNdEx])))
 			i--
 			dAtA[i] = 0xa
 		}
@@ -4210,6 +4177,16 @@ func (m *CountBatchRequest) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Counted {
+		i--
+		if m.Counted {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x28
+	}
 	if m.Forget {
 		i--
 		if m.Forget {
@@ -4271,6 +4248,16 @@ func (m *CountBatchResponse) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.Ends != nil {
+		size, err := m.Ends.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+		i--
+		dAtA[i] = 0x1a
 	}
 	if m.Complete {
 		i--
@@ -4939,9 +4926,6 @@ func (m *GetTaskResponse) SizeVT() (n int) {
 		l = m.Task.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if m.Taken {
-		n += 2
-	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -5391,7 +5375,7 @@ func (m *RetriggerResponse) SizeVT() (n int) {
 	return n
 }
 
-func (m *CancelWaitingRequest) SizeVT() (n int) {
+func (m *FireEarlyRequest) SizeVT() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -5409,28 +5393,19 @@ func (m *CancelWaitingRequest) SizeVT() (n int) {
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
-	if m.UpTo != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.UpTo))
-	}
-	if m.Epoch != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Epoch))
-	}
-	if m.Look {
-		n += 2
-	}
 	n += len(m.unknownFields)
 	return n
 }
 
-func (m *CancelWaitingResponse) SizeVT() (n int) {
+func (m *FireEarlyResponse) SizeVT() (n int) {
 	if m == nil {
 		return 0
 	}
 	var l int
 	_ = l
-	if len(m.Tasks) > 0 {
-		for _, e := range m.Tasks {
-			l = e.SizeVT()
+	if len(m.Coming) > 0 {
+		for _, b := range m.Coming {
+			l = len(b)
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
@@ -5856,6 +5831,9 @@ func (m *CountBatchRequest) SizeVT() (n int) {
 	if m.Forget {
 		n += 2
 	}
+	if m.Counted {
+		n += 2
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -5871,6 +5849,10 @@ func (m *CountBatchResponse) SizeVT() (n int) {
 	}
 	if m.Complete {
 		n += 2
+	}
+	if m.Ends != nil {
+		l = m.Ends.SizeVT()
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -7822,26 +7804,6 @@ func (m *GetTaskResponse) UnmarshalVT(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
-		case 2:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Taken", wireType)
-			}
-			var v int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			m.Taken = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -10646,7 +10608,7 @@ func (m *RetriggerResponse) UnmarshalVT(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *CancelWaitingRequest) UnmarshalVT(dAtA []byte) error {
+func (m *FireEarlyRequest) UnmarshalVT(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -10669,10 +10631,10 @@ func (m *CancelWaitingRequest) UnmarshalVT(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: CancelWaitingRequest: wiretype end group for non-group")
+			return fmt.Errorf("proto: FireEarlyRequest: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: CancelWaitingRequest: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: FireEarlyRequest: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -10739,64 +10701,6 @@ func (m *CancelWaitingRequest) UnmarshalVT(dAtA []byte) error {
 			}
 			m.Domains = append(m.Domains, string(dAtA[iNdEx:postIndex]))
 			iNdEx = postIndex
-		case 3:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field UpTo", wireType)
-			}
-			m.UpTo = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.UpTo |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-		case 4:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Epoch", wireType)
-			}
-			m.Epoch = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.Epoch |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-		case 5:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Look", wireType)
-			}
-			var v int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			m.Look = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -10819,7 +10723,7 @@ func (m *CancelWaitingRequest) UnmarshalVT(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *CancelWaitingResponse) UnmarshalVT(dAtA []byte) error {
+func (m *FireEarlyResponse) UnmarshalVT(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -10842,17 +10746,17 @@ func (m *CancelWaitingResponse) UnmarshalVT(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: CancelWaitingResponse: wiretype end group for non-group")
+			return fmt.Errorf("proto: FireEarlyResponse: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: CancelWaitingResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: FireEarlyResponse: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Tasks", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Coming", wireType)
 			}
-			var msglen int
+			var byteLen int
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return protohelpers.ErrIntOverflow
@@ -10862,25 +10766,23 @@ func (m *CancelWaitingResponse) UnmarshalVT(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
+				byteLen |= int(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
 			}
-			if msglen < 0 {
+			if byteLen < 0 {
 				return protohelpers.ErrInvalidLength
 			}
-			postIndex := iNdEx + msglen
+			postIndex := iNdEx + byteLen
 			if postIndex < 0 {
 				return protohelpers.ErrInvalidLength
 			}
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Tasks = append(m.Tasks, &logv1.Record{})
-			if err := m.Tasks[len(m.Tasks)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
+			m.Coming = append(m.Coming, make([]byte, postIndex-iNdEx))
+			copy(m.Coming[len(m.Coming)-1], dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 		case 2:
 			if wireType != 2 {
@@ -13509,6 +13411,26 @@ func (m *CountBatchRequest) UnmarshalVT(dAtA []byte) error {
 				}
 			}
 			m.Forget = bool(v != 0)
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Counted", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Counted = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -13599,6 +13521,42 @@ func (m *CountBatchResponse) UnmarshalVT(dAtA []byte) error {
 				}
 			}
 			m.Complete = bool(v != 0)
+		case 3:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Ends", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.Ends == nil {
+				m.Ends = &logv1.BatchEnds{}
+			}
+			if err := m.Ends.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -16394,26 +16352,6 @@ func (m *GetTaskResponse) UnmarshalVTUnsafe(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
-		case 2:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Taken", wireType)
-			}
-			var v int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			m.Taken = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -19270,7 +19208,7 @@ func (m *RetriggerResponse) UnmarshalVTUnsafe(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *CancelWaitingRequest) UnmarshalVTUnsafe(dAtA []byte) error {
+func (m *FireEarlyRequest) UnmarshalVTUnsafe(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -19293,10 +19231,10 @@ func (m *CancelWaitingRequest) UnmarshalVTUnsafe(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: CancelWaitingRequest: wiretype end group for non-group")
+			return fmt.Errorf("proto: FireEarlyRequest: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: CancelWaitingRequest: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: FireEarlyRequest: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -19366,64 +19304,6 @@ func (m *CancelWaitingRequest) UnmarshalVTUnsafe(dAtA []byte) error {
 			}
 			m.Domains = append(m.Domains, stringValue)
 			iNdEx = postIndex
-		case 3:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field UpTo", wireType)
-			}
-			m.UpTo = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.UpTo |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-		case 4:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Epoch", wireType)
-			}
-			m.Epoch = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.Epoch |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-		case 5:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Look", wireType)
-			}
-			var v int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			m.Look = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -19446,7 +19326,7 @@ func (m *CancelWaitingRequest) UnmarshalVTUnsafe(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *CancelWaitingResponse) UnmarshalVTUnsafe(dAtA []byte) error {
+func (m *FireEarlyResponse) UnmarshalVTUnsafe(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -19469,17 +19349,17 @@ func (m *CancelWaitingResponse) UnmarshalVTUnsafe(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: CancelWaitingResponse: wiretype end group for non-group")
+			return fmt.Errorf("proto: FireEarlyResponse: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: CancelWaitingResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: FireEarlyResponse: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Tasks", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Coming", wireType)
 			}
-			var msglen int
+			var byteLen int
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return protohelpers.ErrIntOverflow
@@ -19489,25 +19369,22 @@ func (m *CancelWaitingResponse) UnmarshalVTUnsafe(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
+				byteLen |= int(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
 			}
-			if msglen < 0 {
+			if byteLen < 0 {
 				return protohelpers.ErrInvalidLength
 			}
-			postIndex := iNdEx + msglen
+			postIndex := iNdEx + byteLen
 			if postIndex < 0 {
 				return protohelpers.ErrInvalidLength
 			}
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Tasks = append(m.Tasks, &logv1.Record{})
-			if err := m.Tasks[len(m.Tasks)-1].UnmarshalVTUnsafe(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
+			m.Coming = append(m.Coming, dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 		case 2:
 			if wireType != 2 {
@@ -22228,6 +22105,26 @@ func (m *CountBatchRequest) UnmarshalVTUnsafe(dAtA []byte) error {
 				}
 			}
 			m.Forget = bool(v != 0)
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Counted", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Counted = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -22318,6 +22215,42 @@ func (m *CountBatchResponse) UnmarshalVTUnsafe(dAtA []byte) error {
 				}
 			}
 			m.Complete = bool(v != 0)
+		case 3:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Ends", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.Ends == nil {
+				m.Ends = &logv1.BatchEnds{}
+			}
+			if err := m.Ends.UnmarshalVTUnsafe(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

@@ -36,6 +36,11 @@ func damagedStays() []damage {
 		{"a task that was fired is lost", func(p *patient) {
 			p.fire(99)
 		}, []doctor.Code{doctor.FiredAndLost}},
+		{"a task that was fired early is lost", func(p *patient) {
+			seq := p.early()
+			p.put(topology.Fired(0), testkit.Encoded(p.t, &logv1.Cursor{Epoch: 1, BaseDueMs: time.Now().UnixMilli() + 1, BaseSeq: seq}))
+		}, []doctor.Code{doctor.FiredAndLost}},
+		{"a task does not fire early", func(p *patient) { p.early() }, []doctor.Code{doctor.Overdue}},
 		{"a stay that was stored twice is fired once", func(p *patient) {
 			r := p.fire(99)
 			data := testkit.Encoded(p.t, &logv1.Batch{Tasks: []*logv1.Record{r}})
@@ -95,7 +100,7 @@ func damagedEnds() []damage {
 		{"a page of the index is lost", func(p *patient) {
 			all := p.messages(archive)
 			i := slices.IndexFunc(all, func(m message) bool {
-				return m.subject != topology.ArchiveIndexed(0) && !archived(m.subject) && topology.BatchOfEnds(0, m.subject) == ""
+				return m.subject != topology.ArchiveIndexed(0) && !archived(m.subject)
 			})
 			p.remove(archive, all[i].seq)
 		}, []doctor.Code{doctor.ArchiveGap}},
@@ -223,13 +228,6 @@ func damagedSnapshots(t *testing.T) []damage {
 }
 
 func damagedBatches() []damage {
-	batchEnds := func(p *patient, more int64) {
-		m := p.lastOf(archive, "yard.archive.0.batch.>")
-		var d logv1.BatchEnds
-		testkit.NoError(p.t, d.UnmarshalVT(m.Data))
-		d.Completed += more
-		p.putRecord(m.Subject, &d)
-	}
 	home := func(p *patient, change func(*logv1.BatchHome)) {
 		m := p.lastOf(log, topology.BatchHomeAny(0))
 		var h logv1.BatchHome
@@ -245,7 +243,6 @@ func damagedBatches() []damage {
 		})
 	}
 	return []damage{
-		{"a document counts fewer ends than there are", func(p *patient) { batchEnds(p, -1) }, []doctor.Code{doctor.BatchMiscounted}},
 		{"a batch was over too early", func(p *patient) { home(p, func(h *logv1.BatchHome) { h.Tasks++ }) }, []doctor.Code{doctor.BatchMiscounted}},
 		{"a batch has no callback", func(p *patient) { home(p, func(h *logv1.BatchHome) { h.CallbackTaskId = nil }) }, []doctor.Code{doctor.CallbackMissing}},
 		{"the callback of a batch is nowhere", func(p *patient) {

@@ -308,5 +308,5 @@ func (x *examiner) read(ctx context.Context, p *pass) (err error) {
 			return err
 		}
 	}
-	return x.checkCounts(ctx, p)
+	return nil
 }

@@ -31,7 +31,7 @@ type Finding struct {
 
 	section section
 	id      ids.TaskID
-	// batch is the topology.BatchOf of the batch that it is about; batchID is its name, if that is known.
+	// batch is the subject of the batch that it is about; batchID is its name, if that is known.
 	batch, batchID string
 	mend           func(context.Context) error
 }
@@ -95,7 +95,7 @@ type Scanned struct {
 	DeadLetters int64 `json:"dead_letters"`
 	Keys        int64 `json:"unique_keys"`
 	Limits      int64 `json:"limits"`
-	// Batches are documents of the archives that count how tasks of batches ended.
+	// Batches are those whose home is here, and that are kept.
 	Batches int64 `json:"batches"`
 	// Passes are how often partitions were read, in all.
 	Passes int `json:"passes"`

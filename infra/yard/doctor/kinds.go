@@ -80,7 +80,7 @@ var kinds = []Kind{
 	{SlotsLeaked, "I8", "a limit counts slots that no running attempt holds", "`yard doctor --repair`", "deletes the count of the limit; the shards count the running attempts again, and grant nothing until all have"},
 	{SlotsMiscounted, "I8", "the sum of a limit differs from the sum of its entries", "`yard doctor --repair`", "deletes the count of the limit; the shards count the running attempts again, and grant nothing until all have"},
 	{TableOrphan, "", "Redis has keys of a domain or a shard that does not exist", "`yard doctor --repair`", "deletes the keys"},
-	{BatchMiscounted, "I1", "the counts of a batch differ from the stored tasks: it may complete too early, or never", "`yard batch get <batch> --domain <domain>` shows what it counts; keep the logs of history and the frontends, and report it", ""},
+	{BatchMiscounted, "I1", "a completed batch has other ends than tasks: it completed too early, or counted an end twice", "`yard batch get <batch> --domain <domain>` shows what it counts; keep the logs of history and the frontends, and report it", ""},
 	{BatchStuck, "", "a batch is unfinished, but its time is over", "`yard status` shows whether its partition has an owner; the log of that process says why it cannot write", ""},
 	{CallbackMissing, "I1", "a batch is completed, but its callback was not submitted, or is lost", "`yard batch get <batch> --domain <domain>` has its counts: submit the callback by hand", ""},
 	{TableOutOfReach, "I5", "Redis has triggers that no shard would find after a restart", "do nothing at once: history sends the triggers again within minutes; report it", ""},

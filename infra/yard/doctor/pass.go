@@ -50,7 +50,7 @@ type pass struct {
 	part      part
 	// only, if not nil, are the tasks that it is about.
 	only map[ids.TaskID]bool
-	// onlyBatches are the batches that it counts, if not nil.
+	// onlyBatches are the batches that it is about, if not nil.
 	onlyBatches map[string]bool
 	most        int
 	// began is the server's time before anything was read.
@@ -76,9 +76,8 @@ type pass struct {
 	keyRecords map[string]keyRecord
 	keyOf      map[ids.TaskID]string
 	keyFor     map[ids.TaskID]int64
-	// counts are how tasks of batches ended, by topology.BatchOf; calls are the callbacks of batches that are over.
-	counts map[string]*counts
-	calls  map[ids.TaskID]call
+	// calls are the callbacks of batches that are over.
+	calls map[ids.TaskID]call
 
 	found   map[Code][]Finding
 	missed  map[Code]int
@@ -100,16 +99,17 @@ type entryState uint8
 const (
 	nowhere entryState = iota
 	waits
-	void
 	fired
 )
 
 // timerEntry is the last entry of a task in the timer store.
 type timerEntry struct {
-	seq, bucket       int64
+	seq, bucket int64
+	// dueMS is when it fires: with early before it is due.
 	dueMS             int64
 	index, generation uint32
 	state             entryState
+	early             bool
 }
 
 // submit is the last record of a task on a lane.
@@ -143,7 +143,7 @@ func newPass(partition int, of part, only map[ids.TaskID]bool, most int) *pass {
 	return &pass{
 		partition: partition, part: of, only: only, most: most,
 		index: newIndex(), tasks: map[ids.TaskID]*task{}, ends: map[ids.TaskID]end{}, died: map[ids.TaskID]time.Time{}, keyRecords: map[string]keyRecord{}, keyOf: map[ids.TaskID]string{}, keyFor: map[ids.TaskID]int64{},
-		counts: map[string]*counts{}, calls: map[ids.TaskID]call{},
+		calls: map[ids.TaskID]call{},
 		found: map[Code][]Finding{}, missed: map[Code]int{},
 	}
 }
@@ -153,7 +153,7 @@ func (p *pass) keep(id ids.TaskID) bool {
 }
 
 func (p *pass) full() error {
-	if len(p.tasks)+len(p.ends)+len(p.keyRecords)+len(p.counts)+len(p.calls) > p.most {
+	if len(p.tasks)+len(p.ends)+len(p.keyRecords)+len(p.calls) > p.most {
 		return errTooMany
 	}
 	return nil
@@ -272,11 +272,10 @@ func (p *pass) timer(r natslog.Record) error {
 		return nil
 	}
 	bucket, _ := topology.TimerBucketOf(r.Subject)
-	for i, raw := range b.Tombstones {
-		if id, ok := p.taskID(stream, r.Seq, raw); ok {
-			if t := p.tasks[id]; t != nil && t.entry.bucket == bucket && (i >= len(b.TombstoneParkings) || t.entry.generation <= b.TombstoneParkings[i]) {
-				t.entry.state = void
-			}
+	for i, raw := range b.Early {
+		id, ok := p.taskID(stream, r.Seq, raw)
+		if t := p.tasks[id]; ok && t != nil && i < len(b.EarlyParkings) && t.entry.generation == b.EarlyParkings[i] && t.entry.bucket == bucket {
+			p.early(&t.entry, r.Time.UnixMilli(), int64(r.Seq), uint32(min(i, math.MaxInt32)))
 		}
 	}
 	if b.Epoch != 0 && b.Epoch < p.fence {
@@ -293,8 +292,8 @@ func (p *pass) timer(r natslog.Record) error {
 		if covers(p.cursor, s.dueMS, s.seq, s.index) {
 			s.state = fired
 		}
-		// An entry may have been stored twice; it is fired if one of the two is.
-		if t.entry.state != nowhere && (t.entry.generation > s.generation || t.entry.generation == s.generation && t.entry.state != waits) {
+		// An entry may have been stored twice; it is fired if one of the two is. Only the first one fires early.
+		if t.entry.state != nowhere && (t.entry.generation > s.generation || t.entry.generation == s.generation && (t.entry.state == fired || t.entry.early)) {
 			continue
 		}
 		t.entry = s
@@ -304,6 +303,17 @@ func (p *pass) timer(r natslog.Record) error {
 		}
 	}
 	return p.full()
+}
+
+// early takes in that an entry fires before it is due. The first early message counts, and the cursor covers either key of an entry that was fired.
+func (p *pass) early(e *timerEntry, atMS, seq int64, index uint32) {
+	if e.state != waits || e.early || e.dueMS <= atMS {
+		return
+	}
+	e.dueMS, e.early = atMS, true
+	if covers(p.cursor, atMS, seq, index) {
+		e.state = fired
+	}
 }
 
 // log takes a message of the log.
@@ -408,10 +418,6 @@ func (p *pass) archived(r natslog.Record) error {
 			p.report(Finding{Code: ArchiveGap, Where: at(stream, r.Seq), What: "lists do not find the page at " + page + ": that of the longer span around it is not there"})
 		}
 		return nil
-	case topology.BatchOfEnds(p.partition, r.Subject) != "":
-		return p.counted(r)
-	case r.Subject == topology.BatchFiled(p.partition):
-		return nil
 	default:
 		var page logv1.ArchivePage
 		if p.decode(stream, r, &page) && !p.index.page(r.Subject, &page) {
@@ -425,7 +431,6 @@ func (p *pass) archived(r natslog.Record) error {
 	}
 	for _, rec := range b.Tasks {
 		p.scanned.Archived++
-		p.memberEnded(rec)
 		id, ok := p.taskID(stream, r.Seq, rec.Id)
 		if !ok {
 			continue

@@ -349,6 +349,16 @@ func (p *patient) fire(number uint64) *logv1.Record {
 	return r
 }
 
+// early parks a task for an hour and has it fire early. It returns where the early message lies.
+func (p *patient) early() uint64 {
+	p.t.Helper()
+	_, records := p.typed(timer, waiting, "waits")
+	r, id, dueAt := records[0], ids.NewTaskID(time.Now(), 0, 98), time.Now().Add(time.Hour).UnixMilli()
+	r.Id, r.DueAtMs, r.Unique = id[:], dueAt, nil
+	p.put(topology.Timer(0, topology.TimerBucket(dueAt)), testkit.Encoded(p.t, &logv1.Batch{Tasks: []*logv1.Record{r}}))
+	return p.put(topology.Timer(0, topology.TimerBucket(dueAt)), testkit.Encoded(p.t, &logv1.Batch{Early: [][]byte{r.Id}, EarlyParkings: []uint32{r.Parkings}}))
+}
+
 func (p *patient) quarantine(q *logv1.Quarantined) {
 	p.t.Helper()
 	testkit.NoError(p.t, quarantine.Put(p.t.Context(), p.js.Conn(), q))

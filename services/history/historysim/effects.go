@@ -1,7 +1,6 @@
 package historysim
 
 import (
-	"math"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -187,11 +186,8 @@ func (o *Owner) file(tasks []Task, last uint64, done replica.Stored) {
 func (o *Owner) save(cp Checkpoint) {
 	o.saves++
 	sentAt, count := o.host.Now().Mono, o.saves
-	if o.live {
-		o.noteCancels(&cp)
-	}
 	stored := Stored{
-		Checkpoint: cp, Epoch: o.epoch, Owner: o.name, Count: count, CancelsDoneAt: o.cancelsDoneAt,
+		Checkpoint: cp, Epoch: o.epoch, Owner: o.name, Count: count,
 	}
 	o.send(&Op{Kind: SaveCheckpoint, Checkpoint: stored, Revision: o.revision}, func(out Outcome) {
 		if out.Result == OK {
@@ -208,14 +204,6 @@ func (o *Owner) save(cp Checkpoint) {
 	})
 }
 
-// noteCancels notes, for the saves to come, since when no cancel is left to be carried out.
-func (o *Owner) noteCancels(cp *Checkpoint) {
-	o.cancelsDoneAt = o.host.Now().MS
-	if cp.PendingSince > 0 {
-		o.cancelsDoneAt = min(o.cancelsDoneAt, cp.PendingSince-1)
-	}
-}
-
 func (o *Owner) saved(ok bool, revision uint64, sentAt time.Duration) {
 	o.revision = revision
 	if ok {
@@ -227,45 +215,36 @@ func (o *Owner) saved(ok bool, revision uint64, sentAt time.Duration) {
 	}
 }
 
-// search asks the timer to take out what is cancelled; then the archive, the timer, and the part
-// of the log that is not read. The lanes' ends are measured after the first answer. Letters are looked for before the timer, and those that were not found behind
-// the archive once more.
+// search has the timer fire what a command is about; then it asks the archive, the timer, and the part of the log that is not read. The lanes'
+// ends are measured after the first answer. Letters are looked for before the timer, and those that were not found behind the archive once
+// more.
 func (o *Owner) search(s Search) {
 	found, levels := &replica.Found{Search: s}, o.r.UnreadLevels("")
-	if !s.Cancel {
+	if !s.Command {
 		o.searchArchive(found, levels, false)
 		return
 	}
-	if s.Update && !s.Take {
-		o.searchLetter(found, func() {
-			o.until(Op{Kind: AskTimer, Search: s}, func(timer Outcome) {
-				found.Waiting = entryOf(timer.Task)
-				o.searchArchive(found, levels, timer.Fired)
-			})
-		})
-		return
-	}
-	o.until(Op{Kind: ReadTimer, From: math.MaxUint64}, func(end Outcome) {
-		o.until(Op{Kind: AskTimer, Search: s, UpTo: end.Seq}, func(timer Outcome) {
-			found.Taken = entryOf(timer.Task)
+	o.searchLetter(found, func() {
+		o.until(Op{Kind: AskTimer, Search: s}, func(timer Outcome) {
+			found.Coming = timer.Coming
 			o.searchArchive(found, levels, timer.Fired)
 		})
 	})
 }
 
-// searchArchive goes on with a search; fired: what the timer took out may have been fired before. A task that is dead may have come back.
+// searchArchive goes on with a search; fired: the timer has fired the task. A task that is dead may have come back.
 func (o *Owner) searchArchive(found *replica.Found, levels Levels, fired bool) {
 	o.until(Op{Kind: ReadEnds}, func(ends Outcome) {
 		found.Ends = ends.Ends
 		o.until(Op{Kind: AskArchive, Search: found.Search}, func(archive Outcome) {
-			found.Archived = entryOf(archive.Task)
+			found.Archived = copyOf(archive.Task)
 			over := found.Archived != nil && found.Archived.State != Dead
 			switch {
-			case found.Cancel:
+			case found.Command:
 				o.searchLetter(found, func() {
 					_, some := levels.Behind(found.Ends)
-					found.Unsure = found.Archived != nil && !over && some
-					if (found.Taken != nil || found.Waiting != nil) && !fired || found.Archived != nil && (over || !fired) {
+					found.Unsure = !found.Coming && found.Archived != nil && !over && some
+					if found.Coming || found.Archived != nil && (over || !fired) {
 						o.give(found)
 						return
 					}
@@ -275,7 +254,7 @@ func (o *Owner) searchArchive(found *replica.Found, levels Levels, fired bool) {
 				o.give(found)
 			default:
 				o.until(Op{Kind: AskTimer, Search: found.Search}, func(timer Outcome) {
-					if found.Waiting = entryOf(timer.Task); found.Waiting != nil || found.Archived != nil && !timer.Fired {
+					if found.Waiting = copyOf(timer.Task); found.Waiting != nil || found.Archived != nil && !timer.Fired {
 						o.give(found)
 						return
 					}
@@ -288,19 +267,19 @@ func (o *Owner) searchArchive(found *replica.Found, levels Levels, fired bool) {
 
 // searchLetter notes the dead letter that a redrive brings back, if it is not known.
 func (o *Owner) searchLetter(found *replica.Found, then func()) {
-	if !found.Redrive || found.Letter != nil {
+	if !found.Redrive || found.DeadLetter != nil {
 		then()
 		return
 	}
 	o.until(Op{Kind: AskLetter, Search: found.Search}, func(letter Outcome) {
-		found.Letter, found.LetterSeq = entryOf(letter.Task), letter.Seq
+		found.DeadLetter, found.DeadLetterSeq = copyOf(letter.Task), letter.Seq
 		then()
 	})
 }
 
 func (o *Owner) searchUnread(found *replica.Found, levels Levels) {
 	o.until(Op{Kind: AskUnread, Search: found.Search, Levels: levels}, func(unread Outcome) {
-		if found.Unread = entryOf(unread.Task); found.Unread != nil {
+		if found.Unread = copyOf(unread.Task); found.Unread != nil {
 			found.Unread.Before, found.Unread.Position = found.Unread.Position, unread.Position
 		}
 		o.give(found)

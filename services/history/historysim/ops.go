@@ -133,8 +133,6 @@ type Stored struct {
 	// Owner and Count tell who saved it, and which of its saves it was.
 	Owner string
 	Count int
-	// CancelsDoneAt: what was cancelled before is carried out, Unix ms.
-	CancelsDoneAt int64
 }
 
 // Message is one message of the log: of a lane, or of events.
@@ -197,10 +195,8 @@ type Op struct {
 	Data   []byte
 	Bucket int64
 	// Levels are those of Purge and AskUnread.
-	Levels Levels
-	Search Search
-	// UpTo bounds what AskTimer takes out for a command: what the timer store has up to there.
-	UpTo     uint64
+	Levels   Levels
+	Search   Search
 	Triggers []TriggerBatch
 	Releases []ReleaseGroup
 	Answer   *Answer
@@ -246,8 +242,8 @@ type Outcome struct {
 	Position ids.Position
 	// All messages of the lane lie behind, and Own of the domain, of Count.
 	All, Own uint64
-	// Fired: the timer has fired the task recently, or may have.
-	Fired bool
+	// Fired: the timer has fired the task recently. Coming: it fires it now.
+	Fired, Coming bool
 }
 
 // Host is what an owner runs on.

@@ -42,7 +42,6 @@ type Owner struct {
 
 	epoch, revision uint64
 	saves           int
-	cancelsDoneAt   int64
 	start           replica.Start
 
 	readers [ids.Lanes]reader
@@ -161,9 +160,10 @@ func (o *Owner) FirstOf(domain, key string) (id ids.TaskID, blocked, ok bool) {
 	return found[0].Head.ID, found[0].Head.Order().Blocked, true
 }
 
-// Members is how many tasks of a batch an owner has admitted.
-func Members(o *Owner, domain string, b Batch) int64 {
-	return o.r.Members[batch.Name{Domain: domain, ID: b.ID, Made: b.Made}]
+// Members is how many tasks of a batch an owner has admitted, and how many of them have ended.
+func Members(o *Owner, domain string, b Batch) (tasks, ended int64) {
+	tally := o.r.Members[batch.Name{Domain: domain, ID: b.ID, Made: b.Made}]
+	return tally.Tasks, tally.Total()
 }
 
 // GrabsDecided tells whether every grab up to an event has been decided.

@@ -81,9 +81,11 @@ func parkedTail(batches [][]byte, epoch, own uint64) map[Stay]bool {
 	return tail.Stays
 }
 
-func entryOf(t *Task) *replica.Entry {
+// copyOf is a task that a store has found; nil = it has not.
+func copyOf(t *Task) *Task {
 	if t == nil {
 		return nil
 	}
-	return &replica.Entry{Task: CopyTask(t)}
+	c := CopyTask(t)
+	return &c
 }

@@ -19,7 +19,6 @@ func (o takeover) begin() {
 			return
 		}
 		o.epoch, o.start.ClaimedAt = out.Stored.Epoch+1, o.host.Now().Mono
-		o.cancelsDoneAt = out.Stored.CancelsDoneAt
 		claim := out.Stored
 		claim.Epoch, claim.Owner, claim.Count = o.epoch, o.name, 0
 		o.send(&Op{Kind: SaveCheckpoint, Checkpoint: claim, Revision: out.Revision}, func(saved Outcome) {
@@ -245,7 +244,7 @@ func turnOf(all []*Message) *replica.Turn {
 func submitsOf(m *Message, queue bool) *replica.Submits {
 	in := &replica.Submits{Lane: m.Lane, Domain: m.Domain, Queue: queue, Seq: m.Seq, At: m.At, Bytes: 200 * len(m.Tasks)}
 	for i := range m.Tasks {
-		in.Tasks = append(in.Tasks, entryOf(&m.Tasks[i]))
+		in.Tasks = append(in.Tasks, &replica.Entry{Task: CopyTask(&m.Tasks[i])})
 	}
 	return in
 }

@@ -18,7 +18,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
@@ -36,9 +35,6 @@ type Config struct {
 	ChunkTasksMax int
 	// FiredKeepMax is how many fired tasks are remembered; 0 = the service's default.
 	FiredKeepMax int
-	// CancelKeep is how much later than a cancel history must have saved a checkpoint before the
-	// task is purged; 0 = the service's default.
-	CancelKeep time.Duration
 }
 
 // Message is one message of the timer store.
@@ -78,9 +74,8 @@ const version = 1
 const (
 	loading step = iota
 	idle
-	// storing a chunk or a fence: Stored, NotStored or Refused comes next.
-	storingChunk
-	storingFence
+	// storing a chunk: Stored, NotStored or Refused comes next.
+	storing
 	over
 )
 
@@ -96,11 +91,8 @@ type Owner struct {
 	loadedTo  uint64
 	cursorSeq uint64
 	step      step
-	// storing is the cursor of the append that is under way.
-	storing due.Cursor
-	wanted  []due.Wanted
-	// tombstones that were asked for and not stored yet, by subject.
-	tombstones map[string][]due.Tombstone
+	// appending is the cursor of the append that is under way.
+	appending due.Cursor
 }
 
 // kept is a message with its records.
@@ -114,10 +106,9 @@ func New(c Config) *Owner {
 	cfg := firing.DefaultConfig()
 	cfg.ChunkTasksMax = cmp.Or(c.ChunkTasksMax, cfg.ChunkTasksMax)
 	cfg.FiredKeepMax = cmp.Or(c.FiredKeepMax, cfg.FiredKeepMax)
-	cfg.CancelKeep = cmp.Or(c.CancelKeep, cfg.CancelKeep)
 	return &Owner{
 		partition: c.Partition, epoch: c.Epoch, limits: cfg.Limits(), table: due.New(cfg.Table()),
-		kept: map[uint64]kept{}, tombstones: map[string][]due.Tombstone{},
+		kept: map[uint64]kept{},
 	}
 }
 
@@ -189,7 +180,7 @@ func (o *Owner) Fire(nowMS int64, gone func(seq uint64) bool) (Append, bool) {
 			}
 		}
 		if len(lost) == 0 {
-			o.step = storingChunk
+			o.step = storing
 			return o.append(chunk.Messages, chunk.Cursor), true
 		}
 		o.table.Abort()
@@ -204,7 +195,7 @@ func (o *Owner) append(all []due.Outgoing, c due.Cursor) Append {
 	if err != nil {
 		panic(err)
 	}
-	o.storing = c
+	o.appending = c
 	a := Append{Cursor: data, CursorSubject: topology.Fired(o.partition), Expected: o.cursorSeq}
 	for _, m := range all {
 		records := make([][]byte, len(m.Records))
@@ -221,23 +212,17 @@ func (o *Owner) append(all []due.Outgoing, c due.Cursor) Append {
 
 // Stored ends an append: it was stored, with its cursor at a sequence.
 func (o *Owner) Stored(cursorSeq uint64, nowMS int64) {
-	o.must(storingChunk, storingFence)
+	o.must(storing)
 	o.cursorSeq = cursorSeq
-	if o.step == storingChunk {
-		o.table.Commit(nowMS, cursorSeq)
-	} else {
-		o.table.Fenced()
-	}
+	o.table.Commit(nowMS, cursorSeq)
 	o.step = idle
 }
 
 // NotStored ends an append that is known not to have been stored, for another
 // reason than the cursor: the log is full, or has no leader.
 func (o *Owner) NotStored() {
-	o.must(storingChunk, storingFence)
-	if o.step == storingChunk {
-		o.table.Abort()
-	}
+	o.must(storing)
+	o.table.Abort()
 	o.step = idle
 }
 
@@ -256,12 +241,12 @@ const (
 // stored all the same, and this owner goes on. Overtaken: it is over. Again: it is
 // still under way; the same append is to be tried again.
 func (o *Owner) Refused(cursor []byte, cursorSeq uint64, nowMS int64) Outcome {
-	o.must(storingChunk, storingFence)
+	o.must(storing)
 	c, err := batch.DecodeCursor(cursor)
 	if err != nil {
 		panic(err)
 	}
-	outcome := due.OutcomeOf(o.storing, o.cursorSeq, c, cursorSeq)
+	outcome := due.OutcomeOf(o.appending, o.cursorSeq, c, cursorSeq)
 	switch outcome {
 	case due.Stored:
 		o.Stored(cursorSeq, nowMS)

@@ -281,40 +281,30 @@ func (g *Gateway) countedBatch(ctx context.Context, domain string, home *logv1.B
 	if home.EndedAtMs != 0 {
 		return told, nil
 	}
-	n := g.Partitioning.History
-	ends, tasks := make([]*logv1.BatchEnds, n), make([]int64, n)
-	for _, read := range []func(ctx context.Context, p int) error{ // in this order: what has ended was admitted before
-		func(ctx context.Context, p int) (err error) {
-			ends[p], err = g.Batches.Ends(ctx, p, topology.BatchEnds(p, domain, home.BatchId, home.CreatedAtMs))
-			return err
-		},
-		func(ctx context.Context, p int) error {
-			resp, err := retryCall(ctx, time.Time{}, func(ctx context.Context) (*rpcv1.CountBatchResponse, error) {
-				return g.Owners.HistoryBatch(ctx, p, &rpcv1.CountBatchRequest{Domain: domain, BatchId: home.BatchId, MadeMs: home.CreatedAtMs})
-			})
-			tasks[p] = resp.GetTasks()
-			return err
-		},
-	} {
-		if err := parallel.Each(ctx, n, askedAtOnce, read); err != nil {
-			return nil, err
-		}
+	counted := make([]*rpcv1.CountBatchResponse, g.Partitioning.History)
+	err := parallel.Each(ctx, len(counted), askedAtOnce, func(ctx context.Context, p int) (err error) {
+		counted[p], err = retryCall(ctx, time.Time{}, func(ctx context.Context) (*rpcv1.CountBatchResponse, error) {
+			return g.Owners.HistoryBatch(ctx, p, &rpcv1.CountBatchRequest{Domain: domain, BatchId: home.BatchId, MadeMs: home.CreatedAtMs})
+		})
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
-	for p := range n {
-		told.Tasks += tasks[p]
-		told.Completed += ends[p].Completed
-		told.Dead += ends[p].Dead
-		told.Cancelled += ends[p].Cancelled
-		told.Expired += ends[p].Expired
+	for _, c := range counted {
+		ends := c.GetEnds()
+		told.Tasks += c.Tasks
+		told.Completed += ends.GetCompleted()
+		told.Dead += ends.GetDead()
+		told.Cancelled += ends.GetCancelled()
+		told.Expired += ends.GetExpired()
 	}
-	if told.Active = told.Tasks - told.Completed - told.Dead - told.Cancelled - told.Expired; told.Active < 0 { // it is over meanwhile, and its tasks are forgotten
-		now, _, err := g.batchHome(ctx, domain, home.BatchId)
-		if err == nil && now.GetEndedAtMs() == 0 {
-			err = fault.New(fault.Unavailable, "the batch is being counted: repeat the request").After(awayRetryAfter)
-		}
-		if err != nil {
-			return nil, err
-		}
+	told.Active = told.Tasks - told.Completed - told.Dead - told.Cancelled - told.Expired
+	now, _, err := g.batchHome(ctx, domain, home.BatchId)
+	switch {
+	case err != nil:
+		return nil, err
+	case now.GetEndedAtMs() != 0: // owners may have forgotten its tasks
 		return publicBatch(now), nil
 	}
 	return told, nil

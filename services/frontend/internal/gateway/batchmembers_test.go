@@ -258,13 +258,6 @@ func TestADrainRefusesNoTaskForGood(t *testing.T) {
 	}
 }
 
-// endingBatches has all tasks of the batch a end, and the batch be over and forgotten, behind the first read of it.
-type endingBatches struct{ memBatches }
-
-func (endingBatches) Ends(context.Context, int, string) (*logv1.BatchEnds, error) {
-	return &logv1.BatchEnds{Completed: 2}, nil
-}
-
 // TestABatchThatEndsWhileItIsCounted is shown as it ended, and never with fewer tasks than have ended.
 func TestABatchThatEndsWhileItIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -277,7 +270,7 @@ func TestABatchThatEndsWhileItIsCounted(t *testing.T) {
 			})
 			return &rpcv1.CountBatchResponse{Complete: true}, err
 		}
-		r = newKnowingRig(t, func(d *Deps) { d.Batches, d.Owners.HistoryBatch = endingBatches{}, ends })
+		r = newKnowingRig(t, func(d *Deps) { d.Owners.HistoryBatch = ends })
 		testkit.NoError(t, testkit.Err(asked(r, "shop", false, r.CreateBatch, &yardv1.CreateBatchRequest{BatchId: "a"})))
 		resp, err := asked(r, "shop", false, r.GetBatch, &yardv1.GetBatchRequest{BatchId: "a"})
 		testkit.NoError(t, err)

@@ -46,8 +46,6 @@ type Letters interface {
 
 // Batches reads of batches what the log does not hold as a single message that is known by name. Its errors are *fault.Error.
 type Batches interface {
-	// Ends says how the tasks of a batch in the archive of partition p ended, by the name of its document.
-	Ends(ctx context.Context, p int, subject string) (*logv1.BatchEnds, error)
 	// Page returns batches of a domain whose home is partition p, behind a message of the log. More: others follow.
 	Page(ctx context.Context, p int, domain string, after uint64, limit int) (page []KeptBatch, more bool, err error)
 	// Count is how many batches of a domain have their home in partition p.

@@ -72,84 +72,31 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// takenFor is how long a task is looked for that the timer has given up, and no command waits for in history: it has been there, or even is
-// back in the timer store. Of a task that is kept no more the timer may say so, too.
-const takenFor = 2 * time.Second
-
-// lookUp finds a task wherever it is, or returns nil. With until it lets history
-// wait for its end. While a cancel or an update takes it from the timer store to history, neither may have it: it is looked for again.
-func (g *Gateway) lookUp(ctx context.Context, domain string, id ids.TaskID, until time.Time) (*yardv1.Task, error) {
-	var end time.Time
-	for delay := backoff.New(lookFirst, lookLast); ; {
-		task, away, err := g.look(ctx, domain, id, until)
-		if err != nil || away == nowhere {
-			return task, err
-		}
-		now := time.Now()
-		if end.IsZero() {
-			end = now.Add(takenFor)
-		}
-		if away == wasTaken && now.After(end) {
-			return nil, nil
-		}
-		delay.Sleep(ctx)
-		if ctx.Err() != nil {
-			return nil, fault.New(fault.Unavailable, "task %s is being changed", id).After(awayRetryAfter)
-		}
-	}
-}
-
-// absence is where a task may be that no one has.
-type absence uint8
-
-const (
-	// nowhere: it was found, or there is none.
-	nowhere absence = iota
-	// wasTaken: the timer has given it up, and no command waits for it.
-	wasTaken
-	// onItsWay: the timer has given it up, and a command waits for it in history.
-	onItsWay
-)
-
-// look asks everybody once. History looks into the archive itself; it is asked twice,
-// since a task may have gone from the timer store into history between the
-// two questions. So it is for one that is dead: the archive has that end of a task that was redriven.
-func (g *Gateway) look(ctx context.Context, domain string, id ids.TaskID, until time.Time) (task *yardv1.Task, away absence, err error) {
-	p := id.Partition()
-	var dead *yardv1.Task
-	var taken [4]bool
-	for i, ask := range []func(context.Context, int, *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error){
-		g.Owners.HistoryGet, g.Owners.TimerGet, g.Owners.HistoryGet, g.Owners.TimerGet,
+// lookUp finds a task wherever it is, or returns nil. With until it lets history wait for its end. History looks into the archive itself; it is
+// asked twice, since a task may have gone from the timer store into history between the two questions. So it is for one that is dead: the
+// archive has that end of a task that was redriven.
+func (g *Gateway) lookUp(ctx context.Context, domain string, id ids.TaskID, until time.Time) (dead *yardv1.Task, err error) {
+	for _, ask := range []func(context.Context, int, *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error){
+		g.Owners.HistoryGet, g.Owners.TimerGet, g.Owners.HistoryGet,
 	} {
-		if i == 3 && (dead == nil || !taken[1] || taken[2]) {
-			break
-		}
 		resp, err := retryCall(ctx, until, func(ctx context.Context) (*rpcv1.GetTaskResponse, error) {
 			req := &rpcv1.GetTaskRequest{TaskId: id[:], Domain: domain}
 			if !until.IsZero() {
 				req.WaitMs = max(time.Until(until).Milliseconds(), 0)
 			}
-			return ask(ctx, p, req)
+			return ask(ctx, id.Partition(), req)
 		})
-		if err != nil {
-			return nil, nowhere, err
-		}
 		switch {
+		case err != nil:
+			return nil, err
 		case resp.Task == nil:
 		case resp.Task.State != yardv1.TaskState_TASK_STATE_DEAD:
-			return resp.Task, nowhere, nil
+			return resp.Task, nil
 		default: // it may have been redriven, and be on its way back
 			dead = resp.Task
 		}
-		taken[i] = resp.Taken
 	}
-	switch {
-	case taken[1] && taken[2]:
-		return nil, onItsWay, nil
-	case taken[1] && dead == nil:
-		return nil, wasTaken, nil
-	}
-	return dead, nowhere, nil
+	return dead, nil
 }
 
 // finished waits until the task is finished, or until the wait ends; then it

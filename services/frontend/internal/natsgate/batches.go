@@ -18,25 +18,6 @@ type Batches struct{ *Reader }
 // batchPageBytes bounds a page: a batch has its callback with it.
 const batchPageBytes = 4 << 20
 
-// Ends reads from the archive's leader.
-func (b Batches) Ends(ctx context.Context, p int, subject string) (*logv1.BatchEnds, error) {
-	ends := &logv1.BatchEnds{}
-	m, err := natslog.LastForSubject(ctx, b.js, topology.ArchiveStream(p), subject)
-	if err != nil {
-		return nil, fault.New(fault.Unavailable, "the archive does not answer: %v", err)
-	}
-	if m == nil {
-		return ends, nil
-	}
-	if err := ends.UnmarshalVT(m.Data); err != nil {
-		return nil, fault.New(fault.Internal, "message %d of the archive of partition %d does not count the tasks of a batch: %v", m.Seq, p, err)
-	}
-	if err := logversion.Check(ends.LogVersion); err != nil {
-		return nil, fault.New(fault.Internal, "message %d of the archive of partition %d: %v", m.Seq, p, err)
-	}
-	return ends, nil
-}
-
 // Page reads batches in the order in which they were changed.
 func (b Batches) Page(ctx context.Context, p int, domain string, after uint64, limit int) (page []gateway.KeptBatch, more bool, err error) {
 	query := natslog.Query{Seq: after + 1, NextFor: topology.BatchHomesOf(p, domain), Batch: limit, BytesMax: batchPageBytes}

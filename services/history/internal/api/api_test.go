@@ -27,7 +27,7 @@ import (
 func serve(t *testing.T, w *memhistory.World) *nats.Conn {
 	t.Helper()
 	o := partition.New(partition.Deps{
-		Shards: 1, Node: "node", Config: partition.DefaultConfig(),
+		Partitioning: topology.Partitioning{History: 1, Matching: 1}, Node: "node", Config: partition.DefaultConfig(),
 		Log: w, Archive: memhistory.Archive{World: w, Retention: func(string) time.Duration { return time.Hour }},
 		Reader: memhistory.Reader{World: w}, TimerStore: w, Timer: w, Checkpoints: w, Snapshots: memhistory.Snapshots{World: w}, Wire: w,
 		Quarantine: func(context.Context, partition.Quarantined) error { return errors.New("nothing is to be set apart") },

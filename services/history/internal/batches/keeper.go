@@ -1,6 +1,6 @@
 // Package batches has the batches of a partition end: it is the keeper of those whose home the partition is (decision 0047).
 //
-// Owns: when the stores of a batch are read, and what is written when it is over. Never does: count a task, or decide by what it remembers
+// Owns: when the counts of a batch are read, and what is written when it is over. Never does: count a task, or decide by what it remembers
 // alone. On failure: it looks again, some seconds later; another keeper beside it, of an owner that is replaced, may do the same things.
 package batches
 
@@ -47,12 +47,11 @@ type Keeper struct {
 	known map[batch.Name]*progress
 }
 
-// progress is what is known of a closed batch, by partition. The ends only grow. Counted: no task is missing in tasks.
+// progress is what is known of a closed batch, by partition. The ends only grow. Counted: no task is missing in the tally.
 type progress struct {
 	closed  bool
 	counted []bool
-	tasks   []int64
-	ends    []batch.Ends
+	tallies []batch.Tally
 }
 
 // New makes a keeper.
@@ -173,7 +172,7 @@ func (k *Keeper) carry(ctx context.Context, name batch.Name, was *Loaded, known 
 		return nil, nil
 	}
 	if known == nil {
-		known = &progress{counted: make([]bool, k.Partitions), tasks: make([]int64, k.Partitions), ends: make([]batch.Ends, k.Partitions)}
+		known = &progress{counted: make([]bool, k.Partitions), tallies: make([]batch.Tally, k.Partitions)}
 	}
 	if found.Closed {
 		if err := k.read(ctx, name, known, false); err != nil {
@@ -229,40 +228,30 @@ func (k *Keeper) forget(ctx context.Context, name batch.Name) (err error) {
 // read reads what has not ended by what is known, or all. It closes the batch in each partition first.
 func (k *Keeper) read(ctx context.Context, name batch.Name, known *progress, all bool) (err error) {
 	if !known.closed {
-		for p := range known.tasks {
+		for p := range known.tallies {
 			if err = k.Store.Close(ctx, name, p); err != nil {
 				return err
 			}
 		}
 		known.closed = true
 	}
-	err = parallel.Each(ctx, k.Partitions, countsMax, func(ctx context.Context, p int) error {
-		if known.counted[p] && !all {
+	return parallel.Each(ctx, k.Partitions, countsMax, func(ctx context.Context, p int) error {
+		tally := &known.tallies[p]
+		if known.counted[p] && tally.Total() == tally.Tasks && !all {
 			return nil
 		}
-		tasks, complete, err := k.Store.Count(ctx, name, p)
+		found, complete, err := k.Store.Count(ctx, name, p, known.counted[p] && !all)
 		if err == nil {
-			known.tasks[p], known.counted[p] = tasks, complete
+			*tally, known.counted[p] = found, complete
 		}
 		return err
 	})
-	if err != nil {
-		return err
-	}
-	for p := range known.ends {
-		if all || known.ends[p].Total() < known.tasks[p] {
-			if known.ends[p], err = k.Store.Ends(ctx, name, p); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 func (p *progress) sum() (tasks int64, ends batch.Ends) {
-	for i := range p.tasks {
-		tasks += p.tasks[i]
-		ends = ends.Plus(p.ends[i])
+	for _, tally := range p.tallies {
+		tasks += tally.Tasks
+		ends = ends.Plus(tally.Ends)
 	}
 	return tasks, ends
 }

@@ -1,6 +1,7 @@
 package batches
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,17 +78,14 @@ func (m *memory) Close(_ context.Context, _ batch.Name, partition int) error {
 	return m.call("close %d", partition)
 }
 
-func (m *memory) Count(_ context.Context, _ batch.Name, partition int) (int64, bool, error) {
+func (m *memory) Count(_ context.Context, _ batch.Name, partition int, counted bool) (batch.Tally, bool, error) {
+	err := m.call("count %d", partition)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.tasks[partition], !m.backlog, m.away
-}
-
-func (m *memory) Ends(_ context.Context, _ batch.Name, partition int) (batch.Ends, error) {
-	err := m.call("ends %d", partition)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.ends[partition], err
+	if counted && m.backlog {
+		err = errors.New("it was not counted")
+	}
+	return batch.Tally{Tasks: m.tasks[partition], Ends: m.ends[partition]}, !m.backlog, cmp.Or(m.away, err)
 }
 
 func (m *memory) End(_ context.Context, was *Loaded, over *logv1.BatchHome, callback *logv1.Record) error {
@@ -164,6 +162,11 @@ func (m *memory) says(h *logv1.BatchHome) {
 func (m *memory) took() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	for i := range m.calls { // partitions are counted at once
+		for k := i; k > 0 && strings.HasPrefix(m.calls[k], "count") && strings.HasPrefix(m.calls[k-1], "count") && m.calls[k] < m.calls[k-1]; k-- {
+			m.calls[k], m.calls[k-1] = m.calls[k-1], m.calls[k]
+		}
+	}
 	all := strings.Join(m.calls, ", ")
 	m.calls = nil
 	return all
@@ -174,11 +177,11 @@ func TestABatchEnds(t *testing.T) {
 	m := &memory{tasks: [2]int64{2, 1}, ends: [2]batch.Ends{{Completed: 1}, {Dead: 1}}}
 	kept(t, m, func(hint func(batch.Name)) {
 		m.says(home(true))
-		testkit.Equal(t, "the first look", m.took(), "load night, close 0, close 1, ends 0, ends 1")
+		testkit.Equal(t, "the first look", m.took(), "load night, close 0, close 1, count 0, count 1")
 		m.ends = [2]batch.Ends{{Completed: 1, Expired: 1}, {Cancelled: 1}} // the dead one was redriven meanwhile
 		time.Sleep(time.Second)
 		hint(night)
-		testkit.Equal(t, "the last look", m.took(), "load night, ends 0, ends 0, ends 1, end night, forget 0, forget 1")
+		testkit.Equal(t, "the last look", m.took(), "load night, count 0, count 0, count 1, end night, forget 0, forget 1")
 		now := time.Now().UnixMilli()
 		over, task := m.over[0], m.back[0]
 		if over.Tasks != 3 || over.EndedAtMs != now || over.ClosedAtMs == now || over.Expired || over.Ends.Completed != 1 || over.Ends.Expired != 1 || over.Ends.Cancelled != 1 || over.Ends.Dead != 0 {
@@ -248,11 +251,11 @@ func TestALookThatFails(t *testing.T) {
 		before string
 		after  string
 	}{
-		"the log is away":     {"load night", errors.New("away"), "load night", "load night, close 0, close 1, ends 0, ends 1, end night, forget 0, forget 1"},
-		"closing fails":       {"close 1", errors.New("away"), "load night, close 0, close 1", "load night, close 0, close 1, ends 0, ends 1, end night, forget 0, forget 1"},
-		"counting fails":      {"ends 1", errors.New("away"), "load night, close 0, close 1, ends 0, ends 1", "load night, ends 0, ends 1, end night, forget 0, forget 1"},
-		"another changed it":  {"end night", ErrMoved, "load night, close 0, close 1, ends 0, ends 1, end night", "load night, ends 0, ends 1, end night, forget 0, forget 1"},
-		"it may stay a while": {"forget 0", errors.New("away"), "load night, close 0, close 1, ends 0, ends 1, end night, forget 0, forget 1", "load night"},
+		"the log is away":     {"load night", errors.New("away"), "load night", "load night, close 0, close 1, count 0, count 0, count 1, count 1, end night, forget 0, forget 1"},
+		"closing fails":       {"close 1", errors.New("away"), "load night, close 0, close 1", "load night, close 0, close 1, count 0, count 0, count 1, count 1, end night, forget 0, forget 1"},
+		"counting fails":      {"count 1", errors.New("away"), "load night, close 0, close 1, count 0, count 1", "load night, count 0, count 1, count 1, end night, forget 0, forget 1"},
+		"another changed it":  {"end night", ErrMoved, "load night, close 0, close 1, count 0, count 0, count 1, count 1, end night", "load night, count 0, count 1, end night, forget 0, forget 1"},
+		"it may stay a while": {"forget 0", errors.New("away"), "load night, close 0, close 1, count 0, count 0, count 1, count 1, end night, forget 0, forget 1", "load night"},
 	} {
 		m := new(memory)
 		failed := false

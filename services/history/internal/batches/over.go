@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/batch"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 )
 
 // HomeOf is what the core needs of a batch.
@@ -24,7 +25,7 @@ func endOf(was *logv1.BatchHome, tasks int64, ends batch.Ends, now time.Time, ex
 	if over.ClosedAtMs == 0 {
 		over.ClosedAtMs = over.EndedAtMs
 	}
-	over.Ends = &logv1.BatchEnds{Completed: ends.Completed, Dead: ends.Dead, Cancelled: ends.Cancelled, Expired: ends.Expired}
+	over.Ends = record.StoredEnds(ends)
 	if c := over.Callback; c != nil { // what is shown of it stays
 		over.Callback = &logv1.Record{Type: c.Type, Tasklist: c.Tasklist}
 	}

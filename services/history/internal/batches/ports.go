@@ -8,7 +8,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/batch"
 )
 
-// Store is what the log and the archive have of batches.
+// Store is what the logs and their owners have of batches.
 type Store interface {
 	// Follow hands out what the log says of each batch whose home is the partition, and then each change, until ctx ends.
 	Follow(ctx context.Context, handle func(batch.Home) error) error
@@ -16,14 +16,13 @@ type Store interface {
 	Load(ctx context.Context, name batch.Name) (*Loaded, error)
 	// Close closes a batch in a partition: behind that its log takes no member.
 	Close(ctx context.Context, name batch.Name, partition int) error
-	// Count returns how many tasks of a batch a partition has admitted; complete: none that its log has is missing.
-	Count(ctx context.Context, name batch.Name, partition int) (tasks int64, complete bool, err error)
-	// Ends reads how the tasks of a batch in the archive of a partition ended.
-	Ends(ctx context.Context, name batch.Name, partition int) (batch.Ends, error)
+	// Count returns how many tasks of a batch a partition has admitted, and how they ended; complete: none that its log has is missing. Counted: a count of
+	// before was complete, and the batch is closed.
+	Count(ctx context.Context, name batch.Name, partition int, counted bool) (tally batch.Tally, complete bool, err error)
 	// End stores that a batch is over, in place of what was loaded, together with its callback, if that is not nil. ErrMoved: something else is stored.
 	End(ctx context.Context, was *Loaded, over *logv1.BatchHome, callback *logv1.Record) error
 	// Forget has a partition forget how many tasks a batch has that is over, and its log, after a while, that it is
-	// closed. Documents in the archive expire by themselves.
+	// closed.
 	Forget(ctx context.Context, name batch.Name, partition int) error
 }
 

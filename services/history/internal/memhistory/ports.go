@@ -213,42 +213,32 @@ func (w *World) Tail(_ context.Context, after uint64, handle func(batch []byte) 
 	return nil
 }
 
-// Cancel implements partition.Timer: of the latest stay of each task it gives the record, unless that stay has fired.
-func (w *World) Cancel(_ context.Context, wanted []replica.Search, upTo, _ uint64) (found []*logv1.Record, fired map[ids.TaskID]uint64, err error) {
+// FireEarly implements partition.Timer: what waits goes into the log at once.
+func (w *World) FireEarly(_ context.Context, wanted []replica.Search) (partition.Early, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	early := partition.Early{Coming: map[ids.TaskID]bool{}, Fired: map[ids.TaskID]uint64{}}
 	if err := w.write(); err != nil {
-		return nil, nil, err
+		return early, err
 	}
-	found, fired = w.look(wanted, upTo)
-	for _, r := range found {
-		w.void[stay{ids.TaskID(r.Id), r.Parkings}] = true
-	}
-	return found, fired, nil
-}
-
-// Look implements partition.Timer.
-func (w *World) Look(_ context.Context, wanted []replica.Search) (waiting []*logv1.Record, fired map[ids.TaskID]uint64, err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	waiting, fired = w.look(wanted, uint64(len(w.timer)))
-	return waiting, fired, nil
-}
-
-func (w *World) look(wanted []replica.Search, upTo uint64) (found []*logv1.Record, fired map[ids.TaskID]uint64) {
-	fired = map[ids.TaskID]uint64{}
 	for _, s := range wanted {
 		r := w.latest(s.ID)
-		if r == nil || s.Domain != "" && s.Domain != r.Domain || !w.waitsUpTo(r, upTo) {
+		if r == nil || s.Domain != "" && s.Domain != r.Domain {
 			continue
 		}
-		if w.fired[stay{s.ID, r.Parkings}] {
-			fired[s.ID] = 0
+		key := stay{s.ID, r.Parkings}
+		if w.fired[key] {
+			early.Fired[s.ID] = 0
 			continue
 		}
-		found = append(found, r)
+		w.fired[key], early.Coming[s.ID] = true, true
+		data, err := (&logv1.Batch{Tasks: []*logv1.Record{r}}).MarshalVT()
+		if err != nil {
+			return early, err
+		}
+		appendTo(w, replica.Queue{Lane: ids.LaneLater, Domain: r.Domain}, data)
 	}
-	return found, fired
+	return early, nil
 }
 
 // Locate implements partition.Timer.
@@ -256,19 +246,10 @@ func (w *World) Locate(_ context.Context, id ids.TaskID) (*logv1.Record, uint64,
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r := w.latest(id)
-	if r == nil || w.fired[stay{id, r.Parkings}] || w.void[stay{id, r.Parkings}] {
+	if r == nil || w.fired[stay{id, r.Parkings}] {
 		return nil, 0, nil
 	}
 	return r, 0, nil
-}
-
-// waitsUpTo tells whether the store has a record up to a sequence.
-func (w *World) waitsUpTo(r *logv1.Record, seq uint64) bool {
-	all := w.timer
-	w.timer = all[:min(seq, uint64(len(all)))]
-	found := w.latest(ids.TaskID(r.Id))
-	w.timer = all
-	return found != nil && found.Parkings == r.Parkings
 }
 
 // latest is the record of a task's latest stay.

@@ -42,7 +42,6 @@ type World struct {
 	log        []message
 	timer      [][]byte
 	fired      map[stay]bool
-	void       map[stay]bool
 	archive    []*logv1.Record
 	filed      [][]filed // the archive by sequence
 	found      map[ids.TaskID]filed
@@ -65,7 +64,7 @@ type World struct {
 // tells whether somebody listened.
 func NewWorld(published func(subject string, data []byte), answered func(subject string, data []byte) bool) *World {
 	return &World{
-		grown: make(chan struct{}), fired: map[stay]bool{}, void: map[stay]bool{}, found: map[ids.TaskID]filed{}, keys: map[uint64]Key{}, listeners: map[int]func([]byte){},
+		grown: make(chan struct{}), fired: map[stay]bool{}, found: map[ids.TaskID]filed{}, keys: map[uint64]Key{}, listeners: map[int]func([]byte){},
 		snapshots: map[partition.SnapshotName][][]byte{}, published: published, answered: answered,
 	}
 }
@@ -184,7 +183,7 @@ func (w *World) Fire(now int64) []*logv1.Record {
 	var due []*logv1.Record
 	for _, r := range w.waiting() {
 		key := stay{ids.TaskID(r.Id), r.Parkings}
-		if r.DueAtMs > now || w.fired[key] || w.void[key] {
+		if r.DueAtMs > now || w.fired[key] {
 			continue
 		}
 		w.fired[key] = true

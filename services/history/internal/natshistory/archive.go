@@ -42,9 +42,8 @@ type Archive struct {
 	tail      archive.Tail
 	// indexAfter is how much may be filed before the index follows.
 	indexAfter archive.Bounds
-	at         uint64 // up to where tail and ends are known
+	at         uint64 // up to where tail is known
 	known      bool
-	ends       batchEnds
 }
 
 // NewArchive makes the writer. retention tells how long finished tasks of a domain are kept.
@@ -62,7 +61,6 @@ func (a *Archive) Last(ctx context.Context) (uint64, error) {
 // Tail implements partition.Archive.
 func (a *Archive) Tail(ctx context.Context, after uint64, handle func([]replica.Stay) error) error {
 	cfg := a.tasksAfter(after)
-	cfg.Filters = append(cfg.Filters, topology.BatchFiled(a.cfg.Partition)) // of some tasks twice
 	return natslog.ReadAll(ctx, a.cfg.JetStream, cfg, func(r natslog.Record) error {
 		all, err := record.Stays(r.Data)
 		if err != nil {
@@ -102,7 +100,7 @@ func (a *Archive) File(ctx context.Context, tasks []*taskstate.Task, last uint64
 
 // load reads what is filed and not in the index yet, up to sequence upTo.
 func (a *Archive) load(ctx context.Context, upTo uint64) error {
-	a.known, a.tail, a.ends = false, archive.Tail{}, nil
+	a.known, a.tail = false, archive.Tail{}
 	stream := topology.ArchiveStream(a.cfg.Partition)
 	mark, err := natslog.LastForSubject(ctx, a.cfg.JetStream, stream, topology.ArchiveIndexed(a.cfg.Partition))
 	if err != nil {
@@ -130,19 +128,11 @@ func (a *Archive) load(ctx context.Context, upTo uint64) error {
 
 // fileSome stores the first n tasks, and the index if it is due. N is returned after an error of the store too.
 func (a *Archive) fileSome(ctx context.Context, tasks []*taskstate.Task, last uint64) (n int, err error) {
-	n, encoded, err := a.encode(tasks[:a.ends.fit(tasks)])
+	n, encoded, err := a.encode(tasks)
 	if err != nil {
 		return 0, err
 	}
 	msgs, parts := a.share(tasks[:n], encoded)
-	for len(parts) > batchMsgs-batchesPerWrite-filedPerWrite && n > 1 && inBatches(tasks[:n]) { // what counts their batches must go with them
-		n /= 2
-		msgs, parts = a.share(tasks[:n], encoded[:n])
-	}
-	raised, msgs, err := a.countBatches(ctx, tasks[:n], msgs)
-	if err != nil {
-		return 0, err
-	}
 	for i, m := range parts {
 		inside := make([]archive.Filed, len(m.Items))
 		for k, item := range m.Items {
@@ -157,10 +147,7 @@ func (a *Archive) fileSome(ctx context.Context, tasks []*taskstate.Task, last ui
 		}
 		a.tail = archive.Tail{}
 	}
-	a.at, err = a.append(ctx, msgs, last, due || raised != nil)
-	if err == nil {
-		a.counted(raised)
-	}
+	a.at, err = a.append(ctx, msgs, last, due)
 	return n, err
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/batches"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/batch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 	"github.com/yardmaster-io/yardmaster/shared/batchclose"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
@@ -89,22 +90,17 @@ func (b Batches) Close(ctx context.Context, name batch.Name, p int) error {
 }
 
 // Count implements batches.Store.
-func (b Batches) Count(ctx context.Context, name batch.Name, p int) (tasks int64, complete bool, err error) {
-	resp, err := b.call(ctx, name, p, false)
-	return resp.GetTasks(), resp.GetComplete(), err
+func (b Batches) Count(ctx context.Context, name batch.Name, p int, counted bool) (tally batch.Tally, complete bool, err error) {
+	resp, err := b.call(ctx, name, p, &rpcv1.CountBatchRequest{Counted: counted})
+	return batch.Tally{Tasks: resp.GetTasks(), Ends: record.Ends(resp.GetEnds())}, resp.GetComplete(), err
 }
 
 // call asks the owner of a partition about a batch.
-func (b Batches) call(ctx context.Context, name batch.Name, p int, forget bool) (*rpcv1.CountBatchResponse, error) {
+func (b Batches) call(ctx context.Context, name batch.Name, p int, req *rpcv1.CountBatchRequest) (*rpcv1.CountBatchResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
 	defer cancel()
-	req := &rpcv1.CountBatchRequest{Domain: name.Domain, BatchId: name.ID, MadeMs: name.Made, Forget: forget}
+	req.Domain, req.BatchId, req.MadeMs = name.Domain, name.ID, name.Made
 	return natsrpc.Call[rpcv1.CountBatchResponse](ctx, b.NATS, topology.HistoryCall(p, "batch"), req)
-}
-
-// Ends implements batches.Store.
-func (b Batches) Ends(ctx context.Context, name batch.Name, p int) (batch.Ends, error) {
-	return b.readEnds(ctx, p, name)
 }
 
 // End implements batches.Store.
@@ -133,7 +129,7 @@ func (b Batches) End(ctx context.Context, was *batches.Loaded, over *logv1.Batch
 
 // Forget implements batches.Store.
 func (b Batches) Forget(ctx context.Context, name batch.Name, p int) error {
-	if _, err := b.call(ctx, name, p, true); err != nil {
+	if _, err := b.call(ctx, name, p, &rpcv1.CountBatchRequest{Forget: true}); err != nil {
 		return err
 	}
 	return batchclose.Keep(ctx, b, closeKey(name, p), b.LogVersion(), topology.BatchClosedKept)

@@ -18,7 +18,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/batches"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/batch"
-	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
@@ -29,10 +28,9 @@ import (
 
 // keeping is a server with two partitions, and keepers of batches on it.
 type keeping struct {
-	t       *testing.T
-	cfg     Config
-	parts   topology.Partitioning
-	archive [2]*Archive
+	t     *testing.T
+	cfg   Config
+	parts topology.Partitioning
 }
 
 func newKeeping(t *testing.T) *keeping {
@@ -40,17 +38,17 @@ func newKeeping(t *testing.T) *keeping {
 	nc := natskit.Run(t).Connect(t)
 	js, err := jetstream.New(nc)
 	testkit.NoError(t, err)
-	k := &keeping{t: t, parts: topology.Partitioning{History: 2, Matching: 1}, cfg: Config{NATS: nc, JetStream: js, LogVersion: version1, Partitions: 2, Log: slog.New(slog.DiscardHandler)}}
+	k := &keeping{t: t, parts: topology.Partitioning{History: 2, Matching: 1}, cfg: Config{NATS: nc, JetStream: js, LogVersion: version1, Log: slog.New(slog.DiscardHandler)}}
 	testkit.NoError(t, provision.Apply(t.Context(), js, k.parts, provision.Options{}))
-	for p, tasks := range []int64{3, 2} { // in the place of the owners
+	for p, counted := range []*rpcv1.CountBatchResponse{ // in the place of the owners
+		{Tasks: 3, Complete: true, Ends: &logv1.BatchEnds{Completed: 1, Dead: 1, Expired: 1}},
+		{Tasks: 2, Complete: true, Ends: &logv1.BatchEnds{Completed: 1, Cancelled: 1}},
+	} {
 		sub, err := natsrpc.Serve(nc, topology.HistoryCall(p, "batch"), nil, k.cfg.Log, func(context.Context, *rpcv1.CountBatchRequest) (natsrpc.Message, error) {
-			return &rpcv1.CountBatchResponse{Tasks: tasks, Complete: true}, nil
+			return counted, nil
 		})
 		testkit.NoError(t, err)
 		t.Cleanup(func() { testkit.Check(t, sub.Unsubscribe()) })
-	}
-	for p := range k.archive {
-		k.archive[p] = NewArchive(k.of(p), suiteRetention)
 	}
 	return k
 }
@@ -70,7 +68,7 @@ func (k *keeping) put(subject string, record interface{ MarshalVT() ([]byte, err
 	testkit.NoError(k.t, err)
 }
 
-// closed makes a batch that is closed, with tasks in both partitions that have ended.
+// closed makes a batch that is closed, whose tasks in both partitions have ended.
 func (k *keeping) closed(id string) (name batch.Name) {
 	k.t.Helper()
 	now := time.Now().UnixMilli()
@@ -80,18 +78,7 @@ func (k *keeping) closed(id string) (name batch.Name) {
 		BatchId: id, LogVersion: 1, CreatedAtMs: now, ClosedAtMs: now, ExpiresAtMs: now + time.Hour.Milliseconds(), KeepMs: time.Hour.Milliseconds(),
 		Callback: &logv1.Record{Domain: name.Domain, Type: "callback", Tasklist: "mail", Priority: 3, Policy: &logv1.Policy{MaxAttempts: 1}},
 	})
-	k.file(0, member(name, 0, taskstate.Completed), member(name, 0, taskstate.Dead), member(name, 0, taskstate.Lapsed))
-	k.file(1, member(name, 1, taskstate.Completed), member(name, 1, taskstate.Cancelled))
 	return name
-}
-
-func (k *keeping) file(p int, tasks ...*taskstate.Task) {
-	k.t.Helper()
-	last, err := k.archive[p].Last(k.t.Context())
-	if err == nil {
-		_, err = k.archive[p].File(k.t.Context(), tasks, last)
-	}
-	testkit.NoError(k.t, err)
 }
 
 // keep runs a keeper of a partition until stop is called.
@@ -221,14 +208,9 @@ func (c *cutOff) Close(ctx context.Context, n batch.Name, p int) error {
 	return c.call(n, "close", func() error { return c.Store.Close(ctx, n, p) })
 }
 
-func (c *cutOff) Count(ctx context.Context, n batch.Name, p int) (tasks int64, complete bool, err error) {
-	err = c.call(n, "count", func() error { tasks, complete, err = c.Store.Count(ctx, n, p); return err })
-	return tasks, complete, err
-}
-
-func (c *cutOff) Ends(ctx context.Context, n batch.Name, p int) (ends batch.Ends, err error) {
-	err = c.call(n, "ends", func() error { ends, err = c.Store.Ends(ctx, n, p); return err })
-	return ends, err
+func (c *cutOff) Count(ctx context.Context, n batch.Name, p int, counted bool) (tally batch.Tally, complete bool, err error) {
+	err = c.call(n, "count", func() error { tally, complete, err = c.Store.Count(ctx, n, p, counted); return err })
+	return tally, complete, err
 }
 
 func (c *cutOff) End(ctx context.Context, was *batches.Loaded, over *logv1.BatchHome, callback *logv1.Record) error {

@@ -28,8 +28,6 @@ type Config struct {
 	NATS      *nats.Conn
 	JetStream jetstream.JetStream
 	Partition int
-	// Partitions is how many there are; 0 = not known, and no hints about batches are sent.
-	Partitions int
 	// LogVersion is the version that the cluster writes.
 	LogVersion func() uint32
 	Log        *slog.Logger

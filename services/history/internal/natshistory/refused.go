@@ -27,14 +27,9 @@ func (a *Archive) singleOut(ctx context.Context, tasks []*taskstate.Task, last u
 			return err
 		}
 		msgs, _ := a.share(half, encoded)
-		raised, msgs, err := a.countBatches(ctx, half, msgs)
-		if err != nil {
-			return err
-		}
 		at, err := a.append(ctx, msgs, last, true)
 		switch {
 		case err == nil:
-			a.counted(raised)
 			tasks, last = tasks[len(half):], at
 		case !mayBeBad(err):
 			return err

@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 )
@@ -64,39 +65,38 @@ func (t TimerStore) Tail(ctx context.Context, after uint64, handle func(batch []
 // Timer reaches the timer partition of the same number.
 type Timer struct{ Config }
 
-// Cancel implements partition.Timer.
-func (t Timer) Cancel(ctx context.Context, wanted []replica.Search, upTo, epoch uint64) ([]*logv1.Record, map[ids.TaskID]uint64, error) {
-	return t.cancel(ctx, wanted, &rpcv1.CancelWaitingRequest{UpTo: upTo, Epoch: epoch})
-}
-
-// Look implements partition.Timer.
-func (t Timer) Look(ctx context.Context, wanted []replica.Search) ([]*logv1.Record, map[ids.TaskID]uint64, error) {
-	return t.cancel(ctx, wanted, &rpcv1.CancelWaitingRequest{Look: true})
-}
-
-func (t Timer) cancel(ctx context.Context, wanted []replica.Search, req *rpcv1.CancelWaitingRequest) ([]*logv1.Record, map[ids.TaskID]uint64, error) {
+// FireEarly implements partition.Timer.
+func (t Timer) FireEarly(ctx context.Context, wanted []replica.Search) (early partition.Early, err error) {
+	req := &rpcv1.FireEarlyRequest{}
 	for i := range wanted {
 		req.TaskIds = append(req.TaskIds, wanted[i].ID[:])
 		req.Domains = append(req.Domains, wanted[i].Domain)
 	}
 	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
 	defer cancel()
-	resp, err := natsrpc.Call[rpcv1.CancelWaitingResponse](ctx, t.NATS, topology.TimerCall(t.Partition, "cancel"), req)
+	resp, err := natsrpc.Call[rpcv1.FireEarlyResponse](ctx, t.NATS, topology.TimerCall(t.Partition, "fire"), req)
 	if err != nil {
-		return nil, nil, err
+		return early, err
 	}
-	fired := make(map[ids.TaskID]uint64, len(resp.Fired))
-	for i, b := range resp.Fired {
-		one, err := ids.TaskIDFromBytes(b)
+	early = partition.Early{Coming: make(map[ids.TaskID]bool, len(resp.Coming)), Fired: make(map[ids.TaskID]uint64, len(resp.Fired))}
+	for _, b := range resp.Coming {
+		id, err := ids.TaskIDFromBytes(b)
 		if err != nil {
-			return nil, nil, err
+			return early, err
 		}
-		fired[one] = 0
+		early.Coming[id] = true
+	}
+	for i, b := range resp.Fired {
+		id, err := ids.TaskIDFromBytes(b)
+		if err != nil {
+			return early, err
+		}
+		early.Fired[id] = 0
 		if i < len(resp.FiredSeqs) {
-			fired[one] = resp.FiredSeqs[i]
+			early.Fired[id] = resp.FiredSeqs[i]
 		}
 	}
-	return resp.Tasks, fired, nil
+	return early, nil
 }
 
 // Locate implements partition.Timer.

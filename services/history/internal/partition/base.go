@@ -2,12 +2,91 @@ package partition
 
 import (
 	"context"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/hearing"
+	"github.com/yardmaster-io/yardmaster/shared/clock"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 	"github.com/yardmaster-io/yardmaster/shared/turns"
 )
+
+// Config bounds an owner.
+type Config struct {
+	// WindowTasks is how many unfinished tasks of one submit lane are held in memory; the rest of the backlog stays on
+	// disk. Default 20000, 1..1000000. Too low starves workers, too high costs about 1 KB and the payload per task.
+	// Domains that lag behind the lane may hold some of it beside that: together eleven windows, if hundreds of them
+	// flood. A request of more tasks than this counts as it is.
+	WindowTasks int `koanf:"window_tasks" usage:"unfinished tasks of one lane of one partition held in memory"`
+	// WindowBytes is the same in bytes. Default 128 MiB, 1 MiB..16 GiB.
+	WindowBytes int64 `koanf:"window_bytes" usage:"bytes of unfinished tasks of one lane of one partition held in memory"`
+	// OrderKeyTasks is how many tasks of one order key, due and not finished, may be in memory before submits to the
+	// key are refused. Default 1000, 1..1000000.
+	OrderKeyTasks int `koanf:"order_key_tasks" usage:"due and unfinished tasks of one order key before submits to it are refused"`
+	// CheckpointEvery is how often the cursors are saved. It renews the owner's lease of 2 s, so it must be well below.
+	// Default 500ms, 100ms..1s.
+	CheckpointEvery time.Duration `koanf:"checkpoint_every" usage:"how often the cursors are saved, which renews the lease of 2s"`
+	// PurgeEvery is how often the log forgets what is finished. Default 10s, 1s..1h.
+	PurgeEvery time.Duration `koanf:"purge_every" usage:"how often the log forgets what is finished"`
+	// SnapshotAfter is how many bytes of the log may follow the last snapshot of the partition before the next one is
+	// made; if its state is larger than that, as many bytes as that. Default 64 MiB, 64 KiB..16 GiB. Lower costs
+	// writes, higher costs disk, and time at a takeover.
+	SnapshotAfter int64 `koanf:"snapshot_after" usage:"bytes of the log after which the state of a partition is saved"`
+	// SnapshotEvery is after how long that is done at the latest, if anything has followed: until then the log keeps
+	// what is finished. Default 10m, 100ms..24h.
+	SnapshotEvery time.Duration `koanf:"snapshot_every" usage:"after how long the state of a partition is saved at the latest"`
+	// DrainTimeout bounds how long a leaving owner waits for its writes. Default 3s.
+	DrainTimeout time.Duration `koanf:"drain_timeout" usage:"how long a leaving owner waits for its writes"`
+}
+
+// DefaultConfig is the defaults given at the fields.
+func DefaultConfig() Config {
+	return Config{
+		WindowTasks: 20_000, WindowBytes: 128 << 20, OrderKeyTasks: 1000, CheckpointEvery: 500 * time.Millisecond,
+		PurgeEvery: 10 * time.Second, SnapshotAfter: 64 << 20, SnapshotEvery: 10 * time.Minute, DrainTimeout: 3 * time.Second,
+	}
+}
+
+// Deps is what an owner works with. Tracing may be nil.
+type Deps struct {
+	Partition    int
+	Partitioning topology.Partitioning
+	Node         string
+	Config       Config
+	Log          Log
+	Archive      Archive
+	Reader       Reader
+	TimerStore   TimerStore
+	Timer        Timer
+	Checkpoints  Checkpoints
+	Snapshots    Snapshots
+	Wire         Wire
+	Quarantine   Quarantine
+	// Lagging receives how many domains lag, once for each lane; nil = not reported.
+	Lagging func(int)
+	// OldestReady receives for how long the oldest ready task has waited; nil = not reported.
+	OldestReady func(time.Duration)
+	// StorageFull tells why the log has no room for further tasks, "" if it has; nil = it always has.
+	StorageFull func() string
+	// Capped tells of tasklists whose queue has a cap.
+	Capped Capped
+	// TasklistPartitions tells how many partitions a tasklist has; nil = each has one.
+	TasklistPartitions func(domain, tasklist string) int
+	// Workers are those that the process hears; nil = it hears none.
+	Workers *hearing.Workers
+	// LogVersion is the version that the cluster writes.
+	LogVersion func() uint32
+	Tokens     *ids.Tokens
+	// Clock tells the time of the log; nil = the node's own is right.
+	Clock   *clock.Clock
+	Logger  *slog.Logger
+	Tracing *telemetry.Tracing
+	Metrics *Metrics
+}
 
 // base is what the parts of an owner share: the loop, the writers, the readers.
 type base struct {

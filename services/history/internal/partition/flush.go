@@ -52,7 +52,7 @@ func (o *Owner) flush() {
 		go o.readers.look(l)
 	}
 	if len(fx.Triggers) > 0 || len(fx.Releases) > 0 {
-		hints := hints{wire: o.Wire, shards: make([]logv1.Hints, o.Shards), sizes: make([]int, o.Shards)}
+		hints := hints{wire: o.Wire, shards: make([]logv1.Hints, o.Partitioning.Matching), sizes: make([]int, o.Partitioning.Matching)}
 		hints.send(fx)
 	}
 	showTraces(&o.Deps, fx)
@@ -61,6 +61,7 @@ func (o *Owner) flush() {
 	}
 	for _, e := range fx.Ended {
 		o.waiters.ended(&e.Task)
+		o.ended.Note(&e.Task)
 		o.Metrics.ended(&e.Task)
 	}
 	o.Metrics.add(fx)

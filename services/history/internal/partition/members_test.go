@@ -23,17 +23,17 @@ func member(n uint64) *logv1.Record {
 	return r
 }
 
-// wantMembers checks how many tasks of the batch an owner counts.
-func (s *shell) wantMembers(t *testing.T, o *partition.Owner, tasks int64, complete bool) {
+// wantMembers checks how many tasks of the batch an owner counts, and how many have ended.
+func (s *shell) wantMembers(t *testing.T, o *partition.Owner, tasks, completed int64, complete bool) {
 	t.Helper()
 	got, err := batches.Count(t.Context(), o, s.world, &rpcv1.CountBatchRequest{Domain: "shop", BatchId: "night", MadeMs: made})
 	testkit.NoError(t, err)
-	if got.Tasks != tasks || got.Complete != complete {
-		t.Errorf("%d tasks, complete %v, want %d, %v", got.Tasks, got.Complete, tasks, complete)
+	if got.Tasks != tasks || got.Ends.Completed != completed || got.Complete != complete {
+		t.Errorf("%v, want %d tasks, %d of them completed, complete %v", got, tasks, completed, complete)
 	}
 }
 
-// TestMembersAreCountedOnce: those that wait for a time, too, and not again when they come back. An owner that takes over counts the same, with a snapshot
+// TestMembersAreCountedOnce, and their ends: those that wait for a time, too, and not again when they come back. An owner that takes over counts the same, with a snapshot
 // between or without. Batches of other times or domains have counts of their own.
 func TestMembersAreCountedOnce(t *testing.T) {
 	for name, rest := range map[string]time.Duration{"from the log": 0, "from a snapshot": 30 * time.Second} {
@@ -45,19 +45,20 @@ func TestMembersAreCountedOnce(t *testing.T) {
 				later.DueAtMs, other.BatchMadeMs = time.Now().Add(time.Minute).UnixMilli(), made+1
 				s.submit(3, member(1), member(2), other)
 				s.submit(ids.LaneLater, later)
-				s.wantMembers(t, o, 3, true)
+				s.wantMembers(t, o, 3, 2, true)
 				time.Sleep(rest)
 				testkit.Check(t, stop())
 				s.submit(3, member(5))
 				next := s.serves(s.deps("b"))
-				s.wantMembers(t, next, 4, true)
+				time.Sleep(time.Second)
+				s.wantMembers(t, next, 4, 3, true)
 				back := member(3)
 				back.Parkings = 1
 				s.submit(3, back)
-				s.wantMembers(t, next, 4, true)
+				s.wantMembers(t, next, 4, 4, true)
 				_, err := batches.Count(t.Context(), next, s.world, &rpcv1.CountBatchRequest{Domain: "shop", BatchId: "night", MadeMs: made, Forget: true})
 				testkit.NoError(t, err)
-				s.wantMembers(t, next, 0, true)
+				s.wantMembers(t, next, 0, 0, true)
 			})
 		})
 	}
@@ -74,7 +75,7 @@ func TestMembersInABacklogAreNotCountedSoFar(t *testing.T) {
 		}
 		s.submit(3, member(1))
 		s.submit(3, member(2))
-		s.wantMembers(t, o, 0, false)
+		s.wantMembers(t, o, 0, 0, false)
 		s.works(logv1.EventKind_EVENT_KIND_COMPLETED)
 		for n := range uint64(10) {
 			tr := ids.Trigger{ID: newID(100 + n), Position: ids.NewPosition(n+1, 3), Version: 1}
@@ -82,7 +83,7 @@ func TestMembersInABacklogAreNotCountedSoFar(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		s.wantMembers(t, o, 2, true)
+		s.wantMembers(t, o, 2, 2, true)
 	})
 }
 
@@ -97,6 +98,6 @@ func TestABacklogOfOneLaneIsSeen(t *testing.T) {
 		}
 		s.submit(3, member(1))
 		s.submit(1, member(2))
-		s.wantMembers(t, o, 1, false)
+		s.wantMembers(t, o, 1, 0, false)
 	})
 }

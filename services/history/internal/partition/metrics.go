@@ -9,6 +9,16 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
+// The kinds of writes: in the log, and as the operation of signals.AppendDuration.
+const (
+	writeArchive    = "archive"
+	writeEvents     = "events"
+	writeQuarantine = "quarantine"
+	writeTimerStore = "timer store"
+	writeLetters    = "dead letters"
+	writeSnapshot   = "snapshot"
+)
+
 // Metrics measures what the owners of a process do.
 type Metrics struct {
 	SubmitBatches, Loaded, EventBatches, Events, Refused, Triggers, Retriggered *telemetry.Counter

@@ -37,7 +37,7 @@ func TestTriggersNameTheirPartition(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *shell) {
 		w := &hintsOf{triggers: map[string][]*logv1.TriggerBatch{}, releases: map[string]int{}, wire: wire{answered: map[string]int{}}}
 		d := s.deps("a")
-		d.Wire, d.Shards = w, 3
+		d.Wire, d.Partitioning.Matching = w, 3
 		d.TasklistPartitions = func(domain, tasklist string) int {
 			if domain == "shop" && tasklist == "mail" {
 				return 3

@@ -17,10 +17,8 @@ import (
 type saver struct {
 	*base
 	revision uint64
-	// saves counts the saves of this epoch; cancelsDoneAt is a time before which no cancel is left to be carried out,
-	// Unix ms.
-	saves         uint64
-	cancelsDoneAt int64
+	// saves counts the saves of this epoch.
+	saves uint64
 }
 
 // saveTimeout bounds one write: what is stored later grants no lease any more.
@@ -39,7 +37,7 @@ func (s *saver) claim(ctx context.Context) (before *logv1.Checkpoint, sentAt tim
 	if err := logversion.Check(before.LogVersion); err != nil {
 		return nil, 0, fmt.Errorf("%w: the checkpoint: %w", ErrUnreadable, err)
 	}
-	s.epoch, s.cancelsDoneAt = before.Epoch+1, before.AtMs
+	s.epoch = before.Epoch + 1
 	cp := record.Checkpoint(before)
 	sentAt, err = s.save(ctx, &cp)
 	if err != nil {
@@ -56,7 +54,7 @@ func (s *saver) save(ctx context.Context, cp *replica.Checkpoint) (sentAt time.D
 	stored := record.StoredCheckpoint(cp)
 	s.saves++
 	stored.Epoch, stored.Owner, stored.Save = s.epoch, s.Node, s.saves
-	stored.AtMs, stored.LogVersion = s.cancelsDoneAt, s.LogVersion()
+	stored.LogVersion = s.LogVersion()
 	sentAt = s.now().Mono
 	next, err := s.Checkpoints.Save(ctx, stored, s.revision)
 	if err == nil {
@@ -80,14 +78,6 @@ func (s *saver) save(ctx context.Context, cp *replica.Checkpoint) (sentAt time.D
 	return sentAt, nil
 }
 
-// noteCancels notes, for the saves to come, what cp says of cancels. In a takeover nothing is known.
-func (s *saver) noteCancels(cp *replica.Checkpoint) {
-	s.cancelsDoneAt = s.now().MS
-	if cp.PendingSince > 0 {
-		s.cancelsDoneAt = min(s.cancelsDoneAt, cp.PendingSince-1)
-	}
-}
-
 // save begins to write the checkpoint that the replica asks for.
 func (o *Owner) save() {
 	cp := o.fx.Save
@@ -95,9 +85,6 @@ func (o *Owner) save() {
 		return
 	}
 	o.fx.Save = nil
-	if o.recovered {
-		o.saver.noteCancels(cp)
-	}
 	go func() {
 		sentAt, err := o.saver.save(o.work, cp)
 		o.post(o.work, func() {

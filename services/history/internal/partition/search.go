@@ -3,7 +3,6 @@ package partition
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
@@ -27,10 +26,10 @@ const (
 type stage int
 
 const (
-	// stageCancel takes a task out of the timer store; if it is not there, the archive and the log are asked. The order
-	// matters: a task moves from the first to the last, and the ends of the lanes are those of after the timer's
+	// stageCommand has the timer fire a task that waits there; if it does not, the archive and the log are asked. The
+	// order matters: a task moves from the first to the last, and the ends of the lanes are those of after the timer's
 	// answer.
-	stageCancel stage = iota
+	stageCommand stage = iota
 	// stageArchive looks for tasks that outcomes name; most have ended.
 	stageArchive
 	// stageAway looks in the timer store and in the log for those that have not.
@@ -39,8 +38,8 @@ const (
 )
 
 func firstStage(s replica.Search) stage {
-	if s.Cancel {
-		return stageCancel
+	if s.Command {
+		return stageCommand
 	}
 	return stageArchive
 }
@@ -107,8 +106,8 @@ func (s *searches) asked(at stage, job, away []*sought) {
 func (w writers) ask(ctx context.Context, at stage, job []*sought) (away []*sought, err error) {
 	dec := searchDecoder{w, record.NewDecoder()}
 	switch at {
-	case stageCancel:
-		return nil, w.askForCancels(ctx, job, dec)
+	case stageCommand:
+		return nil, w.askForCommands(ctx, job, dec)
 	case stageArchive:
 		if err := w.askArchive(ctx, job, dec, nil); err != nil {
 			return nil, err
@@ -129,41 +128,23 @@ func (w writers) ask(ctx context.Context, at stage, job []*sought) (away []*soug
 	}
 }
 
-// askForCancels notes where the tasks of cancels are. A task that it does not find may still come: the replica waits
+// askForCommands notes where the tasks of commands are. A task that it does not find may still come: the replica waits
 // for the lanes.
-func (w writers) askForCancels(ctx context.Context, job []*sought, dec searchDecoder) error {
-	var wanted, looked []replica.Search
-	for _, f := range job {
-		if f.Update && !f.Take {
-			looked = append(looked, f.Search)
-		} else {
-			wanted = append(wanted, f.Search)
-		}
-	}
+func (w writers) askForCommands(ctx context.Context, job []*sought, dec searchDecoder) error {
 	// A letter is deleted once its task is back in the timer store, so it is read before that; and it is there before the archive knows the end, so those without
 	// one are looked for once more behind that. Else an owner that was overtaken would refuse what the next one has carried out.
 	if err := w.askLetters(ctx, job, dec); err != nil {
 		return err
 	}
-	found, fired, err := w.askTimer(ctx, "look into the timer store", looked, w.Timer.Look)
-	if err != nil {
-		return err
+	wanted := make([]replica.Search, len(job))
+	for i, f := range job {
+		wanted[i] = f.Search
 	}
-	// A task that is parked from now on is not taken out, should a call come late: it may be what this one was for, parked again.
-	var upTo uint64
-	err = w.persist(ctx, "look at the end of the timer store", func(ctx context.Context) (err error) {
-		upTo, err = w.TimerStore.Last(ctx)
+	var early Early
+	err := w.persist(ctx, "fire tasks early", func(ctx context.Context) (err error) {
+		early, err = w.Timer.FireEarly(ctx, wanted)
 		return err
 	})
-	if err != nil {
-		return err
-	}
-	take := func(ctx context.Context, part []replica.Search) ([]*logv1.Record, map[ids.TaskID]uint64, error) {
-		return w.Timer.Cancel(ctx, part, upTo, w.epoch)
-	}
-	taken, firedNow, err := w.askTimer(ctx, "cancel in the timer store", wanted, take)
-	found = append(found, taken...)
-	maps.Copy(fired, firedNow)
 	if err == nil {
 		err = w.askArchive(ctx, job, dec, w.askEnds)
 	}
@@ -174,19 +155,14 @@ func (w writers) askForCancels(ctx context.Context, job []*sought, dec searchDec
 		return err
 	}
 	for _, f := range job {
-		r := recordOf(found, &f.Search)
-		if f.Update && !f.Take {
-			f.Waiting = dec.entry(r)
-		} else {
-			f.Taken = dec.entry(r)
-		}
-		hint, wasFired := fired[f.ID]
+		f.Coming = early.Coming[f.ID]
+		hint, fired := early.Fired[f.ID]
 		dead := f.Archived != nil && f.Archived.State == taskstate.Dead
-		if r != nil && !wasFired || f.Archived != nil && !dead {
-			continue // what was taken may have been fired before, and what was dead may have come back
+		if f.Coming || f.Archived != nil && !dead {
+			continue
 		}
 		levels, some := f.levels.Behind(f.Ends)
-		if f.Unsure = some && dead; !some || dead && !wasFired {
+		if f.Unsure = some && dead; !some || dead && !fired {
 			continue // without the timer's hint the log is searched where the task was submitted
 		}
 		unread, at, err := w.Reader.Unread(ctx, f.ID, hint, levels)
@@ -196,33 +172,6 @@ func (w writers) askForCancels(ctx context.Context, job []*sought, dec searchDec
 		dec.unread(f, unread, at)
 	}
 	return nil
-}
-
-// recordOf is the record that a search has found, if it is for the caller; nil = none.
-func recordOf(all []*logv1.Record, s *replica.Search) *logv1.Record {
-	for _, r := range all {
-		if ids.TaskID(r.Id) == s.ID && (s.Domain == "" || s.Domain == r.Domain) {
-			return r
-		}
-	}
-	return nil
-}
-
-// timerCall asks the timer for some tasks.
-type timerCall func(context.Context, []replica.Search) (found []*logv1.Record, fired map[ids.TaskID]uint64, err error)
-
-// askTimer asks the timer until it answers.
-func (w writers) askTimer(ctx context.Context, what string, wanted []replica.Search, ask timerCall) (found []*logv1.Record, fired map[ids.TaskID]uint64, err error) {
-	fired = map[ids.TaskID]uint64{}
-	if len(wanted) == 0 {
-		return nil, fired, nil
-	}
-	err = w.persist(ctx, what, func(ctx context.Context) (err error) {
-		clear(fired)
-		found, err = inParts(ctx, wanted, fired, ask)
-		return err
-	})
-	return found, fired, err
 }
 
 // askEnds notes the ends of the lanes.
@@ -254,7 +203,7 @@ func (w writers) askArchive(ctx context.Context, job []*sought, dec searchDecode
 		return err
 	}
 	for i, f := range job {
-		f.Archived = dec.entry(archived[i])
+		f.Archived = dec.taskOf(archived[i])
 	}
 	return nil
 }
@@ -264,7 +213,7 @@ func (w writers) askLetters(ctx context.Context, job []*sought, dec searchDecode
 	var wanted []replica.Search
 	var of []*sought
 	for _, f := range job {
-		if f.Redrive && f.Letter == nil {
+		if f.Redrive && f.DeadLetter == nil {
 			wanted, of = append(wanted, f.Search), append(of, f)
 		}
 	}
@@ -275,7 +224,7 @@ func (w writers) askLetters(ctx context.Context, job []*sought, dec searchDecode
 		letters, err := w.Reader.Letters(ctx, wanted)
 		for i, l := range letters {
 			if l != nil {
-				of[i].Letter, of[i].LetterSeq = dec.entry(l.Record), l.Seq
+				of[i].DeadLetter, of[i].DeadLetterSeq = dec.taskOf(l.Record), l.Seq
 			}
 		}
 		return err
@@ -289,7 +238,7 @@ func (w writers) askAway(ctx context.Context, f *sought, dec searchDecoder) erro
 	if err != nil {
 		return err
 	}
-	if f.Waiting = dec.entry(waiting); f.Waiting != nil || f.Archived != nil && fired == 0 {
+	if f.Waiting = dec.taskOf(waiting); f.Waiting != nil || f.Archived != nil && fired == 0 {
 		return nil
 	}
 	var unread *logv1.Record
@@ -311,7 +260,7 @@ type searchDecoder struct {
 	*record.Decoder
 }
 
-func (d searchDecoder) entry(r *logv1.Record) *replica.Entry {
+func (d searchDecoder) taskOf(r *logv1.Record) *taskstate.Task {
 	if r == nil {
 		return nil
 	}
@@ -320,11 +269,11 @@ func (d searchDecoder) entry(r *logv1.Record) *replica.Entry {
 		d.Logger.Error("another store returned a broken record", "partition", d.Partition, "error", err)
 		return nil
 	}
-	return e
+	return &e.Task
 }
 
 func (d searchDecoder) unread(f *sought, r *logv1.Record, at ids.Position) {
-	if f.Unread = d.entry(r); f.Unread != nil {
+	if f.Unread = d.taskOf(r); f.Unread != nil {
 		f.Unread.Before, f.Unread.Position = f.Unread.Position, at
 	}
 }
@@ -341,19 +290,4 @@ func (w writers) locate(ctx context.Context, id ids.TaskID) (waiting *logv1.Reco
 		return err
 	})
 	return waiting, fired, err
-}
-
-// inParts asks the timer for tasks, in parts if their records do not fit into one answer. It adds those that were fired to fired.
-func inParts(ctx context.Context, wanted []replica.Search, fired map[ids.TaskID]uint64, ask timerCall) ([]*logv1.Record, error) {
-	found, more, err := ask(ctx, wanted)
-	maps.Copy(fired, more)
-	if fault.CodeOf(err) != fault.InvalidArgument || len(wanted) == 1 {
-		return found, err
-	}
-	half := len(wanted) / 2
-	if found, err = inParts(ctx, wanted[:half], fired, ask); err != nil {
-		return nil, err
-	}
-	rest, err := inParts(ctx, wanted[half:], fired, ask)
-	return append(found, rest...), err
 }

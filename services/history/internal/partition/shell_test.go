@@ -10,6 +10,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/memhistory"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -74,7 +75,7 @@ func (s *shell) deps(node string) partition.Deps {
 	w, cfg := s.world, partition.DefaultConfig()
 	cfg.SnapshotEvery = 5 * time.Second
 	return partition.Deps{
-		Shards: 1, Node: node, Config: cfg,
+		Partitioning: topology.Partitioning{History: 1, Matching: 1}, Node: node, Config: cfg,
 		Log: w, Archive: s.archive, Reader: memhistory.Reader{World: w}, TimerStore: w, Timer: w, Checkpoints: w, Snapshots: memhistory.Snapshots{World: w}, Wire: w,
 		Quarantine: func(_ context.Context, q partition.Quarantined) error {
 			s.mu.Lock()

@@ -27,12 +27,8 @@ func silence(ctx context.Context) error {
 	return fault.New(fault.Unavailable, "no answer")
 }
 
-func (silentTimer) Cancel(ctx context.Context, _ []replica.Search, _, _ uint64) ([]*logv1.Record, map[ids.TaskID]uint64, error) {
-	return nil, nil, silence(ctx)
-}
-
-func (silentTimer) Look(ctx context.Context, _ []replica.Search) ([]*logv1.Record, map[ids.TaskID]uint64, error) {
-	return nil, nil, silence(ctx)
+func (silentTimer) FireEarly(ctx context.Context, _ []replica.Search) (partition.Early, error) {
+	return partition.Early{}, silence(ctx)
 }
 
 func (silentTimer) Locate(ctx context.Context, _ ids.TaskID) (*logv1.Record, uint64, error) {

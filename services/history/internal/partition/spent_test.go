@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/memhistory"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
@@ -81,13 +80,13 @@ type busyTimer struct {
 	then func()
 }
 
-func (b *busyTimer) Look(ctx context.Context, wanted []replica.Search) (waiting []*logv1.Record, fired map[ids.TaskID]uint64, err error) {
-	waiting, fired, err = b.Timer.Look(ctx, wanted)
+func (b *busyTimer) FireEarly(ctx context.Context, wanted []replica.Search) (partition.Early, error) {
+	early, err := b.Timer.FireEarly(ctx, wanted)
 	if then := b.then; then != nil {
 		b.then = nil
 		then()
 	}
-	return waiting, fired, err
+	return early, err
 }
 
 // TestRedriveThatTheNextOwnerCarriedOut: an owner that was overtaken looks for the task while the next one parks it, and deletes its letter. It finds it in neither

@@ -9,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
@@ -72,21 +73,26 @@ func TestI12_WhatIsFoundAfterTheLeaseIsNotShown(t *testing.T) {
 	})
 }
 
-// A task that a command waits for may be on its way from the timer store: who asks for it is not to take it for gone.
-func TestATaskThatACommandWaitsForMayBeOnItsWay(t *testing.T) {
+// TestAWaitingTaskIsFoundHere too, also while a command has it fired: who asks for it is not to take it for gone.
+func TestAWaitingTaskIsFoundHere(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *shell) {
-		d := s.deps("a")
-		d.Timer = silentTimer{s.world}
-		o := s.serves(d)
-		cancelled, other := newID(1), newID(2)
-		s.event(&logv1.Event{Kind: logv1.EventKind_EVENT_KIND_CANCEL, TaskId: cancelled[:], Domain: "shop"})
-		time.Sleep(time.Second)
-		for id, want := range map[ids.TaskID]bool{cancelled: true, other: false} {
+		o := s.serves(s.deps("a"))
+		id := newID(1)
+		r := task(id, "shop")
+		r.DueAtMs = time.Now().Add(time.Hour).UnixMilli()
+		s.submit(ids.LaneLater, r)
+		time.Sleep(10 * time.Second)
+		s.event(&logv1.Event{Kind: logv1.EventKind_EVENT_KIND_UPDATE, TaskId: id[:], Domain: "shop", Update: &logv1.Update{Priority: 1}})
+		for range 200 {
 			answers := make(chan *rpcv1.GetTaskResponse, 1)
 			o.Get(t.Context(), &rpcv1.GetTaskRequest{TaskId: id[:], Domain: "shop"}, func(r *rpcv1.GetTaskResponse, _ error) { answers <- r })
-			if r := <-answers; r.GetTask() != nil || r.GetTaken() != want {
-				t.Errorf("task %s: %v, taken is to be %v", id, r, want)
+			if r := <-answers; r.GetTask().GetState() != yardv1.TaskState_TASK_STATE_WAITING {
+				t.Fatalf("got %v", r)
 			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		if v := s.last(); v.Code != "" || v.Revision != 2 {
+			t.Errorf("the update gets %v", v)
 		}
 	})
 }

@@ -48,7 +48,7 @@ func (o *Owner) takeOver(ctx context.Context) error {
 		return err
 	}
 	o.core = replica.New(replica.Config{
-		Shards: o.Shards, WindowTasks: o.Config.WindowTasks, WindowBytes: o.Config.WindowBytes, KeyTasks: o.Config.OrderKeyTasks,
+		Shards: o.Partitioning.Matching, WindowTasks: o.Config.WindowTasks, WindowBytes: o.Config.WindowBytes, KeyTasks: o.Config.OrderKeyTasks,
 		CheckpointEveryMS: o.Config.CheckpointEvery.Milliseconds(), PurgeEveryMS: o.Config.PurgeEvery.Milliseconds(),
 		SnapshotBytes: o.Config.SnapshotAfter, SnapshotEveryMS: o.Config.SnapshotEvery.Milliseconds(), Partitions: o.TasklistPartitions,
 	}, start)

@@ -23,16 +23,6 @@ const (
 	writeRetryMax = 2 * time.Second
 )
 
-// The kinds of writes: in the log, and as the operation of signals.AppendDuration.
-const (
-	writeArchive    = "archive"
-	writeEvents     = "events"
-	writeQuarantine = "quarantine"
-	writeTimerStore = "timer store"
-	writeLetters    = "dead letters"
-	writeSnapshot   = "snapshot"
-)
-
 // persist repeats a write until it is stored, outside the lease not at all. It returns an error that wraps ErrRefused
 // if the write can never succeed, ErrTakenOver or ErrUnreadable, or ctx's.
 func (w writers) persist(ctx context.Context, what string, write func(context.Context) error) error {

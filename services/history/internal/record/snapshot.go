@@ -52,12 +52,22 @@ func (e *Encoder) Snapshot(s *replica.Snapshot, version uint32, epoch uint64) (c
 		chunk = e.appendSnapshotTask(next(), &s.Tasks[i])
 	}
 	for _, b := range s.Batches {
-		chunk = appendMessage(next(), chunkBatches, &logv1.BatchCount{Domain: b.Domain, BatchId: b.ID, MadeMs: b.Made, Tasks: b.Tasks})
+		chunk = appendMessage(next(), chunkBatches, &logv1.BatchCount{Domain: b.Domain, BatchId: b.ID, MadeMs: b.Made, Tasks: b.Tasks, Ends: StoredEnds(b.Ends)})
 	}
 	chunks = append(chunks, chunk)
 	ref = replica.SnapshotRef{Epoch: epoch, Seq: s.Seq, Chunks: len(chunks), TimerSeq: s.TimerSeq}
 	ref.Digest, ref.Bytes = digest(chunks)
 	return chunks, ref
+}
+
+// StoredEnds and Ends turn ends into their record and back.
+func StoredEnds(e batch.Ends) *logv1.BatchEnds {
+	return &logv1.BatchEnds{Completed: e.Completed, Dead: e.Dead, Cancelled: e.Cancelled, Expired: e.Expired}
+}
+
+// Ends are those of a record; nil = none.
+func Ends(e *logv1.BatchEnds) batch.Ends {
+	return batch.Ends{Completed: e.GetCompleted(), Dead: e.GetDead(), Cancelled: e.GetCancelled(), Expired: e.GetExpired()}
 }
 
 func digest(chunks [][]byte) (sum []byte, bytes int64) {
@@ -112,7 +122,7 @@ func (d *Decoder) Snapshot(chunks [][]byte, ref *replica.SnapshotRef) (*replica.
 		}
 		for _, b := range c.Batches {
 			name := batch.Name{Domain: d.intern(b.Domain), ID: d.intern(b.BatchId), Made: b.MadeMs}
-			out.Batches = append(out.Batches, batch.Count{Name: name, Tasks: b.Tasks})
+			out.Batches = append(out.Batches, batch.Count{Name: name, Tally: batch.Tally{Tasks: b.Tasks, Ends: Ends(b.Ends)}})
 		}
 	}
 	return out, nil

@@ -145,7 +145,8 @@ func TestI13StoredRecordsAreWrittenAsTheyWere(t *testing.T) {
 			t.Fatalf("%s %d: %d tasks of %d: %v", m.Subject, m.Seq, len(again.Tasks), len(stored.Tasks), err)
 		}
 		for i := range stored.Tasks {
-			stored.Tasks[i].WithinMs = 0 // it says until when the submit counts, and is kept no longer
+			record.Date(stored.Tasks[i], time.UnixMilli(m.At))
+			stored.Tasks[i].WithinMs, stored.Tasks[i].DelayMs = 0, 0 // they are of the submit, and are kept no longer
 			if !proto.Equal(again.Tasks[i], stored.Tasks[i]) {
 				t.Errorf("%s %d, task %d is %v, was %v", m.Subject, m.Seq, i, again.Tasks[i], stored.Tasks[i])
 			}
@@ -153,7 +154,7 @@ func TestI13StoredRecordsAreWrittenAsTheyWere(t *testing.T) {
 	}
 	cp := record.Checkpoint(s.checkpoint)
 	again := record.StoredCheckpoint(&cp)
-	again.Epoch, again.Owner, again.Save, again.AtMs = s.checkpoint.Epoch, s.checkpoint.Owner, s.checkpoint.Save, s.checkpoint.AtMs
+	again.Epoch, again.Owner, again.Save = s.checkpoint.Epoch, s.checkpoint.Owner, s.checkpoint.Save
 	again.LogVersion = s.checkpoint.LogVersion
 	if !proto.Equal(again, s.checkpoint) {
 		t.Errorf("the checkpoint is %v, was %v", again, s.checkpoint)

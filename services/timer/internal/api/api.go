@@ -29,10 +29,12 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/turns"
 )
 
-// Limits of a list.
 const (
+	// Limits of a list.
 	listLimitDefault = 100
 	listLimitMax     = 1000
+	// fireTasksMax is how many tasks one call fires early: their ids fit into a message, and so does the answer.
+	fireTasksMax = 10_000
 )
 
 // busyRetryAfter is when to ask again if too many of the domain wait for their turn.
@@ -55,7 +57,7 @@ func Serve(ctx context.Context, nc *nats.Conn, p int, o *firing.Owner, replies *
 		subs = append(subs, s)
 	}
 	c := calls{o}
-	add(natsrpc.Serve(nc, topology.TimerCall(p, "cancel"), replies, log, c.cancel))
+	add(natsrpc.Serve(nc, topology.TimerCall(p, "fire"), replies, log, c.fire))
 	add(natsrpc.Serve(nc, topology.TimerCall(p, "get"), replies, log, c.get))
 	add(natsrpc.Serve(nc, topology.TimerCall(p, "locate"), replies, log, c.locate))
 	add(natsrpc.Serve(nc, topology.TimerCall(p, "list"), replies, log, c.list))
@@ -69,7 +71,10 @@ func Serve(ctx context.Context, nc *nats.Conn, p int, o *firing.Owner, replies *
 
 type calls struct{ owner *firing.Owner }
 
-func (c calls) cancel(ctx context.Context, req *rpcv1.CancelWaitingRequest) (natsrpc.Message, error) {
+func (c calls) fire(ctx context.Context, req *rpcv1.FireEarlyRequest) (natsrpc.Message, error) {
+	if len(req.TaskIds) > fireTasksMax {
+		return nil, fault.At(fault.InvalidArgument, "/task_ids", "%d tasks, want at most %d", len(req.TaskIds), fireTasksMax)
+	}
 	if len(req.Domains) > 0 && len(req.Domains) != len(req.TaskIds) {
 		return nil, fault.At(fault.InvalidArgument, "/domains", "%d domains of %d tasks", len(req.Domains), len(req.TaskIds))
 	}
@@ -79,26 +84,18 @@ func (c calls) cancel(ctx context.Context, req *rpcv1.CancelWaitingRequest) (nat
 		if err != nil {
 			return nil, fault.At(fault.InvalidArgument, fmt.Sprintf("/task_ids/%d", i), "%v", err)
 		}
-		all[i] = due.Wanted{ID: id, UpTo: req.UpTo, Epoch: req.Epoch}
+		all[i].ID = id
 		if len(req.Domains) > 0 {
 			all[i].Domain = req.Domains[i]
 		}
 	}
-	ask := c.owner.Cancel
-	if req.Look {
-		ask = c.owner.Look
-	}
-	answer, err := ask(ctx, all)
+	answer, err := c.owner.FireEarly(ctx, all)
 	if err != nil {
 		return nil, refusal(err)
 	}
-	resp := &rpcv1.CancelWaitingResponse{}
-	for _, data := range answer.Records {
-		r, err := decode(data)
-		if err != nil {
-			return nil, err
-		}
-		resp.Tasks = append(resp.Tasks, r)
+	resp := &rpcv1.FireEarlyResponse{}
+	for _, id := range answer.Coming {
+		resp.Coming = append(resp.Coming, id[:])
 	}
 	for _, f := range answer.Fired {
 		resp.Fired = append(resp.Fired, f.ID[:])
@@ -108,33 +105,32 @@ func (c calls) cancel(ctx context.Context, req *rpcv1.CancelWaitingRequest) (nat
 }
 
 func (c calls) get(ctx context.Context, req *rpcv1.GetTaskRequest) (natsrpc.Message, error) {
-	at, taken, err := c.find(ctx, req.TaskId, req.Domain)
+	at, err := c.find(ctx, req.TaskId, req.Domain)
 	if err != nil || at.Waiting == nil {
-		return &rpcv1.GetTaskResponse{Taken: taken}, err
+		return &rpcv1.GetTaskResponse{}, err
 	}
 	return &rpcv1.GetTaskResponse{Task: public(at.Waiting, false)}, nil
 }
 
 func (c calls) locate(ctx context.Context, req *rpcv1.LocateTaskRequest) (natsrpc.Message, error) {
-	at, _, err := c.find(ctx, req.TaskId, req.Domain)
-	return at, err
+	return c.find(ctx, req.TaskId, req.Domain)
 }
 
-func (c calls) find(ctx context.Context, taskID []byte, domain string) (resp *rpcv1.LocateTaskResponse, taken bool, err error) {
+func (c calls) find(ctx context.Context, taskID []byte, domain string) (resp *rpcv1.LocateTaskResponse, err error) {
 	resp = &rpcv1.LocateTaskResponse{}
 	id, err := ids.TaskIDFromBytes(taskID)
 	if err != nil {
-		return resp, false, fault.At(fault.InvalidArgument, "/task_id", "%v", err)
+		return resp, fault.At(fault.InvalidArgument, "/task_id", "%v", err)
 	}
 	at, err := c.owner.Locate(ctx, id, domain)
 	if err != nil {
-		return resp, false, refusal(err)
+		return resp, refusal(err)
 	}
 	resp.Fired, resp.FiredSeq = at.Fired, at.LogSeq
 	if at.Record != nil {
 		resp.Waiting, err = decode(at.Record)
 	}
-	return resp, at.Taken, err
+	return resp, err
 }
 
 func (c calls) list(ctx context.Context, req *rpcv1.ListTasksRequest) (natsrpc.Message, error) {
@@ -203,8 +199,6 @@ func refusal(err error) error {
 	switch {
 	case errors.As(err, &e):
 		return err
-	case errors.Is(err, firing.ErrTooLarge):
-		return fault.At(fault.InvalidArgument, "/task_ids", "%v", err)
 	case errors.Is(err, turns.ErrBusy):
 		return fault.New(fault.ResourceExhausted, "too many searches of the domain wait for the timer partition").After(busyRetryAfter)
 	}

@@ -30,7 +30,7 @@ import (
 // generated code.
 const (
 	batchTasks      = 1
-	batchTombstones = 2
+	batchEarly      = 2
 	batchLogVersion = 3
 	batchEpoch      = 4
 	batchFence      = 5
@@ -95,13 +95,13 @@ func Split(data []byte) (*Message, error) {
 
 // Index is what the due table needs of a batch.
 type Index struct {
-	// Message has the epoch, the tombstones and the tasks, and Fence where the batch
+	// Message has the epoch, the early stays and the tasks, and Fence where the batch
 	// says that it is one. Where it was stored is the caller's to add. The zero Task
 	// stands for a record that is malformed.
 	due.Message
 	// Version is the log version of the batch.
 	Version uint32
-	// Malformed says what is wrong with the first malformed record or tombstone; nil =
+	// Malformed says what is wrong with the first malformed record or early stay; nil =
 	// nothing.
 	Malformed error
 }
@@ -116,7 +116,7 @@ func (i *Index) malformed(err error) {
 // of the index are parts of data.
 func Decode(data []byte) (*Message, Index, error) {
 	m, index := &Message{data: data}, Index{}
-	var upTo []uint32
+	var generations []uint32
 	err := protofield.Each(data, func(f protofield.Field) error {
 		switch f.Number {
 		case batchTasks:
@@ -127,22 +127,22 @@ func Decode(data []byte) (*Message, Index, error) {
 			}
 			index.Tasks = append(index.Tasks, task)
 			m.spans = append(m.spans, spanOf(f))
-		case batchTombstones:
+		case batchEarly:
 			id, err := ids.TaskIDFromBytes(f.Bytes)
 			if err != nil {
-				index.malformed(fmt.Errorf("tombstone: %w", err))
+				index.malformed(fmt.Errorf("early task %d: %w", len(index.Early), err))
 			}
-			index.Tombstones = append(index.Tombstones, due.Tombstone{ID: id})
+			index.Early = append(index.Early, due.Early{ID: id})
 		case batchLogVersion:
 			index.Version = uint32(min(f.Varint, math.MaxUint32))
 		case batchParkings:
 			for packed := f.Bytes; len(packed) > 0; {
-				parkings, n := protowire.ConsumeVarint(packed)
+				number, n := protowire.ConsumeVarint(packed)
 				if n < 0 {
-					index.malformed(errors.New("the stays of tombstones cannot be read"))
+					index.malformed(errors.New("the stays of early tasks cannot be read"))
 					return nil
 				}
-				upTo = append(upTo, uint32(min(parkings, math.MaxUint32)))
+				generations = append(generations, uint32(min(number, math.MaxUint32)))
 				packed = packed[n:]
 			}
 		case batchEpoch:
@@ -152,11 +152,11 @@ func Decode(data []byte) (*Message, Index, error) {
 		}
 		return nil
 	})
-	if len(upTo) != len(index.Tombstones) {
-		index.malformed(fmt.Errorf("%d stays of %d tombstones", len(upTo), len(index.Tombstones)))
+	if len(generations) != len(index.Early) {
+		index.malformed(fmt.Errorf("%d stays of %d early tasks", len(generations), len(index.Early)))
 	}
-	for i := range min(len(upTo), len(index.Tombstones)) {
-		index.Tombstones[i].UpTo = upTo[i]
+	for i := range min(len(generations), len(index.Early)) {
+		index.Early[i].Generation = generations[i]
 	}
 	// The version first: what looks malformed may be of another format.
 	if unknown := logversion.Check(index.Version); unknown != nil {
@@ -253,14 +253,14 @@ func appendVersion(b []byte, version uint32) []byte {
 	return protowire.AppendVarint(b, uint64(version))
 }
 
-// Tombstones is an encoded batch of tombstones.
-func Tombstones(all []due.Tombstone, version uint32) []byte {
+// Early is an encoded early message.
+func Early(all []due.Early, version uint32) []byte {
 	b := make([]byte, 0, len(all)*(len(ids.TaskID{})+2)+versionOverhead)
 	var packed []byte
 	for i := range all {
-		b = protowire.AppendTag(b, batchTombstones, protowire.BytesType)
+		b = protowire.AppendTag(b, batchEarly, protowire.BytesType)
 		b = protowire.AppendBytes(b, all[i].ID[:])
-		packed = protowire.AppendVarint(packed, uint64(all[i].UpTo))
+		packed = protowire.AppendVarint(packed, uint64(all[i].Generation))
 	}
 	b = appendVersion(b, version)
 	return protowire.AppendBytes(protowire.AppendTag(b, batchParkings, protowire.BytesType), packed)

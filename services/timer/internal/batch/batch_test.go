@@ -38,7 +38,7 @@ func drawRecord(t *rapid.T) *logv1.Record {
 func TestDecodeReadsWhatTheGeneratedCodeWrites(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := &logv1.Batch{
-			Tombstones: [][]byte{make([]byte, 16)}, TombstoneParkings: []uint32{rapid.Uint32().Draw(t, "up to")}, LogVersion: logversion.Newest(),
+			Early: [][]byte{make([]byte, 16)}, EarlyParkings: []uint32{rapid.Uint32().Draw(t, "early")}, LogVersion: logversion.Newest(),
 			Epoch: rapid.Uint64().Draw(t, "epoch"), Fence: rapid.Bool().Draw(t, "fence"),
 		}
 		for range rapid.IntRange(0, 4).Draw(t, "records") {
@@ -50,8 +50,8 @@ func TestDecodeReadsWhatTheGeneratedCodeWrites(t *testing.T) {
 		if index.Version != want.LogVersion || index.Malformed != nil {
 			t.Fatalf("version %d, malformed: %v", index.Version, index.Malformed)
 		}
-		if err != nil || len(tasks) != len(want.Tasks) || len(index.Tombstones) != 1 || m.Records() != len(tasks) {
-			t.Fatalf("%d tasks, %d tombstones: %v", len(tasks), len(index.Tombstones), err)
+		if err != nil || len(tasks) != len(want.Tasks) || len(index.Early) != 1 || m.Records() != len(tasks) {
+			t.Fatalf("%d tasks, %d early: %v", len(tasks), len(index.Early), err)
 		}
 		if index.Epoch != want.Epoch || index.Fence != want.Fence {
 			t.Fatalf("epoch %d, fence %v", index.Epoch, index.Fence)
@@ -78,7 +78,7 @@ func TestDecodeReadsWhatTheGeneratedCodeWrites(t *testing.T) {
 			t.Fatal("a record behind the last one")
 		}
 		joined := &logv1.Batch{}
-		testkit.NoError(t, joined.UnmarshalVT(append(Join(records, want.LogVersion), Tombstones(index.Tombstones, want.LogVersion)...)))
+		testkit.NoError(t, joined.UnmarshalVT(append(Join(records, want.LogVersion), Early(index.Early, want.LogVersion)...)))
 		if want.Epoch, want.Fence = 0, false; !proto.Equal(want, joined) {
 			t.Fatal("cut and joined it is another batch")
 		}
@@ -97,7 +97,7 @@ func TestDecodeRefusesWhatIsNoBatch(t *testing.T) {
 	}
 }
 
-// TestTheGoodOfABadBatch: one malformed record or tombstone does not take the
+// TestTheGoodOfABadBatch: one malformed record or early stay does not take the
 // others with it, and those keep their places. R19.
 func TestTheGoodOfABadBatch(t *testing.T) {
 	good := ids.NewTaskID(time.UnixMilli(1), 1, 7)
@@ -107,7 +107,7 @@ func TestTheGoodOfABadBatch(t *testing.T) {
 			{Id: good[:], Domain: "shop", Tasklist: "mail", Type: "x", DueAtMs: 5},
 			{Id: []byte("short")},
 		},
-		Tombstones: [][]byte{{1, 2}, good[:]}, TombstoneParkings: []uint32{1, 2},
+		Early: [][]byte{{1, 2}, good[:]}, EarlyParkings: []uint32{1, 2},
 	}).MarshalVT()
 	testkit.NoError(t, err)
 	m, index, err := Decode(data)
@@ -117,8 +117,8 @@ func TestTheGoodOfABadBatch(t *testing.T) {
 	if len(index.Tasks) != 3 || index.Tasks[0] != (due.Task{}) || index.Tasks[1].ID != good || index.Tasks[2] != (due.Task{}) {
 		t.Errorf("%+v", index.Tasks)
 	}
-	if len(index.Tombstones) != 2 || index.Tombstones[0] != (due.Tombstone{UpTo: 1}) || index.Tombstones[1] != (due.Tombstone{ID: good, UpTo: 2}) {
-		t.Errorf("%v", index.Tombstones)
+	if !slices.Equal(index.Early, []due.Early{{Generation: 1}, {ID: good, Generation: 2}}) {
+		t.Errorf("%v", index.Early)
 	}
 }
 
@@ -160,13 +160,13 @@ func TestI13ABatchOfAnUnknownVersionIsRefused(t *testing.T) {
 	}
 }
 
-func TestTombstonesNameTheirStays(t *testing.T) {
+func TestAnEarlyMessageNamesItsStays(t *testing.T) {
 	id := ids.NewTaskID(time.UnixMilli(1), 1, 7)
-	all := []due.Tombstone{{ID: id, UpTo: 3}, {ID: id, UpTo: 700}}
-	if _, index, err := Decode(Tombstones(all, 1)); err != nil || index.Malformed != nil || !slices.Equal(index.Tombstones, all) {
-		t.Errorf("%v, %v, %v", index.Tombstones, index.Malformed, err)
+	all := []due.Early{{ID: id, Generation: 3}, {ID: id, Generation: 700}}
+	if _, index, err := Decode(Early(all, 1)); err != nil || index.Malformed != nil || !slices.Equal(index.Early, all) {
+		t.Errorf("%v, %v, %v", index.Early, index.Malformed, err)
 	}
-	broken := testkit.Encoded(t, &logv1.Batch{Tombstones: [][]byte{id[:]}})
+	broken := testkit.Encoded(t, &logv1.Batch{Early: [][]byte{id[:]}})
 	for _, data := range [][]byte{broken, append(broken, 6<<3|2, 1, 0x80)} {
 		if _, index, err := Decode(data); err != nil || index.Malformed == nil {
 			t.Errorf("%x: %v, %v", data, index.Malformed, err)
@@ -178,9 +178,9 @@ func TestTombstonesNameTheirStays(t *testing.T) {
 func TestVersionsAreWrittenLikeTheGeneratedCodeDoes(t *testing.T) {
 	id := ids.NewTaskID(time.UnixMilli(1), 1, 7)
 	for _, v := range []uint32{1, 2, 300, 1<<32 - 1} {
-		tombstones := testkit.Encoded(t, &logv1.Batch{Tombstones: [][]byte{id[:]}, LogVersion: v, TombstoneParkings: []uint32{1}})
-		if got := Tombstones([]due.Tombstone{{ID: id, UpTo: 1}}, v); !bytes.Equal(got, tombstones) || len(appendVersion(nil, v)) > versionOverhead {
-			t.Errorf("%d: %x, want %x", v, got, tombstones)
+		early := testkit.Encoded(t, &logv1.Batch{Early: [][]byte{id[:]}, LogVersion: v, EarlyParkings: []uint32{1}})
+		if got := Early([]due.Early{{ID: id, Generation: 1}}, v); !bytes.Equal(got, early) || len(appendVersion(nil, v)) > versionOverhead {
+			t.Errorf("%d: %x, want %x", v, got, early)
 		}
 		record := &logv1.Record{Id: id[:]}
 		submit := testkit.Encoded(t, &logv1.Batch{Tasks: []*logv1.Record{record}, LogVersion: v})

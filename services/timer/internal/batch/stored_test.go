@@ -22,8 +22,8 @@ func TestI13StoredBatchesAreReadAsTheyWere(t *testing.T) {
 			t.Fatalf("message %d: %v %v", m.Seq, err, index.Malformed)
 		}
 		fmt.Fprintf(&b, "%d version=%d epoch=%d fence=%v\n", m.Seq, index.Version, index.Epoch, index.Fence)
-		for _, tomb := range index.Tombstones {
-			fmt.Fprintf(&b, "  void %s up to %d\n", tomb.ID, tomb.UpTo)
+		for _, early := range index.Early {
+			fmt.Fprintf(&b, "  early %s parkings=%d\n", early.ID, early.Generation)
 		}
 		var records [][]byte
 		for i, task := range index.Tasks {
@@ -33,8 +33,8 @@ func TestI13StoredBatchesAreReadAsTheyWere(t *testing.T) {
 			records = append(records, body.Record(uint32(i)))
 		}
 		again := Join(records, index.Version)
-		if len(index.Tombstones) > 0 {
-			again = Tombstones(index.Tombstones, index.Version)
+		if len(index.Early) > 0 {
+			again = Early(index.Early, index.Version)
 		}
 		if !index.Fence && !bytes.HasPrefix(m.Data, again) {
 			t.Errorf("message %d is written differently", m.Seq)

@@ -9,7 +9,7 @@ import (
 // Config bounds the firing of one partition.
 type Config struct {
 	// ChunkTasksMax is how many tasks one atomic batch fires, 1..100000. Default
-	// 5000. More is a longer wait for a cancel that comes meanwhile.
+	// 5000. More is a longer wait for a call that comes meanwhile.
 	ChunkTasksMax int `koanf:"chunk_tasks_max"`
 	// ChunkBytesMax is how many bytes one atomic batch holds. Default 2 MiB.
 	// The server keeps a batch in memory until it is whole.
@@ -28,10 +28,6 @@ type Config struct {
 	FiredKeep time.Duration `koanf:"fired_keep"`
 	// FiredKeepMax is how many of them are remembered, about 80 bytes each. Default 250000.
 	FiredKeepMax int `koanf:"fired_keep_max"`
-	// CancelKeep is how long after a cancel history must have saved a checkpoint before
-	// the task's record is removed. Default 2 min. Less, and a canceller who lost the
-	// answer finds nothing when it asks again.
-	CancelKeep time.Duration `koanf:"cancel_keep"`
 }
 
 // DefaultConfig returns the defaults.
@@ -39,7 +35,6 @@ func DefaultConfig() Config {
 	return Config{
 		ChunkTasksMax: 5000, ChunkBytesMax: 2 << 20, FetchParallel: 16, CacheBytes: 32 << 20,
 		PurgeEvery: 10 * time.Second, FiredKeep: 10 * time.Minute, FiredKeepMax: 250_000,
-		CancelKeep: 2 * time.Minute,
 	}
 }
 
@@ -53,9 +48,7 @@ func (c Config) Limits() due.Limits {
 
 // Table is what the due table remembers.
 func (c Config) Table() due.Config {
-	return due.Config{
-		FiredKeepMS: c.FiredKeep.Milliseconds(), FiredMost: c.FiredKeepMax, VoidKeepMS: c.CancelKeep.Milliseconds(),
-	}
+	return due.Config{FiredKeepMS: c.FiredKeep.Milliseconds(), FiredMost: c.FiredKeepMax}
 }
 
 const (
@@ -79,8 +72,8 @@ const (
 	cacheAhead = time.Minute
 	// arrivalsMax is how many messages wait for the loop.
 	arrivalsMax = 64
-	// tombstonesParallel is how many buckets get tombstones at a time.
-	tombstonesParallel = 16
+	// earlyParallel is how many buckets get early messages at a time.
+	earlyParallel = 16
 	// cursorsKept is how many old cursors may pile up before they are removed.
 	cursorsKept = 1000
 	// scanSlots is how much of the table one turn of the loop visits for a list.
@@ -93,6 +86,4 @@ const (
 	// hand for the next ones.
 	searchTasks, searchBytes = 500, 1 << 20
 	searchCacheBytes         = 8 << 20
-	// CancelBytesMax bounds the records that one cancel answers with.
-	CancelBytesMax = 700 << 10
 )

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/batch"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
 
@@ -48,9 +49,12 @@ func (o *Owner) fire(ctx context.Context) (fired bool, err error) {
 	return true, nil
 }
 
-// reportFired tells how late the tasks of a chunk were; those of one due time are reported together.
+// reportFired tells how late the tasks of a chunk were, those of one due time together, and how many were early.
 func (o *Owner) reportFired(chunk due.Chunk, now time.Time) {
 	for _, m := range chunk.Messages {
+		if m.Lane == ids.LaneLater {
+			o.Gauges.Early(len(m.Records))
+		}
 		for from := 0; from < len(m.DueMS); {
 			to := from + 1
 			for to < len(m.DueMS) && m.DueMS[to] == m.DueMS[from] {
@@ -96,7 +100,7 @@ func (o *Owner) encode(ctx context.Context, chunk due.Chunk) ([]Submit, error) {
 }
 
 // recoverRecords follows a failed fetch. Records that are gone have been fired by another
-// owner, or were cancelled at another one while this one loaded, or somebody emptied the store; then
+// owner, perhaps early while this one loaded, or somebody emptied the store; then
 // they are lost, and the others must not wait for them.
 func (o *Owner) recoverRecords(ctx context.Context, err error) error {
 	var lost *lostError
@@ -113,7 +117,7 @@ func (o *Owner) recoverRecords(ctx context.Context, err error) error {
 	}
 	for _, r := range lost.refs {
 		o.table.Lose(r.id)
-		o.Logger.Error("a waiting task is no longer in the timer store: it was cancelled while this owner loaded, or the store has lost it", "task_id", r.id.String(), "sequence", r.seq)
+		o.Logger.Error("a waiting task is no longer in the timer store: it was fired early while this owner loaded, or the store has lost it", "task_id", r.id.String(), "sequence", r.seq)
 	}
 	return nil
 }

@@ -194,7 +194,7 @@ func TestNATSRestarts(t *testing.T) {
 	}
 }
 
-// purgedMeanwhile is a store from which all is purged after the first read of a load, as another owner does with what was cancelled there.
+// purgedMeanwhile is a store from which all is purged after the first read of a load, as another owner does with what it has fired.
 type purgedMeanwhile struct {
 	firing.Store
 	purge func()
@@ -209,7 +209,7 @@ func (s *purgedMeanwhile) ReadRange(ctx context.Context, from, upTo uint64, hand
 	return err
 }
 
-// TestR23_WhatWasPurgedDuringTheLoadIsNotFired: the owner was paused while it loaded. It had read the task, and does not read the tombstone any more.
+// TestR23_WhatWasPurgedDuringTheLoadIsNotFired: the owner was paused while it loaded. It had read the task, and does not read the early message any more.
 func TestR23_WhatWasPurgedDuringTheLoadIsNotFired(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -41,8 +41,8 @@ type Gauges struct {
 	Fired func(n int, late time.Duration)
 	// Appended tells how long the log took to store due tasks, or a cursor.
 	Appended func(took time.Duration)
-	// Cancelled counts tasks taken out.
-	Cancelled func(n int)
+	// Early counts tasks fired before they were due.
+	Early func(n int)
 	// Outdated counts tasks that are void because a replaced history owner wrote them.
 	Outdated func(n int)
 }
@@ -65,7 +65,6 @@ type Owner struct {
 	versionRead uint32
 	// cursorSeq is the sequence of the cursor that the next append builds upon.
 	cursorSeq uint64
-	cancels   []*cancelCall
 	retryAt   time.Time
 	retry     *backoff.Backoff
 	// cursors counts those written since the old ones were removed.
@@ -89,8 +88,7 @@ func New(d Deps) *Owner {
 }
 
 // Load reads the whole store, and which of it was fired. The store is read to
-// its end again after the cursor was: what was cancelled before that cursor was
-// written is then known, and a cancel relies on that.
+// its end again after the cursor was: so all that the cursor speaks of is loaded.
 func (o *Owner) Load(ctx context.Context) error {
 	began := time.Now()
 	read := uint64(0)
@@ -124,8 +122,8 @@ func (o *Owner) Load(ctx context.Context) error {
 			"it was created again, and its tasks would be taken for fired; remove the cursor", covered, read)
 	}
 	o.readTo = read
-	// If this owner was paused while it loaded, another one may have purged what it had read, and the tombstones with it. So what was read is read again
-	// when it is due, and is not fired if it is gone.
+	// If this owner was paused while it loaded, another one may have fired and purged what it had read, and the early messages with it. So what was read is
+	// read again when it is due, and is not fired if it is gone.
 	o.cache = newCache(o.Config.CacheBytes)
 	o.table.Resume(cursor, rand.Uint64(), o.Now().UnixMilli())
 	o.cursorSeq = seq
@@ -182,9 +180,6 @@ func (o *Owner) loop(ctx context.Context) error {
 	defer timer.Stop()
 	for {
 		o.drain()
-		if err := o.cancelAll(ctx); err != nil {
-			return err
-		}
 		fired, err := o.fire(ctx)
 		if err != nil {
 			return err

@@ -42,9 +42,8 @@ type Store interface {
 
 // Pruner changes the store.
 type Pruner interface {
-	// Tombstone appends to a bucket. Repeated with the same key it is stored
-	// once. An error that is not ErrOutcomeUnknown says that it was not stored.
-	Tombstone(ctx context.Context, bucket int64, key string, data []byte) error
+	// Early appends an early message to a bucket. It may be stored despite an error. It is called concurrently.
+	Early(ctx context.Context, bucket int64, data []byte) error
 	// Purge removes messages up to a sequence, inclusive.
 	Purge(ctx context.Context, p due.Purge) error
 }
@@ -66,10 +65,9 @@ type Log interface {
 	// new cursor's sequence. An error that is neither ErrOvertaken nor
 	// ErrOutcomeUnknown says that nothing was stored.
 	Append(ctx context.Context, all []Submit, c due.Cursor, expected uint64) (uint64, error)
-	// Parked is how far in the store history is known to remember what it parked, and
-	// when the checkpoint was saved that says so, Unix ms; zeros where there is none. It
-	// fails like Cursor.
-	Parked(ctx context.Context) (seq uint64, savedMS int64, err error)
+	// Parked is how far in the store history is known to remember what it parked; 0
+	// where there is no checkpoint. It fails like Cursor.
+	Parked(ctx context.Context) (seq uint64, err error)
 	// DropCursors removes the cursors before the one at seq.
 	DropCursors(ctx context.Context, seq uint64) error
 }

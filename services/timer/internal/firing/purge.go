@@ -37,7 +37,7 @@ func (o *Owner) purge(ctx context.Context) error {
 }
 
 func (o *Owner) purgeStore(ctx context.Context) error {
-	parked, savedMS, err := o.Log.Parked(ctx)
+	parked, err := o.Log.Parked(ctx)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (o *Owner) purgeStore(ctx context.Context) error {
 		caughtUp := false
 		err := o.ask(ctx, func() {
 			caughtUp = o.readTo >= end
-			all = o.table.Purgeable(parked, end, savedMS)
+			all = o.table.Purgeable(parked, end)
 		})
 		if err != nil {
 			return err

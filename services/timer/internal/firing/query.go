@@ -34,8 +34,6 @@ type Located struct {
 	// Fired: its record is in the history log, at LogSeq; 0 = the place is not known.
 	Fired  bool
 	LogSeq uint64
-	// Taken: it was taken out for a cancel or an update, and has not come back.
-	Taken bool
 }
 
 // Locate tells where a task is, to a caller of a domain, empty = a service of ours.
@@ -54,7 +52,7 @@ func (o *Owner) Locate(ctx context.Context, id ids.TaskID, domain string) (Locat
 			return Located{}, err
 		}
 		if status != due.Waiting {
-			return Located{Fired: status == due.Fired, LogSeq: stay.LogSeq, Taken: status == due.Cancelled}, nil
+			return Located{Fired: status == due.Fired, LogSeq: stay.LogSeq}, nil
 		}
 		want := &ref{seq: stay.Seq, index: stay.Index, id: id}
 		if err := o.fetchHere(ctx, []*ref{want}, nil); err != nil || want.record != nil {

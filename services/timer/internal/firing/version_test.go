@@ -81,15 +81,15 @@ func TestWhatIsWrittenCarriesTheClustersVersion(t *testing.T) {
 	later, now := w.park(1, time.Now().Add(time.Hour)), w.park(2, time.Now())
 	r := w.own(func(d *firing.Deps) {
 		d.LogVersion = func() uint32 { return newer }
-		d.Store = deafStore{d.Store} // it could not read its own tombstone
+		d.Store = deafStore{d.Store} // it could not read its own early message
 	})
 	w.eachOnce(now)
-	testkit.NoError(t, testkit.Err(r.Cancel(t.Context(), wanted(idsOf(later)))))
+	fireEarly(t, r, later)
 	last, err := natslog.LastForSubject(t.Context(), w.js, topology.TimerStream(0), topology.Timer(0, topology.TimerBucket(later[0].DueAtMs)))
 	testkit.NoError(t, err)
-	var tombstone logv1.Batch
-	if err := tombstone.UnmarshalVT(last.Data); err != nil || tombstone.LogVersion != newer || len(tombstone.Tombstones) != 1 {
-		t.Errorf("tombstone %v: %v", &tombstone, err)
+	var early logv1.Batch
+	if err := early.UnmarshalVT(last.Data); err != nil || early.LogVersion != newer || len(early.Early) != 1 {
+		t.Errorf("early message %v: %v", &early, err)
 	}
 	err = natslog.ReadAll(t.Context(), w.js, natslog.ReadConfig{Stream: topology.HistoryStream(0)}, func(r natslog.Record) error {
 		var b logv1.Batch

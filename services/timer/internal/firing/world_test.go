@@ -164,15 +164,9 @@ func (w *world) eachOnce(want []*logv1.Record) map[string][]fired {
 // checkpoint says that history remembers what it parked up to seq.
 func (w *world) checkpoint(seq uint64) {
 	w.tb.Helper()
-	w.checkpointAt(seq, time.Now())
-}
-
-// checkpointAt is checkpoint, saved at another time.
-func (w *world) checkpointAt(seq uint64, at time.Time) {
-	w.tb.Helper()
 	kv, err := w.js.KeyValue(w.tb.Context(), topology.CheckpointsBucket)
 	testkit.NoError(w.tb, err)
-	data := testkit.Encoded(w.tb, &logv1.Checkpoint{Snapshot: &logv1.SnapshotRef{TimerSeq: seq}, AtMs: at.UnixMilli()})
+	data := testkit.Encoded(w.tb, &logv1.Checkpoint{Snapshot: &logv1.SnapshotRef{TimerSeq: seq}})
 	testkit.NoError(w.tb, testkit.Err(kv.Put(w.tb.Context(), topology.HistoryCheckpoint(0), data)))
 }
 
@@ -274,7 +268,7 @@ func (w *world) deps() firing.Deps {
 		Store: store, Pruner: store, Log: history, Config: firing.DefaultConfig(), Logger: log, Now: time.Now,
 		Quarantine: store.SetApart, LogVersion: func() uint32 { return 1 },
 		Gauges: firing.Gauges{
-			Waiting: func(int) {}, Fired: func(int, time.Duration) {}, Appended: func(time.Duration) {}, Cancelled: func(int) {}, Outdated: func(int) {},
+			Waiting: func(int) {}, Fired: func(int, time.Duration) {}, Appended: func(time.Duration) {}, Early: func(int) {}, Outdated: func(int) {},
 		},
 	}
 }

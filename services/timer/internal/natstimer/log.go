@@ -69,13 +69,13 @@ func (l *Log) Append(ctx context.Context, all []firing.Submit, c due.Cursor, exp
 }
 
 // Parked implements firing.Log.
-func (l *Log) Parked(ctx context.Context) (seq uint64, savedMS int64, err error) {
+func (l *Log) Parked(ctx context.Context) (uint64, error) {
 	entry, err := l.checkpoints.Get(ctx, topology.HistoryCheckpoint(l.p))
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		return 0, 0, nil
+		return 0, nil
 	}
 	if err != nil {
-		return 0, 0, fmt.Errorf("history's checkpoint: %w", err)
+		return 0, fmt.Errorf("history's checkpoint: %w", err)
 	}
 	var c logv1.Checkpoint
 	err = c.UnmarshalVT(entry.Value())
@@ -83,9 +83,9 @@ func (l *Log) Parked(ctx context.Context) (seq uint64, savedMS int64, err error)
 		err = logversion.Check(c.LogVersion)
 	}
 	if err != nil {
-		return 0, 0, fmt.Errorf("history's checkpoint: %w", err)
+		return 0, fmt.Errorf("history's checkpoint: %w", err)
 	}
-	return c.GetSnapshot().GetTimerSeq(), c.AtMs, nil
+	return c.GetSnapshot().GetTimerSeq(), nil
 }
 
 // DropCursors implements firing.Log.

@@ -116,10 +116,10 @@ func (s *Store) subject(bucket int64, fence bool) string {
 	return topology.Timer(s.p, bucket)
 }
 
-// Tombstone implements firing.Pruner.
-func (s *Store) Tombstone(ctx context.Context, bucket int64, key string, data []byte) error {
-	_, _, err := natslog.Append(ctx, s.js.Conn(), natslog.Msg{Subject: topology.Timer(s.p, bucket), Data: data, MsgID: key})
-	return translate(err)
+// Early implements firing.Pruner.
+func (s *Store) Early(ctx context.Context, bucket int64, data []byte) error {
+	_, _, err := natslog.Append(ctx, s.js.Conn(), natslog.Msg{Subject: topology.Timer(s.p, bucket), Data: data})
+	return err
 }
 
 // Purge implements firing.Pruner.

@@ -232,7 +232,7 @@ func printItem(a *command.App, i quarantine.Item) error {
 // contents are the tasks of a batch, as far as the data decode as one, else a dump.
 func contents(data []byte) string {
 	var b logv1.Batch
-	if len(data) == 0 || b.UnmarshalVT(data) != nil || len(b.Tasks)+len(b.Tombstones) == 0 {
+	if len(data) == 0 || b.UnmarshalVT(data) != nil || len(b.Tasks)+len(b.Early) == 0 {
 		dump := hex.Dump(data[:min(len(data), dumpShown)])
 		if len(data) > dumpShown {
 			dump += "…\n"
@@ -240,7 +240,7 @@ func contents(data []byte) string {
 		return dump
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "a batch of log version %d: %d tasks, %d tombstones\n", max(b.LogVersion, 1), len(b.Tasks), len(b.Tombstones))
+	fmt.Fprintf(&text, "a batch of log version %d: %d tasks, %d that fire early\n", max(b.LogVersion, 1), len(b.Tasks), len(b.Early))
 	for _, t := range b.Tasks {
 		id := hex.EncodeToString(t.Id)
 		if parsed, err := ids.TaskIDFromBytes(t.Id); err == nil {

@@ -37,7 +37,7 @@ func TestEndsOfARedrivenTask(t *testing.T) {
 	}
 }
 
-// TestMembersOfOldBatchesAreNotKept, however many there are: their batches are over.
+// TestMembersOfOldBatchesAreNotKept, however many there are: their batches are over. Ends of a batch that is forgotten are not counted.
 func TestMembersOfOldBatchesAreNotKept(t *testing.T) {
 	c := make(Counts)
 	member := func(id string, made int64, parkings uint32) *taskstate.Task {
@@ -46,9 +46,14 @@ func TestMembersOfOldBatchesAreNotKept(t *testing.T) {
 	for _, task := range []*taskstate.Task{member("b", 9, 0), member("a", 7, 0), member("a", 7, 0), member("a", 7, 1), member("old", 6, 0), {Domain: "shop"}} {
 		c.Admit(task)
 	}
+	ended := member("a", 7, 0)
+	ended.State = taskstate.Cancelled
+	for _, task := range []*taskstate.Task{ended, {Domain: "shop", State: taskstate.Completed}, member("over", 8, 0)} {
+		c.End(task)
+	}
 	got := c.Since(7)
 	slices.SortFunc(got, func(a, b Count) int { return int(a.Made - b.Made) })
-	testkit.Equal(t, "members", fmt.Sprint(got, len(c)), "[{{shop a 7} 2} {{shop b 9} 1}] 2")
+	testkit.Equal(t, "members", fmt.Sprint(got, len(c)), "[{{shop a 7} {2 {0 0 1 0}}} {{shop b 9} {1 {0 0 0 0}}}] 2")
 }
 
 func TestConclude(t *testing.T) {

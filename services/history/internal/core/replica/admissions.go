@@ -40,7 +40,7 @@ func (r *Replica) wantTurn(now Now) bool {
 func (r *Replica) admitted(now Now) {
 	r.EndTurn(nil)
 	for _, e := range r.unlogged.entries {
-		if !e.left {
+		if e.unlogged = false; !e.left {
 			r.dispatch(e, now)
 		}
 	}

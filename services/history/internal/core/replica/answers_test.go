@@ -46,8 +46,8 @@ func TestWhatIsKnownIsAnswered(t *testing.T) {
 
 	fx := new(Effects)
 	for _, n := range []int{24, 21} {
-		e := &Entry{Task: taskstate.Task{ID: id(n), Domain: "shop", Tasklist: "mail", Type: "t", Policy: storyPolicy}}
-		b.r.Step(&Found{Search: Search{ID: id(n), Cancel: true, Seq: b.seq}, Taken: e}, b.now, fx)
+		e := &taskstate.Task{ID: id(n), Domain: "shop", State: taskstate.Cancelled}
+		b.r.Step(&Found{Search: Search{ID: id(n), Command: true}, Archived: e}, b.now, fx)
 	}
 	b.r.Flush(b.now, fx)
 	b.answers("before a turn", fx, "")
@@ -56,12 +56,12 @@ func TestWhatIsKnownIsAnswered(t *testing.T) {
 
 	fx = new(Effects)
 	for _, n := range []int{22, 23} {
-		b.r.Step(&Found{Search: Search{ID: id(n), Cancel: true}}, b.now, fx)
+		b.r.Step(&Found{Search: Search{ID: id(n), Command: true}}, b.now, fx)
 	}
 	b.r.Step(Tick{}, b.now, fx)
 	b.prove(fx)
 	b.answers("the others were not", fx, "7/2 NOT_FOUND, 7/5 NOT_FOUND")
-	testkit.Equal(t, "commands wait", b.r.early.commands, 0)
+	testkit.Equal(t, "commands wait", len(b.r.locator.Places()), 0)
 }
 
 // TestAWholeAnswerIsOneMessage, if what waited is decided in the same turn.
@@ -70,8 +70,8 @@ func TestAWholeAnswerIsOneMessage(t *testing.T) {
 	b.submit(nil, 1)
 	fx := new(Effects)
 	b.r.Step(&Events{Seq: 4, At: b.now.MS, ReplyTo: "asker", RequestID: 7, Events: []taskstate.Event{{Kind: taskstate.Cancel, ID: id(1)}, {Kind: taskstate.Cancel, ID: id(9)}}}, b.now, fx)
-	e := &Entry{Task: taskstate.Task{ID: id(9), Domain: "shop", Tasklist: "mail", Type: "t", Policy: storyPolicy}}
-	b.r.Step(&Found{Search: Search{ID: id(9), Cancel: true, Seq: 4}, Taken: e}, b.now, fx)
+	e := &taskstate.Task{ID: id(9), Domain: "shop", State: taskstate.Cancelled}
+	b.r.Step(&Found{Search: Search{ID: id(9), Command: true}, Archived: e}, b.now, fx)
 	b.prove(fx)
 	b.answers("in one turn", fx, "7/0 ok ok")
 }
@@ -91,7 +91,7 @@ func TestI3_AConclusionFromASearchWaitsForATurn(t *testing.T) {
 	}
 	underWay := b.r.BeginTurn()
 	fx := new(Effects)
-	b.r.Step(&Found{Search: Search{ID: id(9), Cancel: true, Seq: 4}, Archived: &Entry{Task: taskstate.Task{ID: id(9), Domain: "bank", State: taskstate.Completed}}}, b.now, fx)
+	b.r.Step(&Found{Search: Search{ID: id(9), Command: true}, Archived: &taskstate.Task{ID: id(9), Domain: "bank", State: taskstate.Completed}}, b.now, fx)
 	b.r.Flush(b.now, fx)
 	b.answers("at once", fx, "")
 	fx = store(5)
@@ -125,7 +125,7 @@ func TestI4_AnOutcomeOfAStayThatCameAndWentUnseen(t *testing.T) {
 	if len(fx.Searches) != 1 || fx.Searches[0].ID != id(1) {
 		t.Fatalf("%+v is searched for", fx.Searches)
 	}
-	fx = b.step(&Found{Search: Search{ID: id(1)}, Archived: &Entry{Task: later}})
+	fx = b.step(&Found{Search: Search{ID: id(1)}, Archived: &later})
 	b.prove(fx)
 	b.answers("found", fx, "0/0 ok")
 }

@@ -26,8 +26,7 @@
 //   - A record that a submit alone sends to another store goes once the turn that admits it is stored.
 //
 // An update is decided once. The task remembers the place of the last one that was, also of one that was refused, and carries it through the other stores. A
-// task that the timer store gives up for an update goes back into it as the next stay, and is given up only once the stay before has been read here: else a
-// later owner might read that again, and the updates would be gone (decision 0043).
+// task in the timer store is fired early for a command, and goes back as the next stay with what the command has changed (decision 0043).
 //
 // Freedom that is left: the verdict on a repeated outcome of a stay that is over is OK or STALE, depending on what has been read. A grab of a task that never
 // was is STALE or NOT_FOUND.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/locate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -26,7 +27,7 @@ func (b *bench) cancels(domain string, numbers ...int) *Effects {
 func TestWaitingCommandsAreReported(t *testing.T) {
 	b := newBench(t, Config{})
 	share := func(domain string, from int) {
-		for at := from; at < from+domainCommandsMax; at += 500 {
+		for at := from; at < from+locate.DomainCommandsMax; at += 500 {
 			b.cancels(domain, numbers(at, at+499)...)
 		}
 	}
@@ -38,11 +39,11 @@ func TestWaitingCommandsAreReported(t *testing.T) {
 	}
 	check(false)
 	b.cancels("quiet", 60_000)
-	for n := range domainCommandsMax/500 - 1 {
+	for n := range locate.DomainCommandsMax/500 - 1 {
 		b.cancels("d", numbers(1+500*n, 500*n+500)...)
 	}
 	check(false)
-	b.cancels("d", numbers(domainCommandsMax-499, domainCommandsMax)...)
+	b.cancels("d", numbers(locate.DomainCommandsMax-499, locate.DomainCommandsMax)...)
 	check(false, "d")
 	share("c", 10_001)
 	share("b", 20_001)
@@ -51,27 +52,27 @@ func TestWaitingCommandsAreReported(t *testing.T) {
 	check(true, "a", "b", "c", "d")
 
 	// The stores have none of them, and the lanes have been read.
-	for n := 1; n <= domainCommandsMax; n++ {
-		b.r.Step(&Found{Search: Search{ID: id(n), Domain: "d", Cancel: true}}, b.now, new(Effects))
+	for n := 1; n <= locate.DomainCommandsMax; n++ {
+		b.r.Step(&Found{Search: Search{ID: id(n), Domain: "d", Command: true}}, b.now, new(Effects))
 	}
-	for range 4*domainCommandsMax/endWaitsMax + 1 {
+	for range 4*locate.DomainCommandsMax/locate.ExpireMax + 1 {
 		b.step(Tick{})
 	}
 	check(false, "a", "b", "c")
-	testkit.Equal(t, "commands wait", b.r.early.commands, 3*domainCommandsMax+1)
+	testkit.Equal(t, "commands wait", b.r.locator.Weight(""), 3*locate.DomainCommandsMax+1)
 }
 
 // TestATickLooksAtSomeWaits: what waits is looked at in turn, so many tasks at a tick.
 func TestATickLooksAtSomeWaits(t *testing.T) {
 	b := newBench(t, Config{})
-	last := 2*endWaitsMax + 10
+	last := 2*locate.ExpireMax + 10
 	b.cancels("shop", numbers(1, last)...)
 	for n := 1; n <= last; n++ {
-		b.r.Step(&Found{Search: Search{ID: id(n), Domain: "shop", Cancel: true}}, b.now, new(Effects))
+		b.r.Step(&Found{Search: Search{ID: id(n), Domain: "shop", Command: true}}, b.now, new(Effects))
 	}
-	for _, want := range []int{last - endWaitsMax, last - 2*endWaitsMax, 0} {
+	for _, want := range []int{last - locate.ExpireMax, last - 2*locate.ExpireMax, 0} {
 		b.step(Tick{})
-		testkit.Equal(t, "commands wait", b.r.early.commands, want)
+		testkit.Equal(t, "commands wait", b.r.locator.Weight(""), want)
 	}
 }
 
@@ -81,11 +82,11 @@ func TestOutcomesThatWaitAreBounded(t *testing.T) {
 	b := newBench(t, Config{})
 	b.submit(nil, 1) // so that the position has been read
 	in := &Events{Seq: 2, At: b.now.MS, ReplyTo: "asker"}
-	for n := 2; n < questionsMax+2; n++ {
+	for n := 2; n < locate.QuestionsMax+2; n++ {
 		in.Events = append(in.Events, taskstate.Event{Kind: taskstate.Succeeded, ID: id(n), Domain: "shop", Fence: ids.Token{Position: ids.NewPosition(1, 3), Version: 1}})
 	}
 	b.seq = 2
-	if fx := b.step(in); len(fx.Searches) != questionsMax || len(fx.Answers) != 0 {
+	if fx := b.step(in); len(fx.Searches) != locate.QuestionsMax || len(fx.Answers) != 0 {
 		t.Fatalf("%d searches, %d answers", len(fx.Searches), len(fx.Answers))
 	}
 	late := func() fault.Code {
@@ -121,35 +122,9 @@ func TestARepeatPutsOffNothing(t *testing.T) {
 		b.prove(fx)
 		answers += len(fx.Answers)
 	}
-	if len(b.r.early.of(id(1))) > 2 {
-		t.Errorf("%d cancels are answered, %d wait", answers, len(b.r.early.of(id(1))))
+	if len(b.r.locator.Places()) > 2 {
+		t.Errorf("%d cancels are answered, %d wait", answers, len(b.r.locator.Places()))
 	}
-}
-
-// TestI14_FatDeadTasksLeaveRoomForOthers: a cancel that waits keeps nothing of the payload.
-func TestI14_FatDeadTasksLeaveRoomForOthers(t *testing.T) {
-	b := newBench(t, Config{})
-	b.r.Admit(Queue{Lane: 3}, false, 30)
-	b.seq = 43
-	in := cancelFrom(44, "shop")
-	for n := 2; n <= 80; n++ {
-		in.Events = append(in.Events, taskstate.Event{Kind: taskstate.Cancel, ID: id(n), Domain: "shop"})
-	}
-	for _, s := range b.step(in).Searches {
-		fat := deadLetterOf()
-		fat.ID, fat.Payload.Data = s.ID, make([]byte, 512<<10)
-		f := &Found{Search: s, Archived: fat, Unsure: true}
-		f.Ends[3] = 50
-		b.step(f)
-	}
-	for n := 1; n <= 80; n++ {
-		for _, h := range b.r.early.of(id(n)) {
-			if h.dead.Footprint() > 4096 {
-				t.Fatalf("cancel %d keeps %d bytes", n, h.dead.Footprint())
-			}
-		}
-	}
-	testkit.Equal(t, "commands that wait", b.r.early.commands, 80)
 }
 
 // The log has a second copy of a stay that died, and the next stay behind that, where no search finds it. The cancel waits for it.
@@ -164,8 +139,8 @@ func TestACopyOfTheDeadStayDecidesNothing(t *testing.T) {
 	f.Ends[3] = 50
 	fx = b.step(f)
 	e := deadLetterOf()
-	taskstate.Bring(&e.Task, &taskstate.Event{Seq: 41, Redrive: &taskstate.Redrive{Request: 9}}, scenarioStart)
-	b.step(&Submits{Lane: 3, Seq: 50, At: scenarioStart, Bytes: 10, Tasks: []*Entry{e}})
+	taskstate.Bring(e, &taskstate.Event{Seq: 41, Redrive: &taskstate.Redrive{Request: 9}}, scenarioStart)
+	b.step(&Submits{Lane: 3, Seq: 50, At: scenarioStart, Bytes: 10, Tasks: []*Entry{{Task: *e}}})
 	if task := b.r.Get(id(1)); len(fx.Answers) > 0 && fx.Answers[0].Verdicts[0].Code != "" || task.State != taskstate.Cancelled {
 		t.Errorf("%+v, the task is %s", fx.Answers, task.State)
 	}

@@ -1,10 +1,10 @@
 package replica
 
 import (
-	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/answer"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/locate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
@@ -91,31 +91,6 @@ type Proposal struct {
 type Checkpoint struct {
 	// Snapshot is the one that a takeover begins with.
 	Snapshot SnapshotRef
-	// PendingSince is the time of the oldest command that waits for its task, or whose task
-	// the timer store gave up and neither the archive nor the timer store has; 0 = there is none. A takeover
-	// does not begin with it.
-	PendingSince int64
-}
-
-// Search asks the other stores for a task that is not in memory.
-type Search struct {
-	ID ids.TaskID
-	// Domain is the caller's.
-	Domain string
-	// Cancel: a command waits for it: take it out of the timer store if it waits there and is of the domain. Seq is not
-	// for the timer: it takes out a task whose submit lies behind Seq, too. Ids are random, so only
-	// a caller whose own submit had an unknown outcome knows one before it is in the log, and asks for
-	// just that. The timer gives a task up once, so all owners decide alike.
-	Cancel bool
-	// Of a cancel: the last record in the log that asks for it, and its reason.
-	Seq    uint64
-	At     int64
-	Reason string
-	// Update: there are updates among the commands, and the task must go on. So the timer store is first asked what it has (Found.Waiting),
-	// and gives it up only with Take: once the stay before that has been read here, and no copy of it can follow.
-	Update, Take bool
-	// Redrive: there are redrives among the commands, so its dead letter is read, too; it is looked for as for an update.
-	Redrive bool
 }
 
 // The kinds of a Traced.
@@ -157,10 +132,6 @@ func (c *Counts) expired(t *taskstate.Task) {
 	}
 }
 
-func notFound() taskstate.Verdict {
-	return taskstate.Verdict{Code: fault.NotFound, Message: "no such task, or finished long ago"}
-}
-
 // The verdicts on events, for packages that know the replica only.
 type (
 	Verdict = answer.Verdict
@@ -169,9 +140,9 @@ type (
 )
 
 // conclude gives an event its verdict.
-func (r *Replica) conclude(h *held, v taskstate.Verdict, fx *Effects) {
-	if h.ans != nil && !h.promised {
-		r.answers.Conclude(h.ans, h.i, v, &fx.Answers)
+func (r *Replica) conclude(req *locate.Request, v taskstate.Verdict, fx *Effects) {
+	if req.Answer != nil && !req.Promised {
+		r.answers.Conclude(req.Answer, req.I, v, &fx.Answers)
 	}
 }
 

@@ -4,31 +4,9 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
-func (h *held) command() bool {
-	return h.ev.Kind.Command()
-}
-
-// commandWeightBytes is how many bytes of an update weigh as much as a command.
-const commandWeightBytes = 4096
-
-// weight is as how many commands h counts while it waits.
-func (h *held) weight() int {
-	bytes := h.ev.Update.Bytes() + h.ev.Redrive.Bytes()
-	if h.letter != nil {
-		bytes += h.letter.Footprint()
-	}
-	return 1 + bytes/commandWeightBytes
-}
-
-// before tells whether h lies before o in the log.
-func (h *held) before(o *held) bool { return h.seq < o.seq || h.seq == o.seq && h.place < o.place }
-
-// locate tells the event where in the log it lies, and when it was made.
-func (h *held) locate() { h.ev.Seq, h.ev.Index, h.ev.At = h.seq, uint32(h.place), h.at }
-
-// first tells whether it is an event that may be the first one of a stay. Only services of ours write such events.
-func (h *held) first() bool {
-	return h.ev.Kind == taskstate.Started || h.ev.Kind == taskstate.Lapse || h.ev.Kind == taskstate.Reject
+// first reports whether an event of a kind may be the first one of a stay. Only services of ours write such events.
+func first(kind taskstate.Kind) bool {
+	return kind == taskstate.Started || kind == taskstate.Lapse || kind == taskstate.Reject
 }
 
 const (
@@ -93,17 +71,9 @@ func (r *Replica) leave(e *Entry) {
 	r.wake.Remove(e)
 	r.Lists.Leave(&e.Entry)
 	r.lines.Leave(e.Seat)
-	if r.pinned[e.ID] == e {
-		delete(r.pinned, e.ID)
-	}
 	if r.tasks[e.ID] != e {
 		return
 	}
 	r.keepGone(e)
-	if q := r.asking[Search{ID: e.ID, Domain: e.Domain}]; q != nil {
-		q.again = true
-	}
-	if e.State == taskstate.Waiting || e.State == taskstate.Dead { // of a dead one only redrives wait, and what lies behind them
-		r.searchWaiting(e.ID)
-	}
+	r.locator.Left(&e.Task)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/answer"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/locate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
@@ -22,23 +23,23 @@ func (r *Replica) events(in *Events, now Now, fx *Effects) {
 		from = r.Batch(in.Shard, in.Epoch, in.RequestID, in.Delivered, in.Polls, len(in.Events))
 	}
 	stale := from != nil && from.Superseded()
-	h := new(held) // what waits is copied
+	req := new(locate.Request) // what waits is copied
 	for i := range in.Events {
 		ev := &in.Events[i]
 		if !ev.Kind.Known() {
 			fx.Halt = fmt.Errorf("event %d of message %d is of kind %d, which this version does not know", i, in.Seq, ev.Kind)
 			return
 		}
-		*h = held{ev: ev, seq: in.Seq, at: in.At, place: in.First + i, ans: ans, i: i, from: from, replayed: r.replay != nil}
+		*req = locate.Request{Ev: ev, Seq: in.Seq, At: in.At, Place: in.First + i, Answer: ans, I: i, From: from, Replayed: r.replay != nil}
 		if ev.Kind == taskstate.Fence {
-			r.fenced(h, fx)
+			r.fenced(req, fx)
 			continue
 		}
 		e := r.tasks[ev.ID]
 		if stale && ofOwner(ev.Kind) {
-			r.superseded(h, fx)
+			r.superseded(req, fx)
 		} else {
-			r.decide(h, e, now, fx)
+			r.decide(req, e, now, fx)
 		}
 	}
 	switch {
@@ -58,98 +59,86 @@ func ofOwner(kind taskstate.Kind) bool {
 }
 
 // fenced decides about a fence of a matching shard.
-func (r *Replica) fenced(h *held, fx *Effects) {
+func (r *Replica) fenced(req *locate.Request, fx *Effects) {
 	switch {
-	case h.from == nil:
-		r.conclude(h, taskstate.Verdict{Code: fault.InvalidArgument, Message: "a fence of no shard"}, fx)
-	case h.from.Superseded():
-		r.superseded(h, fx)
+	case req.From == nil:
+		r.conclude(req, taskstate.Verdict{Code: fault.InvalidArgument, Message: "a fence of no shard"}, fx)
+	case req.From.Superseded():
+		r.superseded(req, fx)
 	default:
-		h.from.Fence()
-		r.conclude(h, taskstate.Verdict{}, fx)
+		req.From.Fence()
+		r.conclude(req, taskstate.Verdict{}, fx)
 	}
 }
 
 // superseded refuses a grab, a hand-back or a fence of an owner of a matching shard that a newer one has fenced.
-func (r *Replica) superseded(h *held, fx *Effects) {
+func (r *Replica) superseded(req *locate.Request, fx *Effects) {
 	fx.Counts.Refused++
-	if h.ans != nil {
-		out := h.ans.Verdict(h.i)
+	if req.Answer != nil {
+		out := req.Answer.Verdict(req.I)
 		out.Fenced = true
 	}
-	r.conclude(h, taskstate.Verdict{Code: fault.Stale, Message: "the matching shard has a newer owner"}, fx)
+	r.conclude(req, taskstate.Verdict{Code: fault.Stale, Message: "the matching shard has a newer owner"}, fx)
 }
 
 // event decides about an event that has waited.
-func (r *Replica) event(h *held, now Now, fx *Effects) { r.decide(h, r.tasks[h.ev.ID], now, fx) }
+func (r *Replica) event(req *locate.Request, now Now, fx *Effects) {
+	r.decide(req, r.tasks[req.Ev.ID], now, fx)
+}
 
 // decide decides about one event; a command may wait. e is what memory has of its task.
-func (r *Replica) decide(h *held, e *Entry, now Now, fx *Effects) {
-	forged := !h.command() && (h.ev.Fence.Position.Lane() >= ids.Lanes || h.ev.Fence.Position.Seq() >= h.seq) // an event lies behind its submit
+func (r *Replica) decide(req *locate.Request, e *Entry, now Now, fx *Effects) {
+	forged := !req.Ev.Kind.Command() && (req.Ev.Fence.Position.Lane() >= ids.Lanes || req.Ev.Fence.Position.Seq() >= req.Seq) // an event lies behind its submit
 	if forged {
-		r.conclude(h, notFound(), fx)
+		r.conclude(req, locate.NotFound(), fx)
 		return
 	}
-	if h.command() {
-		r.command(h, e, now, fx)
+	if req.Ev.Kind.Command() {
+		r.command(req, e, now, fx)
 		return
 	}
-	pos := h.ev.Fence.Position
+	pos := req.Ev.Fence.Position
 	switch {
 	case e != nil && e.Position.Same(pos):
-		r.apply(e, h, now, fx)
-	case h.first() && r.Unread(pos, h.ev.Domain):
+		r.apply(e, req, now, fx)
+	case first(req.Ev.Kind) && r.Unread(pos, req.Ev.Domain):
 		// An owner that died had sent its trigger. It is sent again with the admission, and then must not be taken for one that is out of date.
-		r.conclude(h, taskstate.Verdict{Code: fault.Unavailable, Message: "the task is not admitted yet"}, fx)
-	case e != nil && !e.leftBefore(pos):
-		r.conclude(h, taskstate.ApplyToEarlierStay(&e.Task, h.ev), fx)
-	case h.first():
+		r.conclude(req, taskstate.Verdict{Code: fault.Unavailable, Message: "the task is not admitted yet"}, fx)
+	case e != nil && !locate.MissedLater(&e.Task, e.left, pos):
+		r.conclude(req, taskstate.ApplyToEarlierStay(&e.Task, req.Ev), fx)
+	case first(req.Ev.Kind):
 		// The caller gets nothing, wherever the task is now. A search may take long, and the grants
 		// of the same message would run out with it.
-		r.conclude(h, taskstate.Verdict{Code: fault.Stale, Message: "the trigger is out of date"}, fx)
+		r.conclude(req, taskstate.Verdict{Code: fault.Stale, Message: "the trigger is out of date"}, fx)
 	default:
-		r.ask(h, fx)
+		r.locator.Ask(req, deciding{r, now, fx})
 	}
 }
-
-// wait keeps a copy: the rest of the message must not stay in memory with it.
-func (r *Replica) wait(h *held) {
-	kept, ev := *h, *h.ev
-	kept.ev = &ev
-	if h.ans != nil && !h.promised {
-		h.ans.Waits(h.i)
-	}
-	r.early.add(&kept)
-}
-
-// leftBefore tells whether the later stay at pos has come and gone unseen: a takeover has read this
-// one again, which was not known to be stored, and not that one, which was.
-func (e *Entry) leftBefore(pos ids.Position) bool { return e.left && e.Position.Seq() < pos.Seq() }
 
 // apply applies an event to the stay in memory, or to one that has left and changes no more.
-func (r *Replica) apply(e *Entry, h *held, now Now, fx *Effects) {
-	at := h.at
-	if h.seq < e.Position.Seq() {
+func (r *Replica) apply(e *Entry, req *locate.Request, now Now, fx *Effects) {
+	at := req.At
+	if req.Seq < e.Position.Seq() {
 		at = max(at, e.arrivedAt) // a command from before this stay counts as of its beginning
 	}
-	h.locate()
-	ended := h.ev.Fence.Same(e.Token())
+	req.Locate()
+	ended := req.Ev.Fence.Same(e.Token())
 	before, failures, revision := e.State, e.Failures, e.Revision()
-	v, did := taskstate.Apply(&e.Task, h.ev, at)
+	v, did := taskstate.Apply(&e.Task, req.Ev, at)
 	if ended {
-		e.proposed &^= 1 << h.ev.Kind
+		e.proposed &^= 1 << req.Ev.Kind
 	}
 	if v.Code != "" {
 		fx.Counts.Refused++
-		r.refused(e, h.ev, before, at, now)
+		r.refused(e, req.Ev, before, at, now)
 	} else if !e.left {
 		switch {
 		case e.State != taskstate.Running:
 			e.proposed = 0
-		case h.ev.Kind == taskstate.Heartbeat:
+		case req.Ev.Kind == taskstate.Heartbeat:
 			e.proposed &^= spared // its worker was heard: the next standstill is another one
 		}
-		if h.ev.Kind == taskstate.Expired && r.replay == nil {
+		if req.Ev.Kind == taskstate.Expired && r.replay == nil {
 			fx.Counts.expired(&e.Task)
 			if len(e.Trace) > 0 {
 				fx.Traced = append(fx.Traced, Traced{What: TraceExpired, Task: &e.Task, Since: e.Attempt.StartedAt})
@@ -161,18 +150,18 @@ func (r *Replica) apply(e *Entry, h *held, now Now, fx *Effects) {
 		if before != taskstate.Running && e.Revision() != revision {
 			r.Replace(&e.Entry)
 		}
-		r.delivery(e, h, &v)
+		r.delivery(e, req, &v)
 		r.carryOut(e, did, now, fx, !r.unlogged.admitting)
 	}
-	r.answer(e, h, v, now, fx)
+	r.answer(e, req, v, now, fx)
 }
 
 // delivery notes that an attempt was granted, or that it no longer needs a report.
-func (r *Replica) delivery(e *Entry, h *held, v *taskstate.Verdict) {
+func (r *Replica) delivery(e *Entry, req *locate.Request, v *taskstate.Verdict) {
 	switch {
-	case v.Granted && !v.Repeated && h.from != nil:
-		r.Granted(&e.Entry, h.from, h.ev)
-	case e.State != taskstate.Running || h.ev.Kind == taskstate.Heartbeat:
+	case v.Granted && !v.Repeated && req.From != nil:
+		r.Granted(&e.Entry, req.From, req.Ev)
+	case e.State != taskstate.Running || req.Ev.Kind == taskstate.Heartbeat:
 		e.Received()
 	}
 }
@@ -196,18 +185,18 @@ func (r *Replica) refused(e *Entry, ev *taskstate.Event, before taskstate.State,
 }
 
 // answer gives an event its verdict, and a grab what was granted.
-func (r *Replica) answer(e *Entry, h *held, v taskstate.Verdict, now Now, fx *Effects) {
-	if h.ans == nil || h.promised {
+func (r *Replica) answer(e *Entry, req *locate.Request, v taskstate.Verdict, now Now, fx *Effects) {
+	if req.Answer == nil || req.Promised {
 		return
 	}
-	out := h.ans.Verdict(h.i)
+	out := req.Answer.Verdict(req.I)
 	if v.Code == "" {
 		out.Trace = []byte(e.Trace)
 	}
 	if v.Granted {
 		out.Grant = grantOf(&e.Task)
 		out.Grant.First, out.Grant.ReadyAt = !v.Repeated, e.ReadySince()
-		r.NoteStart(&e.Entry, h.from)
+		r.NoteStart(&e.Entry, req.From)
 		fx.Counts.Granted++
 		if len(e.Trace) > 0 && !v.Repeated {
 			waited, ok := e.Waited()
@@ -217,7 +206,7 @@ func (r *Replica) answer(e *Entry, h *held, v taskstate.Verdict, now Now, fx *Ef
 			fx.Traced = append(fx.Traced, Traced{What: TraceGranted, Task: &e.Task, Since: e.ReadySince(), Waited: waited})
 		}
 	}
-	r.conclude(h, v, fx)
+	r.conclude(req, v, fx)
 }
 
 // grantOf is the running attempt of a task as its worker gets it.

@@ -17,8 +17,8 @@ type Now struct {
 	Mono time.Duration
 }
 
-// Input is what a step takes.
-type Input interface{ input() }
+// Input is what a step takes: a type of this file, or a *Found.
+type Input any
 
 // Submits is one message of a lane. Lanes are read each in log order.
 type Submits struct {
@@ -109,24 +109,6 @@ type Purged struct {
 	Again bool
 }
 
-// Found is the answer to a Search.
-type Found struct {
-	Search
-	// Taken was waiting and has been taken out of the timer store (only for a command). If Unread
-	// is the same stay, it was fired before that.
-	Taken *Entry
-	// Archived, Waiting and Unread are where it was found; the archive is asked first, but for commands the timer store is. The
-	// Position of an unread one is where it lies, Before is that of the stay before.
-	Archived, Waiting, Unread *Entry
-	// Letter is its dead letter, and where that lies (only for a redrive).
-	Letter    *Entry
-	LetterSeq uint64
-	// Unsure: it was not found, or only as dead, and may lie unread in a lane where no search finds it: it was fired, which the timer has forgotten.
-	Unsure bool
-	// Ends are the last sequences of the lanes, as of after the timer was asked.
-	Ends [ids.Lanes]uint64
-}
-
 // Bounced is that the answer with these grants was not delivered.
 type Bounced struct{ Grants []GrantRef }
 
@@ -141,18 +123,3 @@ type Silent struct{ Workers []dispatch.WorkerKey }
 
 // Draining is that the owner leaves: nothing waits for a fuller batch any more.
 type Draining struct{}
-
-func (*Submits) input()    {}
-func (*Turn) input()       {}
-func (*Events) input()     {}
-func (Recovered) input()   {}
-func (Tick) input()        {}
-func (Looked) input()      {}
-func (Stored) input()      {}
-func (Saved) input()       {}
-func (Purged) input()      {}
-func (*Found) input()      {}
-func (Bounced) input()     {}
-func (Silent) input()      {}
-func (Draining) input()    {}
-func (TurnRefused) input() {}

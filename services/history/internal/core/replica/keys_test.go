@@ -28,10 +28,10 @@ func TestACommandOfAKeyWaitsForItsTask(t *testing.T) {
 			ID: id(1), Domain: "shop", Tasklist: "mail", Type: "send", Priority: 3, Policy: storyPolicy, DueAt: (b.now.MS + delay) * min(delay, 1),
 			Extra: &taskstate.Extra{Order: &taskstate.Order{Key: "a"}},
 		}
-		f := b.takes(b.ofKey(taskstate.Skipped, 1, 77), false)
+		f := &Found{Search: b.ofKey(taskstate.Skipped, 1, 77).Searches[0]}
 		found := task
 		found.Position = ids.NewPosition(30, ids.LaneKeyed)
-		f.Unread, f.Ends[ids.LaneKeyed] = &Entry{Task: found}, 30
+		f.Unread, f.Ends[ids.LaneKeyed] = &found, 30
 		if v := b.said(b.step(f)); (v.Code == "") != ends {
 			t.Errorf("delayed by %d: %+v", delay, v)
 		}

@@ -3,7 +3,6 @@ package replica
 import (
 	"bytes"
 	"cmp"
-	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
@@ -17,11 +16,6 @@ func (r *Replica) Get(id ids.TaskID) *taskstate.Task {
 		return nil
 	}
 	return &e.Task
-}
-
-// Commanded tells whether a cancel or an update waits for a task: it may be on its way here from the timer store, which has given it up.
-func (r *Replica) Commanded(id ids.TaskID) bool {
-	return slices.ContainsFunc(r.early.of(id), (*held).command)
 }
 
 // List are up to limit tasks in memory that match, the newest first.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/locate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -18,24 +19,24 @@ func redrove(seq uint64) *Events {
 	}}}
 }
 
-func deadLetterOf() *Entry {
-	return &Entry{Task: taskstate.Task{
+func deadLetterOf() *taskstate.Task {
+	return &taskstate.Task{
 		ID: id(1), Domain: "shop", Tasklist: "mail", Type: "send", Priority: 3, Policy: storyPolicy, State: taskstate.Dead, Position: ids.NewPosition(1, 3),
-	}}
+	}
 }
 
 // foundLetter answers the search for a redrive: the archive and the dead letters have the task.
 func (b *bench) foundLetter(fx *Effects, ends uint64) *Effects {
 	b.Helper()
-	if len(fx.Searches) != 1 || !fx.Searches[0].Redrive || !fx.Searches[0].Update {
+	if len(fx.Searches) != 1 || !fx.Searches[0].Redrive {
 		b.Fatalf("searches %+v", fx.Searches)
 	}
-	f := &Found{Search: fx.Searches[0], Archived: deadLetterOf(), Letter: deadLetterOf(), LetterSeq: 5}
+	f := &Found{Search: fx.Searches[0], Archived: deadLetterOf(), DeadLetter: deadLetterOf(), DeadLetterSeq: 5}
 	f.Ends[3] = ends
 	return b.step(f)
 }
 
-// TestALetterIsDeletedOnceTheTaskIsParked: with the job that parks it; until that is stored the redrive is pinned, and then it is not.
+// TestALetterIsDeletedOnceTheTaskIsParked: with the job that parks it.
 func TestALetterIsDeletedOnceTheTaskIsParked(t *testing.T) {
 	b := newBench(t, Config{})
 	b.seq = 40
@@ -45,16 +46,14 @@ func TestALetterIsDeletedOnceTheTaskIsParked(t *testing.T) {
 	if v := b.said(fx); v.Code != "" {
 		t.Fatalf("%+v", v)
 	}
-	if len(fx.Park) != 1 || fx.Park[0].Parkings != 1 || len(fx.ParkLetters) != 1 || fx.ParkLetters[0] != (Letter{"shop", "mail", id(1), 5}) || len(fx.Letters) != 0 {
+	if len(fx.Park) != 1 || fx.Park[0].Parkings != 1 || len(fx.ParkLetters) != 1 || fx.ParkLetters[0] != (Letter{Domain: "shop", Tasklist: "mail", ID: id(1), Seq: 5}) || len(fx.Letters) != 0 {
 		t.Fatalf("parked %v with letters %v", fx.Park, fx.ParkLetters)
 	}
-	if snap := b.snapshot(); len(snap.Tasks) != 1 || snap.Tasks[0].Letter.Seq != 5 || b.r.Checkpoint().PendingSince == 0 {
-		t.Errorf("before the task is stored the snapshot is %+v, pending since %d", snap.Tasks, b.r.Checkpoint().PendingSince)
+	if snap := b.snapshot(); len(snap.Tasks) != 1 || snap.Tasks[0].Letter.Seq != 5 {
+		t.Errorf("before the task is stored the snapshot is %+v", snap.Tasks)
 	}
 	b.step(Stored{Kind: JobPark, Seq: 1})
-	if pending := b.r.Checkpoint().PendingSince; pending != 0 || len(b.r.letters) != 0 {
-		t.Errorf("pending since %d, %d letters are left", pending, len(b.r.letters))
-	}
+	testkit.Equal(t, "letters are left", len(b.r.letters), 0)
 }
 
 // TestALetterIsDeletedByWhoTakesOver with a snapshot that was made while the task was on its way: with the job that parks it, or at once if the
@@ -87,8 +86,8 @@ func TestARedriveThatIsReplayedWaitsForTheLanes(t *testing.T) {
 		t.Fatal("it came back a second time")
 	}
 	back := deadLetterOf()
-	taskstate.Bring(&back.Task, &taskstate.Event{Seq: 41, Redrive: &taskstate.Redrive{Request: 9}}, scenarioStart)
-	fx = b.step(&Submits{Lane: 3, Seq: 50, At: scenarioStart, Bytes: 10, Tasks: []*Entry{back}})
+	taskstate.Bring(back, &taskstate.Event{Seq: 41, Redrive: &taskstate.Redrive{Request: 9}}, scenarioStart)
+	fx = b.step(&Submits{Lane: 3, Seq: 50, At: scenarioStart, Bytes: 10, Tasks: []*Entry{{Task: *back}}})
 	if task := b.r.Get(id(1)); task == nil || task.State != taskstate.Ready || len(fx.Park) != 0 || len(fx.Triggers) != 1 {
 		t.Errorf("it is %+v", task)
 	}
@@ -141,7 +140,7 @@ func TestACancelFromBeforeARedriveTakesNothingOut(t *testing.T) {
 	if len(fx.Park) != 1 {
 		t.Fatalf("parked %v", fx.Park)
 	}
-	if fx := b.step(Stored{Kind: JobPark, Seq: 1}); len(fx.Searches) != 0 || len(b.r.early.of(id(1))) != 0 {
+	if fx := b.step(Stored{Kind: JobPark, Seq: 1}); len(fx.Searches) != 0 || b.r.locator.Weight("") != 0 {
 		t.Errorf("searches %+v", fx.Searches)
 	}
 }
@@ -152,19 +151,18 @@ func TestALetterThatWaitsCountsWithItsBytes(t *testing.T) {
 	b.r.Admit(Queue{Lane: 3}, false, 30)
 	b.step(redrove(41))
 	fx := b.step(Recovered{})
-	testkit.MustEqual(t, "a redrive counts as", b.r.early.commands, 1)
+
 	fat := deadLetterOf()
-	fat.Payload.Data = make([]byte, 10*commandWeightBytes)
-	f := &Found{Search: fx.Searches[0], Archived: deadLetterOf(), Letter: fat, LetterSeq: 5}
+	fat.Payload.Data = make([]byte, 10*locate.WeightBytes)
+	f := &Found{Search: fx.Searches[0], Archived: deadLetterOf(), DeadLetter: fat, DeadLetterSeq: 5}
 	f.Ends[3] = 50
 	b.step(f)
-	if after := b.r.early.commands; after < 10 || b.r.early.ofDomain["shop"] != after {
-		t.Errorf("with its letter it counts as %d, in its domain %d", after, b.r.early.ofDomain["shop"])
+	if after := b.r.locator.Weight(""); after < 10 || b.r.locator.Weight("shop") != after {
+		t.Errorf("with its letter it counts as %d, in its domain %d", after, b.r.locator.Weight("shop"))
 	}
 	b.step(&Submits{Lane: 3, Seq: 50, At: scenarioStart, Bytes: 10})
-	if b.step(Tick{}); b.r.early.commands != 0 || len(b.r.early.ofDomain) != 0 {
-		t.Errorf("%d are left", b.r.early.commands)
-	}
+	b.step(Tick{})
+	testkit.Equal(t, "the weight of what is left", b.r.locator.Weight(""), 0)
 }
 
 // TestAnotherDomainCannotRedrive a dead task that is in memory, nor learn that there is one, nor have its letter deleted.
@@ -182,7 +180,7 @@ func TestAnotherDomainCannotRedrive(t *testing.T) {
 			fx := b.step(&Events{Seq: 50 + b.seq, At: scenarioStart, Bytes: 10, ReplyTo: "asker", RequestID: b.seq, Events: []taskstate.Event{{
 				Kind: taskstate.Redrove, ID: id(1), Domain: "rival", Redrive: &taskstate.Redrive{Letter: letter, Tasklist: "mail", Request: 9},
 			}}})
-			if v := b.said(fx); v.Code != notFound().Code || len(fx.Letters) != 0 {
+			if v := b.said(fx); v.Code != fault.NotFound || len(fx.Letters) != 0 {
 				t.Errorf("%s, %s: %+v, letters %v", name, state, v, fx.Letters)
 			}
 		}
@@ -192,7 +190,7 @@ func TestAnotherDomainCannotRedrive(t *testing.T) {
 // TestARedriveWithoutALetterIsRepeated where the letter is there now: its caller looked for it before it was stored. The task has left memory meanwhile, but for
 // questions. It is refused where there is none: it was purged.
 func TestARedriveWithoutALetterIsRepeated(t *testing.T) {
-	for letter, want := range map[*Entry]fault.Code{deadLetterOf(): fault.Unknown, nil: fault.FailedPrecondition} {
+	for letter, want := range map[*taskstate.Task]fault.Code{deadLetterOf(): fault.Unknown, nil: fault.FailedPrecondition} {
 		b := newBench(t, Config{})
 		b.submit(func(t *taskstate.Task) { t.Policy = &taskstate.Policy{MaxAttempts: 1, StartToCloseMS: 1000} }, 1)
 		b.start(1)
@@ -209,7 +207,7 @@ func TestARedriveWithoutALetterIsRepeated(t *testing.T) {
 		if len(fx.Answers) > 0 || len(fx.Searches) != 1 || !fx.Searches[0].Redrive {
 			t.Fatalf("answers %+v, searches %+v", fx.Answers, fx.Searches)
 		}
-		f := &Found{Search: fx.Searches[0], Archived: deadLetterOf(), Letter: letter}
+		f := &Found{Search: fx.Searches[0], Archived: deadLetterOf(), DeadLetter: letter}
 		f.Ends[3] = 1
 		if v := b.said(b.step(f)); v.Code != want {
 			t.Errorf("with a letter %v: %+v, want %s", letter != nil, v, want)
@@ -252,8 +250,8 @@ func TestADeadTaskThatMayBeBackIsWaitedFor(t *testing.T) {
 		lane := &Submits{Lane: 3, Seq: 50, At: scenarioStart, Bytes: 10}
 		if c.back {
 			back := deadLetterOf()
-			taskstate.Bring(&back.Task, &taskstate.Event{Seq: 41, Redrive: &taskstate.Redrive{Request: 9}}, scenarioStart)
-			lane.Tasks = []*Entry{back}
+			taskstate.Bring(back, &taskstate.Event{Seq: 41, Redrive: &taskstate.Redrive{Request: 9}}, scenarioStart)
+			lane.Tasks = []*Entry{{Task: *back}}
 		}
 		said := b.step(lane)
 		if len(said.Answers) == 0 {
@@ -275,7 +273,7 @@ func TestALetterThatIsLeftBringsNothingBackTwice(t *testing.T) {
 	again := redrove(61)
 	again.Events[0].Redrive.Request = 10
 	fx := b.step(again)
-	f := &Found{Search: fx.Searches[0], Archived: deadLetterOf(), Letter: deadLetterOf(), LetterSeq: 5, Unsure: true}
+	f := &Found{Search: fx.Searches[0], Archived: deadLetterOf(), DeadLetter: deadLetterOf(), DeadLetterSeq: 5, Unsure: true}
 	f.Ends[3] = 50
 	if fx = b.step(f); len(fx.Park) > 0 {
 		t.Errorf("stay %d is parked a second time", fx.Park[0].Parkings)

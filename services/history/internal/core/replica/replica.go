@@ -2,6 +2,7 @@ package replica
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -10,6 +11,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/deadline"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/line"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/locate"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
 // Config bounds a replica.
@@ -51,10 +54,9 @@ func New(cfg Config, start *Start) *Replica {
 	r := &Replica{
 		lines: line.New(cfg.KeyTasks),
 		Gate:  admission.New(admission.Config{WindowTasks: cfg.WindowTasks, WindowBytes: cfg.WindowBytes}), cfg: cfg, tasks: make(map[ids.TaskID]*Entry), Lists: dispatch.New(dispatch.Config{Shards: cfg.Shards, Partitions: cfg.Partitions}),
-		wake:   deadline.Heap[*Entry]{Entry: func(e *Entry) *deadline.Entry { return &e.wakeup }},
-		early:  newEarlyList(),
-		pinned: make(map[ids.TaskID]*Entry), searching: make(map[ids.TaskID]searching), asking: make(map[Search]*question),
-		replay: &replay{base: start.Checkpoint, parked: start.Parked, archived: start.Archived}, Members: make(batch.Counts), letters: make(map[ids.TaskID]Letter),
+		wake:    deadline.Heap[*Entry]{Entry: func(e *Entry) *deadline.Entry { return &e.wakeup }},
+		locator: locate.New(),
+		replay:  &replay{base: start.Checkpoint, parked: start.Parked, archived: start.Archived}, Members: make(batch.Counts), letters: make(map[ids.TaskID]Letter),
 		gone: gone{max: goneMax, bytesMax: goneBytesMax},
 	}
 	r.lease.granted(start.ClaimedAt)
@@ -104,7 +106,7 @@ func (r *Replica) Step(in Input, now Now, fx *Effects) bool {
 	case Tick:
 		r.tick(now, fx)
 	case Looked:
-		if r.early.waitFor(in.Queue, r.Passed) {
+		if r.locator.OthersWait(in.Lane, in.Domain, r) {
 			in.All = in.Own + 1
 		}
 		r.Counted(admission.Counts(in), now.MS)
@@ -115,7 +117,7 @@ func (r *Replica) Step(in Input, now Now, fx *Effects) bool {
 	case Purged:
 		r.purger.purged(in.Again)
 	case *Found:
-		r.found(in, now, fx)
+		r.locator.Found(in, r, deciding{r, now, fx})
 	case Bounced:
 		r.bounced(in, fx)
 	case Silent:
@@ -126,6 +128,8 @@ func (r *Replica) Step(in Input, now Now, fx *Effects) bool {
 		r.EndTurn(in.Admitted)
 		r.answers.Refused()
 		r.unlogged.notBefore = now.MS + refusedWaitMS
+	default:
+		panic(fmt.Sprintf("replica: an input of type %T", in))
 	}
 	return true
 }
@@ -139,8 +143,11 @@ func (r *Replica) Flush(now Now, fx *Effects) {
 		}
 	}
 	// A task that has come back meanwhile was stored by another owner.
-	if job := r.park.nextWanted(r.cfg.JobTasks, func(e *Entry) bool { r.spend(e, fx); return !e.left }); job != nil {
+	if job := r.park.nextWanted(r.cfg.JobTasks, func(e *Entry) bool { r.spend(e, fx); return !e.left && e.State == taskstate.Waiting }); job != nil {
 		fx.Park, r.parkLetters = job, fx.ParkLetters
+		for _, e := range job {
+			e.storing = true
+		}
 	}
 	if !r.appending && (len(r.own) > 0 || r.still.asks || r.wantTurn(now)) {
 		n := min(len(r.own), proposalsMax)
@@ -150,7 +157,7 @@ func (r *Replica) Flush(now Now, fx *Effects) {
 		}
 		r.appending, r.still.asks = true, false
 	}
-	r.handOut(fx)
+	fx.Searches = r.locator.HandOut(fx.Searches)
 	r.answers.Flush(&fx.Answers)
 }
 
@@ -171,12 +178,14 @@ func (r *Replica) jobDone(in Stored, now Now, fx *Effects) {
 		}
 		fx.Counts.Archived += int64(len(job))
 	case JobPark:
-		job := r.park.done(in.Seq)
-		for _, e := range job {
-			r.leave(e)
+		for _, e := range r.park.done(in.Seq) {
+			if e.storing { // else it has ended on its way
+				e.storing = false
+				r.leave(e)
+				fx.Counts.Parked++
+			}
 		}
 		r.spent()
-		fx.Counts.Parked += int64(len(job))
 	case JobAppend:
 		r.appending = false
 		r.refusedByLog(in.Refused, now)
@@ -190,7 +199,7 @@ func (r *Replica) tick(now Now, fx *Effects) {
 	r.wakeDue(now, fx)
 	r.sweepGone(now)
 	if r.replay == nil {
-		r.endWaits(now, fx)
+		r.locator.Expire(r, deciding{r, now, fx})
 		r.listen(now)
 		r.MergeBack()
 	}

@@ -2,6 +2,7 @@ package replica
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -153,7 +154,7 @@ func lane(s string) ids.Lane {
 
 var scenarioKinds = map[string]taskstate.Kind{
 	"started": taskstate.Started, "complete": taskstate.Succeeded, "fail": taskstate.Failed, "beat": taskstate.Heartbeat,
-	"release": taskstate.Released, "cancel": taskstate.Cancel, "expire": taskstate.Expired, "lapse": taskstate.Lapse, "unknown": 99,
+	"release": taskstate.Released, "cancel": taskstate.Cancel, "update": taskstate.Changed, "expire": taskstate.Expired, "lapse": taskstate.Lapse, "unknown": 99,
 }
 
 func (s *scenario) command(args []string) {
@@ -252,9 +253,7 @@ func (s *scenario) submit(verb string, args []string) {
 		a := s.actor(arg)
 		t := taskstate.Task{ID: a.id, Domain: "shop", Tasklist: "mail", Type: "send", Priority: 3, Policy: storyPolicy}
 		if slices.Contains(args, "once") {
-			once := *storyPolicy
-			once.MaxAttempts = 1
-			t.Policy = &once
+			t.Policy = policyWith(func(p *taskstate.Policy) { p.MaxAttempts = 1 })
 		}
 		if most, ok := option(args, "max_deliveries"); ok {
 			t.Policy = policyWith(func(p *taskstate.Policy) { p.MaxDeliveries = int32(number(most)) })
@@ -295,9 +294,9 @@ func (s *scenario) event(kind taskstate.Kind, args []string) taskstate.Event {
 	ev := taskstate.Event{Kind: kind, ID: a.id, Domain: "shop", Message: "why"}
 	by, _ := option(args, "by")
 	switch kind {
-	case taskstate.Cancel:
-		if by != "" {
-			ev.Domain = by
+	case taskstate.Changed, taskstate.Cancel:
+		if ev.Domain = cmp.Or(by, ev.Domain); kind == taskstate.Changed {
+			ev.Update = &taskstate.Update{Priority: 1, Since: isNew}
 		}
 		return ev
 	case taskstate.Started:
@@ -462,7 +461,7 @@ func (s *scenario) found(args []string) *Found {
 	if args[0] != "ends" {
 		a = s.actor(args[0])
 	}
-	f := &Found{Search: Search{ID: a.id, Domain: "shop", Cancel: !slices.Contains(args, "outcome") && args[0] != "ends"}}
+	f := &Found{Search: Search{ID: a.id, Domain: "shop", Command: !slices.Contains(args, "outcome") && args[0] != "ends"}}
 	if by, ok := option(args, "by"); ok {
 		f.Domain = by
 	}
@@ -475,7 +474,7 @@ func (s *scenario) found(args []string) *Found {
 			if m.tasks[i].ID == a.id && slices.Contains(args, "unread") {
 				t := cloneTask(&m.tasks[i])
 				t.Before, t.Position = t.Position, m.position()
-				f.Unread = &Entry{Task: t}
+				f.Unread = &t
 			}
 		}
 	}
@@ -483,14 +482,15 @@ func (s *scenario) found(args []string) *Found {
 	t.State = taskstate.Waiting
 	f.Unsure = slices.Contains(args, "unsure")
 	switch {
-	case slices.Contains(args, "taken"):
-		f.Taken = &Entry{Task: t}
+	case slices.Contains(args, "coming"):
+		f.Coming = true
 	case slices.Contains(args, "waiting"):
-		f.Waiting = &Entry{Task: t}
+		f.Waiting = &t
 	case slices.Contains(args, "archived"):
 		for stay, kept := range s.archive {
 			if stay.ID == a.id {
-				f.Archived = &Entry{Task: cloneTask(&kept.task)}
+				end := cloneTask(&kept.task)
+				f.Archived = &end
 			}
 		}
 	}

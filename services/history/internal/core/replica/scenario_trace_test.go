@@ -25,8 +25,8 @@ func (s *scenario) show(fx *Effects) {
 		switch {
 		case q.ID.IsZero():
 			s.printf("search the ends of the lanes")
-		case q.Cancel:
-			s.printf("search %s, to cancel for %s as of %d", name(q.ID), q.Domain, q.Seq)
+		case q.Command:
+			s.printf("search %s for a command of %s", name(q.ID), q.Domain)
 		default:
 			s.printf("search %s", name(q.ID))
 		}

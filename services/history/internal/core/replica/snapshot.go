@@ -31,12 +31,6 @@ type Snapshot struct {
 	Tasks []SnapshotTask
 }
 
-// EventPlace is where an event lies in the log: its turn, and its index among the events of that.
-type EventPlace struct {
-	Seq   uint64
-	Index uint32
-}
-
 // From is the first turn that a takeover reads.
 func (s *Snapshot) From() uint64 {
 	if len(s.Waiting) > 0 {
@@ -121,7 +115,7 @@ func (r *Replica) snapshot(now Now) *Snapshot {
 		Seq: r.eventAt, Read: levels.Lanes, Queues: r.Cursors(), Fences: r.Fences(),
 		ArchiveSeq: r.archive.last, TimerSeq: r.park.last, TimerEpoch: r.epoch, Tasks: make([]SnapshotTask, 0, r.live),
 	}
-	out.Waiting = r.early.places()
+	out.Waiting = r.locator.Places()
 	out.Batches = r.Members.Since(now.MS - batch.LifeMS)
 	levels.Events = out.From() - 1
 	for _, e := range r.tasks {
@@ -163,7 +157,7 @@ func (r *Replica) load(start *Start) {
 		r.Raise(f)
 	}
 	for _, b := range snap.Batches {
-		r.Members[b.Name] = b.Tasks
+		r.Members[b.Name] = b.Tally
 	}
 	for i := range snap.Tasks {
 		t := &snap.Tasks[i]
@@ -172,7 +166,7 @@ func (r *Replica) load(start *Start) {
 		e.shared = e.Position.Shared()
 		r.tasks[e.ID] = e
 		if t.Letter.Seq > 0 {
-			r.letters[e.ID], r.pinned[e.ID] = t.Letter, e
+			r.letters[e.ID] = t.Letter
 		}
 		r.live++
 		r.enqueue(e)
@@ -234,33 +228,7 @@ func (r *Replica) Checkpoint() Checkpoint {
 	if r.replay != nil {
 		return r.replay.base
 	}
-	return Checkpoint{Snapshot: r.snapshots.named(), PendingSince: r.pendingSince()}
-}
-
-// pendingSince is the time of the oldest command that is not carried out, 0 = there is none.
-func (r *Replica) pendingSince() (oldest int64) {
-	note := func(at int64) {
-		if oldest == 0 || at < oldest {
-			oldest = at
-		}
-	}
-	for _, w := range r.early.byID {
-		for _, h := range w.waiting {
-			if h.command() {
-				note(h.at)
-				break
-			}
-		}
-	}
-	for _, e := range r.pinned {
-		switch {
-		case e.State.Finished():
-			note(e.FinishedAt)
-		case e.State == taskstate.Waiting:
-			note(e.arrivedAt)
-		}
-	}
-	return oldest
+	return Checkpoint{Snapshot: r.snapshots.named()}
 }
 
 // EventAt is the last event read.

@@ -1,7 +1,6 @@
 package replica
 
 import (
-	"container/list"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -11,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/deadline"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/line"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/locate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
@@ -37,20 +37,11 @@ type Replica struct {
 	epoch uint64
 	still standstill
 
-	// early are events and commands whose stay is not in memory yet, in log order.
-	early earlyList
+	// locator keeps what is asked about tasks that are not in memory.
+	locator *locate.Locator
 	// lines are those of order keys.
-	lines *line.Lines
-	// pinned are tasks that came in for a command or a redrive: until another store has them, the timer store keeps what it gave up.
-	pinned map[ids.TaskID]*Entry
-	// searching are the searches for commands under way; asking are the outcomes that wait
-	// for a search.
-	searching map[ids.TaskID]searching
-	asking    map[Search]*question
-	// questions counts the outcomes in asking.
-	questions int
-	wanted    []Search
-	answers   answer.Answers
+	lines   *line.Lines
+	answers answer.Answers
 
 	archive, park ledger
 	own           []Proposal
@@ -59,7 +50,7 @@ type Replica struct {
 	// replay is not nil until the takeover is over.
 	replay *replay
 
-	// Members counts the tasks of batches that have been admitted.
+	// Members counts the tasks of batches that have been admitted, and their ends.
 	Members batch.Counts
 
 	// letters are the dead letters of the tasks that were brought back and are not in the timer store yet.
@@ -90,68 +81,10 @@ type Entry struct {
 	left bool
 	// exempt: a snapshot found it running, so it takes no room while it runs.
 	exempt bool
-	// arrivedAt is the time of its submit record, or of the command that it was taken out of the timer store for, Unix ms.
+	// storing: the job under way stores it in the timer store. unlogged: it is in Replica.unlogged.
+	storing, unlogged bool
+	// arrivedAt is the time of its submit record, or of the redrive that brought it back, Unix ms.
 	arrivedAt int64
-}
-
-// held is an event as it is decided, or a command that waits for its task.
-type held struct {
-	ev *taskstate.Event
-	// seq is its message in the log, place its place among the events of that.
-	seq   uint64
-	place int
-	at    int64
-	// from is the message that it came with, if that is matching's.
-	from *dispatch.Batch
-	// ans gets its verdict, at i.
-	ans *Answer
-	i   int
-	// promised: the command has its verdict and still waits for its task. until, once
-	// known, is where the lanes end that may hold it.
-	promised bool
-	// ended: the archive has its task. done: it is carried out.
-	ended, done bool
-	until       *[ids.Lanes]uint64
-	// letter is the dead letter that a redrive brings back, at letterSeq, once it is read. replayed: it was read in a takeover.
-	letter    *Entry
-	letterSeq uint64
-	replayed  bool
-	// dead is the end that decides about a command whose task does not come back: see Found.Unsure.
-	dead *Entry
-}
-
-// earlyList is commands whose task is not in memory yet: for each task in log order,
-// and the tasks in the order in which they were looked at last.
-type earlyList struct {
-	byID map[ids.TaskID]*early
-	// order is all of them.
-	order *list.List
-	// commands counts them by their weight, ofDomain those of each domain.
-	commands int
-	ofDomain map[string]int
-}
-
-// early is what waits for one task.
-type early struct {
-	id      ids.TaskID
-	waiting []*held
-	at      *list.Element
-}
-
-// searching is a search under way.
-type searching struct {
-	// asked: it has been given out, for the commands of this domain.
-	asked  bool
-	domain string
-	// again: its answer may be out of date.
-	again bool
-}
-
-// question is a search for the outcomes that wait; again: its answer may be out of date, since the
-// task has left memory meanwhile.
-type question struct {
-	waiting []*held
-	again   bool
 }
 
 // replay is what only a takeover needs: the checkpoint that it found, the commands that waited as of the snapshot, and what the other stores have behind that.

@@ -65,7 +65,7 @@ func (r *Replica) drop(e *Entry) {
 
 // admit takes a stay in, and then what came before it.
 func (r *Replica) admit(e *Entry, now Now, fx *Effects) {
-	early := r.early.take(e.ID)
+	early := r.locator.Take(e.ID)
 	r.tasks[e.ID] = e
 	r.enqueue(e)
 	if len(e.Trace) > 0 && r.replay == nil {
@@ -77,14 +77,17 @@ func (r *Replica) admit(e *Entry, now Now, fx *Effects) {
 	if e.Seat.First() {
 		r.giveTurn(e.Seat, now)
 	}
-	trigger := did.Trigger
-	did.Trigger = false
+	trigger, park := did.Trigger, did.Park
+	did.Trigger, did.Park = false, false
 	r.carryOut(e, did, now, fx, false)
 	r.unlogged.admitting = true // what they do to it is in the log with its admission
-	for _, h := range early {
-		r.event(h, now, fx)
+	for _, req := range early {
+		r.event(req, now, fx)
 	}
 	r.unlogged.admitting = false
+	if park && e.State == taskstate.Waiting && !e.left {
+		r.carryOut(e, taskstate.Effects{Park: true}, now, fx, false)
+	}
 	if trigger && e.State == taskstate.Ready && !e.left && !e.Triggered() {
 		r.trigger(e, now, fx)
 	}
@@ -109,16 +112,18 @@ func (r *Replica) carryOut(e *Entry, did taskstate.Effects, now Now, fx *Effects
 	}
 	if did.Finish {
 		r.CountEnd(&e.Entry)
+		r.Members.End(&e.Task)
 		if r.replay == nil {
 			fx.Ended = append(fx.Ended, e)
 		}
 	}
 	r.stepAside(e, now, fx)
 	switch {
-	case r.leaveIfStored(e), r.replay != nil:
+	case r.leaveIfStored(e), r.replay != nil, e.unlogged:
 	case logged:
 		r.dispatch(e, now)
 	default:
+		e.unlogged = true
 		r.unlogged.entries = append(r.unlogged.entries, e)
 	}
 }
@@ -145,11 +150,7 @@ func (r *Replica) recovered(now Now, fx *Effects) {
 	for _, e := range r.inLine(func(e *Entry) bool { return e.State.Finished() || e.State == taskstate.Waiting }) {
 		r.dispatch(e, now)
 	}
-	for _, id := range r.early.ids() {
-		if e := r.tasks[id]; e == nil || e.left {
-			r.searchWaiting(id)
-		}
-	}
+	r.locator.Resume(r)
 }
 
 // enqueue files e under its tasklist.

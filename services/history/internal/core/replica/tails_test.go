@@ -66,7 +66,7 @@ func TestAJobOfNothingIsSkipped(t *testing.T) {
 	b.submit(later, 4)
 	b.turn()
 	stay := b.r.Get(id(4))
-	b.submit(func(t *taskstate.Task) { *t = *stay }, 4) // it comes back before its job begins
+	b.submit(func(t *taskstate.Task) { *t = *stay; t.DueAt = b.now.MS }, 4) // it comes back before its job begins
 	b.step(Stored{Kind: JobAppend})
 	if fx := b.step(Stored{Kind: JobPark, Seq: 5}); fx.Park != nil || !b.r.Idle() || b.r.Get(id(4)).State != taskstate.Ready {
 		t.Errorf("%d parked, idle %v", len(fx.Park), b.r.Idle())
@@ -121,8 +121,7 @@ func TestEndsOfATask(t *testing.T) {
 // TestCheckFinds: Check sees what it is there for.
 func TestCheckFinds(t *testing.T) {
 	for what, spoil := range map[string]func(r *Replica, e *Entry){
-		"charged":    func(_ *Replica, e *Entry) { e.charged = 0 },
-		"are pinned": func(r *Replica, e *Entry) { r.pinned[id(9)] = e },
+		"charged": func(_ *Replica, e *Entry) { e.charged = 0 },
 		"the account of": func(r *Replica, _ *Entry) {
 			r.Charge(admission.Charge{At: Queue{Lane: 3, Domain: "shop"}, Bytes: 1}, 0)
 		},

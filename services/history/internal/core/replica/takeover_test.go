@@ -241,7 +241,7 @@ func TestASnapshotNamesTheCommandsThatWait(t *testing.T) {
 	b.cancels("shop", 1, 9, 1, 8)
 	first := b.seq
 	snap := b.snapshot()
-	if fmt.Sprint(snap.Waiting) != fmt.Sprint([]EventPlace{{first, 1}, {first, 3}}) || snap.From() != first || b.r.snapshots.levels.Events != first-1 {
+	if fmt.Sprint(snap.Waiting) != fmt.Sprint([]EventPlace{{Seq: first, Index: 1}, {Seq: first, Index: 3}}) || snap.From() != first || b.r.snapshots.levels.Events != first-1 {
 		t.Fatalf("%v wait, a takeover reads from %d, the log may forget up to %d", snap.Waiting, snap.From(), b.r.snapshots.levels.Events)
 	}
 	start := begin(time.Hour)

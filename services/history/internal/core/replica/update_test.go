@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -8,7 +9,9 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/backlog"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/locate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // isNew says of an update that the log has no earlier copy of it.
@@ -59,85 +62,42 @@ func TestAnUpdatedTaskIsTriggeredInItsNewPlace(t *testing.T) {
 	}
 }
 
-// takes is the only search of a turn, for a task.
-func (b *bench) takes(fx *Effects, take bool) *Found {
-	b.Helper()
-	if len(fx.Searches) != 1 || !fx.Searches[0].Update || fx.Searches[0].Take != take {
-		b.Fatalf("searches %+v", fx.Searches)
-	}
-	return &Found{Search: fx.Searches[0]}
-}
-
-// waiting is a task as the timer store has it, parked from a position.
-func waiting(n int, seq uint64) *Entry {
-	return &Entry{Task: taskstate.Task{
-		ID: id(n), Domain: "shop", Tasklist: "mail", Type: "send", Priority: 3, Policy: storyPolicy, Parkings: 1, State: taskstate.Waiting,
-		Position: ids.NewPosition(seq, 3), DueAt: scenarioStart + 3_600_000,
-	}}
-}
-
-// TestAnUpdateOfAWaitingTask: it is looked for, taken out, changed by all that wait, in log order, and parked as its next stay; a refused one changes
-// nothing, and it goes back all the same. A cancel ends it.
+// TestAnUpdateOfAWaitingTask: the timer fires it early. As it comes in it is changed by all that wait, in log order, and goes back as its next stay; a
+// refused update changes nothing. One that comes before the timer store has it changes it, too; one that comes while it is stored waits.
 func TestAnUpdateOfAWaitingTask(t *testing.T) {
 	b := newBench(t, Config{})
 	b.submit(nil, 2)
 	b.seq += 10
-	looked := b.takes(b.change(1, taskstate.Update{Now: true}), false)
+	fx := b.change(1, taskstate.Update{Now: true})
+	if len(fx.Searches) != 1 || !fx.Searches[0].Command || fx.Searches[0].Domain != "shop" {
+		t.Fatalf("searches %+v", fx.Searches)
+	}
 	b.change(1, taskstate.Update{IfRevision: 7, Priority: 5})
 	b.change(1, taskstate.Update{IfRevision: 2, Priority: 1})
-	looked.Waiting = waiting(1, 1)
-	taken := b.takes(b.step(looked), true)
-	taken.Taken = waiting(1, 1)
 	decided := b.seq
-	fx := b.step(taken)
-	var got []fault.Code
-	for _, a := range fx.Answers {
-		got = append(got, a.Verdicts[0].Code)
+	again := b.step(&Found{Search: fx.Searches[0], Coming: true}) // two updates have come since it was asked
+	b.step(&Found{Search: again.Searches[0], Coming: true})
+	b.seq++
+	fx = b.step(&Submits{Lane: ids.LaneLater, Domain: "shop", Seq: b.seq, At: b.now.MS, Tasks: []*Entry{{Task: taskstate.Task{
+		ID: id(1), Domain: "shop", Tasklist: "mail", Type: "send", Priority: 3, Policy: storyPolicy, Parkings: 1,
+		Position: ids.NewPosition(1, 3), DueAt: scenarioStart + 3_600_000,
+	}}}})
+	if len(fx.Park) > 0 {
+		t.Errorf("parks %v, which no turn has admitted", fx.Park)
 	}
-	if len(got) != 3 || got[0] != "" || got[1] != fault.Stale || got[2] != "" {
-		t.Errorf("verdicts %q", got)
-	}
+	b.prove(fx)
+	testkit.Equal(t, "verdicts", answered(fx), fmt.Sprintf("%d/0 ok, %d/0 STALE, %d/0 ok", decided-2, decided-1, decided))
 	if len(fx.Park) != 1 {
 		t.Fatalf("parks %v", fx.Park)
 	}
-	if e := fx.Park[0]; e.Parkings != 2 || e.DueAt > b.now.MS || e.Priority != 1 || e.Revision() != 3 || e.Extra.Updates.Seq != decided || !e.Position.Same(ids.NewPosition(1, 3)) {
-		t.Errorf("parks stay %d, due %d, revision %d, decided %d, at %v", e.Parkings, e.DueAt, e.Revision(), e.Extra.Updates.Seq, e.Position)
+	if e := fx.Park[0]; e.Parkings != 2 || e.DueAt > b.now.MS || e.Priority != 1 || e.Revision() != 3 || e.Extra.Updates.Seq != decided {
+		t.Errorf("parks stay %d, due %d, revision %d, decided %d", e.Parkings, e.DueAt, e.Revision(), e.Extra.Updates.Seq)
 	}
-	if cp := b.r.Checkpoint(); cp.PendingSince == 0 {
-		t.Errorf("the checkpoint forgets the updates: pending since %d", cp.PendingSince)
-	}
-	// What comes meanwhile waits until it has left.
 	if fx := b.change(1, taskstate.Update{Priority: 2}); len(fx.Searches)+len(fx.Answers) > 0 {
-		t.Errorf("%+v", fx)
+		t.Errorf("while it is stored: %+v", fx)
 	}
-	looked = b.takes(b.step(Stored{Kind: JobPark, Seq: 5}), false)
-	again := *fx.Park[0]
-	looked.Waiting = waiting(1, 1)
-	looked.Waiting.Task = again.Task
-	taken = b.takes(b.step(looked), true)
-	taken.Taken = looked.Waiting
-	b.seq++
-	b.step(&Events{Seq: b.seq, At: b.now.MS, Bytes: 10, Events: []taskstate.Event{{Kind: taskstate.Cancel, ID: id(1), Domain: "shop"}}})
-	if fx := b.step(taken); len(fx.Park) != 0 || b.r.Get(id(1)).State != taskstate.Cancelled || b.said(fx).Revision != 4 {
-		t.Errorf("a cancel behind it: %v", b.r.Get(id(1)))
-	}
-}
-
-// TestWhatIsNotReadIsNotTakenOut: where the stay before the one in the timer store is not read yet, the updates wait for that.
-func TestWhatIsNotReadIsNotTakenOut(t *testing.T) {
-	b := newBench(t, Config{})
-	b.seq = 9
-	looked := b.takes(b.change(1, taskstate.Update{Priority: 1}), false)
-	looked.Waiting = waiting(1, 5)
-	looked.Ends[3] = 5
-	if fx := b.step(looked); len(fx.Searches)+len(fx.Answers) > 0 {
-		t.Fatalf("%+v", fx.Searches)
-	}
-	b.seq = 4
-	fx := b.submit(nil, 1)
-	b.prove(fx)
-	if v := b.said(fx); v.Revision != 2 || b.r.Get(id(1)).Priority != 1 {
-		t.Errorf("%+v", v)
+	if fx := b.step(Stored{Kind: JobPark, Seq: 5}); len(fx.Searches) != 1 {
+		t.Errorf("behind that: searches %+v", fx.Searches)
 	}
 }
 
@@ -149,7 +109,29 @@ func TestUpdatesThatWaitAreBoundedByTheirBytes(t *testing.T) {
 	for ; len(b.r.Waiting().Domains) == 0; n++ {
 		b.change(n+1, large)
 	}
-	if n < 20 || n > domainCommandsMax/64+1 {
+	if n < 20 || n > locate.DomainCommandsMax/64+1 {
 		t.Errorf("%d updates of 256 KiB wait", n)
 	}
+}
+
+// TestACancelOnTheWayIntoTheTimerStore: the task waits behind a write that is under way, so it is cancelled at once. It is in no write, and goes into the archive,
+// though another one that waited with it is stored.
+func TestACancelOnTheWayIntoTheTimerStore(t *testing.T) {
+	b := newBench(t, Config{})
+	later := func(t *taskstate.Task) { t.DueAt = scenarioStart + 60_000 }
+	b.submit(later, 1)
+	b.turn() // its write begins
+	b.submit(later, 2, 3)
+	b.turn()
+	if fx := b.cancels("shop", 2); answered(fx) == "" || len(fx.Searches) > 0 {
+		t.Errorf("answers %q, searches %+v", answered(fx), fx.Searches)
+	}
+	fx := b.step(Stored{Kind: JobPark, Seq: 1})
+	if len(fx.Park) != 1 || fx.Park[0].ID != id(3) {
+		t.Errorf("parks %v", fx.Park)
+	}
+	if fx := b.step(Stored{Kind: JobPark, Seq: 2}); fx.Counts.Parked != 1 {
+		t.Errorf("%d are parked", fx.Counts.Parked)
+	}
+	b.equal("archived", archived(b.linger()), []int{2})
 }

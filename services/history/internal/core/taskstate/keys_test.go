@@ -78,8 +78,9 @@ func TestOnlyATaskOfTheKey(t *testing.T) {
 		}
 	}
 	for _, away := range []*Task{fresh(), first(false)} {
+		away.State = Waiting
 		steps := len(away.Steps)
-		if v := ChangeAway(away, &Event{Kind: Skipped, OrderKey: away.OrderKey(), Domain: away.Domain, Update: &Update{}, Seq: 5}, t0); v.Code != fault.FailedPrecondition || len(away.Steps) != steps {
+		if v, _ := Apply(away, &Event{Kind: Skipped, OrderKey: away.OrderKey(), Domain: away.Domain, Update: &Update{}, Seq: 5}, t0); v.Code != fault.FailedPrecondition || len(away.Steps) != steps {
 			t.Errorf("in the timer store: %+v", v)
 		}
 	}

@@ -278,13 +278,6 @@ func TestACancelEndsTheTaskAfterTheAttempt(t *testing.T) {
 	}
 }
 
-func TestACancelBeforeTheTask(t *testing.T) {
-	task := fresh()
-	if fx := CancelUnseen(task, "no", t0+9); task.State != Cancelled || fx != (Effects{Finish: true}) || task.FinishedAt != t0+9 || task.CancelReason != "no" || !task.CancelRequested {
-		t.Errorf("%s, %+v, %q", task.State, fx, task.CancelReason)
-	}
-}
-
 func TestAGrabNeedsThePresentTrigger(t *testing.T) {
 	task := fresh()
 	for _, fence := range []ids.Token{

@@ -1,5 +1,7 @@
 package taskstate
 
+import "github.com/yardmaster-io/yardmaster/contracts/ids"
+
 const (
 	// LostMax is how many grants in a row may be lost to silent workers before the
 	// task counts as one that kills its workers.
@@ -18,6 +20,11 @@ const (
 // comes back from the timer store.
 func Load(t *Task, now int64) Effects {
 	if t.Parkings > 0 {
+		if FiredEarly(t) { // what its commands leave of it goes on waiting
+			t.State = Waiting
+			t.Parkings++
+			return Effects{Park: true}
+		}
 		t.step(Step{Kind: StepFired, At: now})
 		return t.ready(now)
 	}
@@ -29,14 +36,9 @@ func Load(t *Task, now int64) Effects {
 	return t.ready(now)
 }
 
-// CancelUnseen cancels a task for which a cancel came before the task itself
-// did, at the time now of whichever of the two is later in the log.
-func CancelUnseen(t *Task, reason string, now int64) Effects {
-	var fx Effects
-	t.CancelRequested, t.CancelReason = true, reason
-	t.cancelled(now, &fx)
-	return fx
-}
+// FiredEarly reports whether t, which has just come back, was fired for a command. It goes back into the timer store, also if it is due by now: only the lane
+// of its priority, or of order keys, has it in its place.
+func FiredEarly(t *Task) bool { return t.Parkings > 0 && t.Position.Lane() == ids.LaneLater }
 
 func (t *Task) ready(now int64) Effects {
 	t.State, t.ReadyAt = Ready, now

@@ -207,24 +207,17 @@ func changeIdle(t *Task, e *Event, now int64) (Verdict, Effects) {
 	return v, Effects{Trigger: t.State == Ready}
 }
 
-// ChangeAway changes a task that was taken out of the timer store for that. It waits there again.
-func ChangeAway(t *Task, e *Event, now int64) Verdict {
+// changeWaiting changes a task on its way into the timer store, where it waits for the time that it has then.
+func changeWaiting(t *Task, e *Event, now int64) (Verdict, Effects) {
 	v, over := t.decided(e)
 	switch {
 	case over:
 	case e.Kind.OfKey():
-		return t.asItIs("it is not the turn of the task: it waits for its time")
+		return t.asItIs("it is not the turn of the task: it waits for its time"), Effects{}
 	default:
 		t.change(e, now)
 	}
-	return v
-}
-
-// ParkAgain sends a task back that was taken out of the timer store, as it is now.
-func ParkAgain(t *Task) Effects {
-	t.State = Waiting
-	t.Parkings++
-	return Effects{Park: true}
+	return v, Effects{}
 }
 
 // changeRunning changes what may be changed of a task whose attempt goes on.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
 
 func changeAt(t *Task, u *Update, seq uint64, now int64) (Verdict, Effects) {
@@ -372,15 +373,30 @@ func TestASubmitThatReplacesHasItsOwnTime(t *testing.T) {
 	}
 }
 
-// TestATaskGoesBackIntoTheTimerStore as its next stay.
-func TestATaskGoesBackIntoTheTimerStore(t *testing.T) {
+// TestATaskThatIsFiredEarly waits on as its next stay, with what commands change before it is stored again.
+func TestATaskThatIsFiredEarly(t *testing.T) {
 	task := in(Ready)
-	if fx := ParkAgain(task); fx != (Effects{Park: true}) || task.State != Waiting || task.Parkings != 1 {
+	task.State, task.Parkings, task.DueAt, task.Position = None, 1, t0+100, ids.NewPosition(9, ids.LaneLater)
+	steps := len(task.Steps)
+	if fx := Load(task, t0+10); fx != (Effects{Park: true}) || task.State != Waiting || task.Parkings != 2 || len(task.Steps) != steps {
 		t.Errorf("%+v, %s, %d", fx, task.State, task.Parkings)
 	}
 	e := &Event{Kind: Changed, ID: task.ID, Update: &Update{Now: true, Priority: 1}, Seq: 5}
-	if v := ChangeAway(task, e, t0+10); v != (Verdict{Revision: 2}) || task.State != Waiting || task.Priority != 1 || task.Version != 0 {
+	if v, fx := Apply(task, e, t0+10); v != (Verdict{Revision: 2}) || fx != (Effects{}) || task.State != Waiting || task.Priority != 1 || task.Version != 0 {
 		t.Errorf("changed there: %+v, %s, version %d", v, task.State, task.Version)
+	}
+	if v, fx := Apply(task, &Event{Kind: Cancel, ID: task.ID, Message: "no"}, t0+20); v != (Verdict{}) || fx != (Effects{Finish: true}) || task.State != Cancelled || task.CancelReason != "no" {
+		t.Errorf("cancelled there: %+v %+v %s", v, fx, task.State)
+	}
+	for name, change := range map[string]func(*Task){
+		"fired as it was due": func(t *Task) { t.Position = ids.NewPosition(9, 3) },
+		"a submit read late":  func(t *Task) { t.Parkings, t.DueAt = 0, t0 },
+	} {
+		runs := in(Ready)
+		runs.Parkings, runs.DueAt, runs.Position = 1, t0+100, ids.NewPosition(9, ids.LaneLater)
+		if change(runs); Load(runs, t0+10) != (Effects{Trigger: true}) {
+			t.Errorf("%s: %s", name, runs.State)
+		}
 	}
 }
 

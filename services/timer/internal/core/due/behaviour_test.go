@@ -1,7 +1,6 @@
 package due
 
 import (
-	"math"
 	"slices"
 	"testing"
 
@@ -67,16 +66,6 @@ func TestAMessageSeenBeforeIsIgnored(t *testing.T) {
 	testkit.MustEqual(t, "wait", table.Len(), 2)
 }
 
-func TestATombstoneVoidsEarlierRecordsOfItsBucketOnly(t *testing.T) {
-	table := newTable(t, message(1, 1000, 1), message(2, testMinute+1, 2))
-	both := []ids.TaskID{testID(1), testID(2), testID(3)}
-	table.Load(Message{Seq: 3, Bucket: 1, Tombstones: voids(math.MaxUint32, both...)})
-	have(t, table, map[int]Status{1: Waiting, 2: Cancelled, 3: Unknown})
-	table.Load(message(4, testMinute+2, 3)) // later than its tombstone
-	have(t, table, map[int]Status{3: Waiting})
-	table.check(t)
-}
-
 func TestFindTellsWhereARecordIs(t *testing.T) {
 	table := newTable(t, message(1, 1000, 1), message(7, testMinute+5, 2, 3))
 	stay, status := table.Find(testID(3), "")
@@ -85,10 +74,6 @@ func TestFindTellsWhereARecordIs(t *testing.T) {
 		Group: Group{Domain: "a", Tasklist: "x", Priority: 3},
 	}
 	if status != Waiting || stay != want {
-		t.Fatalf("status %d, %+v, want %+v", status, stay, want)
-	}
-	table.Cancel(testID(3))
-	if stay, status := table.Find(testID(3), ""); status != Cancelled || stay != want {
 		t.Fatalf("status %d, %+v, want %+v", status, stay, want)
 	}
 	chunk, _ := table.NextChunk(1000, wide)
@@ -101,17 +86,14 @@ func TestFindTellsWhereARecordIs(t *testing.T) {
 
 func TestALostRecordIsForgotten(t *testing.T) {
 	table := newTable(t, message(1, 1000, 1, 2), message(2, 900, 3))
-	table.Cancel(testID(2))
 	table.Lose(testID(9))
-	table.Cancel(testID(9))
-	testkit.MustEqual(t, "wait when an unknown one was lost and cancelled", table.Len(), 2)
+	testkit.MustEqual(t, "wait when an unknown one was lost", table.Len(), 3)
 	for range 2 {
 		table.Lose(testID(1))
-		table.Lose(testID(2)) // its record may be purged: the tombstone stays known
 		table.Lose(testID(9))
 	}
-	have(t, table, map[int]Status{1: Unknown, 2: Cancelled, 3: Waiting})
-	if table.Len() != 1 || table.Waiting("a", "x") != 1 {
+	have(t, table, map[int]Status{1: Unknown, 2: Waiting, 3: Waiting})
+	if table.Len() != 2 || table.Waiting("a", "x") != 2 {
 		t.Errorf("%d wait, %d in the tasklist", table.Len(), table.Waiting("a", "x"))
 	}
 	table.check(t)
@@ -153,8 +135,8 @@ func TestWaitingCountsByTasklistAndDomain(t *testing.T) {
 			t.Errorf("%d of %s behind %q: %v, want %v", c.limit, c.domain, c.after, got, c.want)
 		}
 	}
-	table.Cancel(testID(0))
-	testkit.Equal(t, "where one was cancelled", table.Tasklists("a", "", 9), []Count{{"y", 2}})
+	table.Lose(testID(0))
+	testkit.Equal(t, "where one was lost", table.Tasklists("a", "", 9), []Count{{"y", 2}})
 	fire(table, 1)
 	if got := table.Waiting("a", ""); got != 0 || table.Tasklists("a", "", 9) != nil {
 		t.Errorf("%d wait when all were fired", got)
@@ -188,39 +170,31 @@ func TestARecordThatCannotBeReadIsPassedOver(t *testing.T) {
 	}
 }
 
-// A round that ends by a cancel lets in what was written after it began.
-func TestI10_ACancelCanEndARound(t *testing.T) {
-	one := wide
-	one.Tasks = 1
-	for name, end := range map[string]func(*Table){
-		"cancelled": func(table *Table) { table.Cancel(testID(2)) },
-		"lost":      func(table *Table) { table.Lose(testID(2)) },
-	} {
-		table := newTable(t, message(1, 1000, 1, 2))
-		table.NextChunk(5000, one)
-		table.Commit(5000, 0)
-		table.Load(message(2, 500, 3))
-		table.Load(message(3, 400, 4))
-		table.Cancel(testID(4)) // before it could enter
-		table.Load(message(4, 6000, 5))
-		if cursor := table.Cursor(); cursor.Round != (Mark{5000, 1}) || cursor.Last != (Key{1000, 1, 0}) {
-			t.Fatalf("%s: %+v", name, cursor)
-		}
-		end(table)
-		table.check(t)
-		if cursor := table.Cursor(); cursor.Base != (Mark{5000, 1}) || cursor.Round != (Mark{}) {
-			t.Fatalf("%s: %+v", name, cursor)
-		}
-		testkit.MustEqual(t, name+": fired", fire(table, 6000), []ids.TaskID{testID(3), testID(5)})
+// A round of which the last task is lost lets in what was written after it began.
+func TestI10_ALossCanEndARound(t *testing.T) {
+	table := newTable(t, message(1, 1000, 1, 2))
+	table.NextChunk(5000, one)
+	table.Commit(5000, 0)
+	table.Load(message(2, 500, 3))
+	table.Load(message(3, 400, 4))
+	table.Lose(testID(4)) // before it could enter
+	table.Load(message(4, 6000, 5))
+	if cursor := table.Cursor(); cursor.Round != (Mark{5000, 1}) || cursor.Last != (Key{1000, 1, 0}) {
+		t.Fatalf("%+v", cursor)
 	}
+	table.Lose(testID(2))
+	table.check(t)
+	if cursor := table.Cursor(); cursor.Base != (Mark{5000, 1}) || cursor.Round != (Mark{}) {
+		t.Fatalf("%+v", cursor)
+	}
+	testkit.MustEqual(t, "fired", fire(table, 6000), []ids.TaskID{testID(3), testID(5)})
 }
 
 func TestTheTableStandsStillWhileAChunkIsStored(t *testing.T) {
 	for name, change := range map[string]func(*Table){
-		"load":   func(table *Table) { table.Load(message(9, 1000, 9)) },
-		"cancel": func(table *Table) { table.Cancel(testID(2)) },
-		"lose":   func(table *Table) { table.Lose(testID(2)) },
-		"take":   func(table *Table) { table.NextChunk(1000, wide) },
+		"load": func(table *Table) { table.Load(message(9, 1000, 9)) },
+		"lose": func(table *Table) { table.Lose(testID(2)) },
+		"take": func(table *Table) { table.NextChunk(1000, wide) },
 	} {
 		table := newTable(t, message(1, 1000, 1, 2))
 		table.NextChunk(1000, wide)
@@ -263,48 +237,6 @@ func TestAChunkKeepsItsLimits(t *testing.T) {
 		}
 		table.Abort()
 		table.check(t)
-	}
-}
-
-// Many due times in no order, and some cancelled anywhere in between.
-func TestFiringIsInOrderAfterCancels(t *testing.T) {
-	const tasks = 2_000
-	due := func(n int) int64 { return int64(n*7919%tasks) + 1 }
-	load := func(table *Table, n int) {
-		m := message(uint64(n+1), due(n), n)
-		m.Bucket = 0
-		table.Load(m)
-	}
-	for _, early := range []int{0, 1, 2, 5, 6, tasks / 2, tasks} { // loaded before Resume
-		table := New(Config{})
-		for n := range early {
-			load(table, n)
-		}
-		table.Resume(Cursor{}, 1, 0)
-		for n := early; n < tasks; n++ {
-			load(table, n)
-		}
-		var want []int64
-		for n := range tasks {
-			if n%3 == 1 {
-				table.Cancel(testID(n))
-			} else {
-				want = append(want, due(n))
-			}
-		}
-		slices.Sort(want)
-		table.check(t)
-		var got []int64
-		byID := map[ids.TaskID]int64{}
-		for n := range tasks {
-			byID[testID(n)] = due(n)
-		}
-		for _, id := range fire(table, tasks) {
-			got = append(got, byID[id])
-		}
-		if !slices.Equal(got, want) {
-			t.Fatalf("%d loaded before: fired %d of %d, or out of order", early, len(got), len(want))
-		}
 	}
 }
 

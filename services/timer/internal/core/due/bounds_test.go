@@ -54,7 +54,7 @@ func TestR23_NothingIsSetAsideAtTheVeryInstant(t *testing.T) {
 // I12: the fence of an owner that claims again raises nothing, and nothing is purged for it.
 func TestI12_AFenceOfTheSameEpochMeansNothing(t *testing.T) {
 	table := newTable(t, fenceAt(1, 5), fenceAt(2, 5))
-	if got := table.Purgeable(2, 2, 0); got != nil {
+	if got := table.Purgeable(2, 2); got != nil {
 		t.Errorf("purgeable: %v", got)
 	}
 }
@@ -64,8 +64,6 @@ func TestI12_AFenceOfTheSameEpochMeansNothing(t *testing.T) {
 func TestI10_TheInstantOfARoundBelongsToIt(t *testing.T) {
 	messages := []Message{message(1, 1000, 1), message(2, 5000, 2), message(3, 5000, 3)}
 	table := newTable(t, messages[:2]...)
-	one := wide
-	one.Tasks = 1
 	table.NextChunk(5000, one)
 	table.Commit(5000, 0)
 	testkit.MustEqual(t, "the round", table.Cursor().Round, (Mark{5000, 2}))

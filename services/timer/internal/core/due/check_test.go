@@ -9,7 +9,7 @@ type fataler interface {
 // check fails the test where the table contradicts itself.
 func (t *Table) check(tb fataler) {
 	live, waiting, refs := map[int32]int{}, map[*queue]int{}, map[groupHandle]int{}
-	used := 0
+	used, earlies := 0, 0
 	for h := handle(0); uint32(h) < t.entries.size; h++ {
 		e := t.entries.at(h)
 		if e.place == placeFree {
@@ -23,17 +23,24 @@ func (t *Table) check(tb fataler) {
 		if e.place >= 0 && (int(e.place) >= t.heap.len() || t.heap.order[e.place] != h) {
 			t.fatal(tb, "entry %d is not at its place in the heap", h)
 		}
-		if late := t.cursor.inRound() && e.dueMS <= t.cursor.Round.DueMS && e.seq > t.cursor.Round.Seq; !t.heap.loose &&
-			(e.place == placeLate && !late || e.place >= 0 && late) {
+		if late := t.isLate(e); !t.heap.loose && (e.place == placeLate && !late || e.place >= 0 && late) {
 			t.fatal(tb, "entry %d is at place %d of round %v", h, e.place, t.cursor.Round)
 		}
-		if e.live() {
-			live[e.bucket]++
-			waiting[t.groups.at(e.group).queue]++
-			if t.cursor.Fired(e.key()) && !t.heap.loose {
-				t.fatal(tb, "entry %d waits and was fired", h)
+		live[e.bucket]++
+		waiting[t.groups.at(e.group).queue]++
+		record, isEarly := t.record(h)
+		if (t.cursor.Fired(record) || t.cursor.Fired(e.key())) && !t.heap.loose {
+			t.fatal(tb, "entry %d waits and was fired", h)
+		}
+		if isEarly {
+			earlies++
+			if x := t.early[h]; !t.heap.loose && (e.key() == record) != x.byRecord(t.cursor) || e.key() != record && e.key() != x.at {
+				t.fatal(tb, "entry %d is at %v of round %v, early %+v", h, e.key(), t.cursor.Round, x)
 			}
 		}
+	}
+	if earlies != len(t.early) {
+		t.fatal(tb, "%d early ones, %d kept", earlies, len(t.early))
 	}
 	for _, s := range t.recent.ring[t.recent.head:] {
 		refs[s.group]++

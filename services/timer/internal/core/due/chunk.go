@@ -29,12 +29,12 @@ type Chunk struct {
 	Tasks int
 }
 
-// Outgoing is one message of fired tasks: all of one tasklist and lane.
+// Outgoing is one message of fired tasks: all of one tasklist and lane. Early ones are on ids.LaneLater.
 type Outgoing struct {
 	Domain, Tasklist string
 	Lane             ids.Lane
 	Records          []Ref
-	// DueMS is when each of them was due, Unix ms.
+	// DueMS is since when each of them should have been fired, Unix ms.
 	DueMS   []int64
 	handles []handle
 	bytes   int
@@ -69,7 +69,8 @@ func (t *Table) NextChunk(nowMS int64, limits Limits) (Chunk, bool) {
 	chunk := Chunk{}
 	for t.heap.len() > 0 {
 		e := t.heap.head()
-		if e.dueMS > next.Round.DueMS || !t.plan.add(t.heap.order[0], e, t.groups.at(e.group)) {
+		record, _ := t.record(t.heap.order[0])
+		if e.dueMS > next.Round.DueMS || !t.plan.add(t.heap.order[0], e, t.groups.at(e.group), record) {
 			break
 		}
 		t.heap.pop()
@@ -94,7 +95,6 @@ func (t *Table) Commit(nowMS int64, cursorSeq uint64) {
 		}
 	}
 	t.cursor, t.next, t.plan = t.next, Cursor{}, planner{}
-	t.unfenced = false
 	t.endRound()
 }
 
@@ -128,9 +128,13 @@ type destination struct {
 	lane   ids.Lane
 }
 
-func destinationOf(g *group) destination {
+// destinationOf is where a task goes. An early one goes where tasks wait that are not due: history parks it again.
+func destinationOf(g *group, early bool) destination {
 	to := destination{domain: g.Domain, queue: g.queue, lane: g.Lane()}
-	if g.Keyed {
+	switch {
+	case early:
+		to.lane = ids.LaneLater
+	case g.Keyed:
 		to.queue = nil
 	}
 	return to
@@ -142,12 +146,12 @@ func (p *planner) begin(limits Limits) {
 
 // add files e, or returns false where it does not fit any more. Those who come
 // after it must not be filed either: a chunk is a run of keys without gaps.
-func (p *planner) add(h handle, e *entry, g *group) bool {
+func (p *planner) add(h handle, e *entry, g *group, record Key) bool {
 	size := int(e.bytes) + recordOverhead
 	if p.tasks > 0 && (p.tasks >= p.limits.Tasks || p.bytes+size > p.limits.Bytes) {
 		return false
 	}
-	key := destinationOf(g)
+	key := destinationOf(g, e.key() != record)
 	i, ok := p.open[key]
 	if !ok || p.all[i].Tasklist != g.Tasklist || len(p.all[i].Records) >= p.limits.MessageTasks || p.all[i].bytes+size > p.limits.MessageBytes {
 		if len(p.all) >= p.limits.Messages {
@@ -161,7 +165,7 @@ func (p *planner) add(h handle, e *entry, g *group) bool {
 		p.turns[g.Domain]++
 	}
 	m := &p.all[i]
-	m.Records = append(m.Records, Ref{Seq: e.seq, Index: e.index, ID: e.id})
+	m.Records = append(m.Records, Ref{Seq: record.Seq, Index: record.Index, ID: e.id})
 	m.DueMS = append(m.DueMS, e.dueMS)
 	m.handles = append(m.handles, h)
 	m.bytes += size

@@ -42,8 +42,6 @@ func TestR23_AClockAheadDoesNotStopFiring(t *testing.T) {
 func TestR23_ARoundOfAClockAheadIsLeft(t *testing.T) {
 	messages := []Message{message(1, 60_000, 1), message(2, 1_000_000, 2), message(3, 1_000_000, 3), message(4, 1_100_000, 4)}
 	table := newTable(t, messages...)
-	one := wide
-	one.Tasks = 1
 	for fired := range 2 {
 		if chunk, ok := table.NextChunk(2_000_000, one); !ok || chunk.Messages[0].Records[0].ID != testID(fired+1) {
 			t.Fatal("not fired")
@@ -196,20 +194,4 @@ func TestATableGoesOnAsAnotherWriter(t *testing.T) {
 		}()
 		table.Resume(Cursor{}, 8, 0)
 	}()
-}
-
-// TestACursorWithAChunkIsAFence: behind that a cancel needs no other one. Where it lies is not known if no one says so.
-func TestACursorWithAChunkIsAFence(t *testing.T) {
-	table := newTable(t, message(1, 1000, 1), message(2, 9000, 2))
-	table.Cancel(testID(2))
-	if !table.Unfenced() {
-		t.Fatal("a tombstone is behind no cursor")
-	}
-	fire(table, 1000)
-	if table.Unfenced() {
-		t.Error("the cursor of the chunk is none")
-	}
-	if stay, status := table.Find(testID(1), ""); status != Fired || stay.LogSeq != 0 {
-		t.Errorf("it lies at %d", stay.LogSeq)
-	}
 }

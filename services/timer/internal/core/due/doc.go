@@ -1,7 +1,7 @@
 // Package due decides which waiting tasks fire, in which order, which have been fired already, and which are void.
 //
 // Owns: the due table of one timer partition, an index of every waiting task (about 75 bytes each; the records stay in the store), the meaning of the
-// firing cursor and of the store's fences, what a cancel does, and what time it is for firing. It always pops from the beginning of time, so a task
+// firing cursor, of the store's fences and of early messages, and what time it is for firing. It always pops from the beginning of time, so a task
 // written late is late and not lost.
 //
 // Never does: I/O, or reading a clock; now and the cursor come in as values. It is not safe for concurrent use: one goroutine owns a Table.
@@ -15,6 +15,18 @@
 // When T goes back, because the last owner's clock was ahead: what the round and the base cover is set aside as parts, each "up to a key, among messages
 // up to a sequence", and the next round begins at the clock's T. A part, like a round, never grows, so it covers nothing that is written later. It goes
 // when a base covers it, which is when its instants have come.
+//
+// How a stay fires before it is due: an early message in the store names it. K1 is the key of its record. K2 is the key of the early message: the time when
+// that was stored, its sequence, and the place in it. The stay fires under K2. K2 is before K1, since an early message for a stay that is due counts for
+// nothing, and a round that began with the early message has K2 if it has K1. So a cursor that covers K1 or K2 says that the stay was fired:
+//
+//   - An owner that knows the early message fires K2 before its cursor can cover K1. A round that began without the early message and has K1 is the
+//     exception, also if another owner goes on with it: the stay stays under K1, and that round cannot cover K2. If the round is cut or set aside, the
+//     stay goes under K2.
+//   - An owner that does not know the early message may fire K1. Its rounds end before the sequence of K2 and do not cover that.
+//   - One owner fires K1 and another one K2: each names the cursor that it builds upon, so one of the two is stored. The owner that loads it finds the stay fired.
+//
+// All owners read the same messages in the same order, so they agree on K2: it is that of the first early message.
 //
 // A fence voids what replaced history owners write behind it. Which message is void depends on the fences before it alone, and those stay in the store as
 // long as the message does: so every owner finds the same messages void.

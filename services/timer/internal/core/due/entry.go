@@ -15,15 +15,13 @@ const (
 	placeLate
 	// placeChosen: in the chunk that is being stored.
 	placeChosen
-	// placeVoid: cancelled; known until its bucket is purged. placeTaken: likewise, and who cancelled it has no answer so far.
-	placeVoid
-	placeTaken
 )
 
 // entry is the index of one waiting task: 56 bytes without pointers, so that
 // millions of them cost the garbage collector nothing.
 type entry struct {
-	id       ids.TaskID
+	id ids.TaskID
+	// dueMS, seq and index are the key that it fires under. See Table.record.
 	dueMS    int64
 	seq      uint64
 	index    uint32
@@ -36,8 +34,7 @@ type entry struct {
 
 func (e *entry) key() Key { return Key{DueMS: e.dueMS, Seq: e.seq, Index: e.index} }
 
-// live tells whether the entry is still to be fired.
-func (e *entry) live() bool { return e.place >= 0 || e.place == placeLate || e.place == placeChosen }
+func (e *entry) setKey(k Key) { e.dueMS, e.seq, e.index = k.DueMS, k.Seq, k.Index }
 
 const pageEntries = 4096
 

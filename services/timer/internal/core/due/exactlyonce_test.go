@@ -2,7 +2,6 @@ package due
 
 import (
 	"maps"
-	"math"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -31,14 +30,12 @@ type world struct {
 	outdated   map[uint64]bool // sequences of messages of replaced ones
 	purged     map[uint64]bool
 	checkpoint uint64
-	savedMS    int64 // when the checkpoint was saved
 	cursor     Cursor
 	cursorSeq  uint64 // the history log ends with the cursor
 	fired      map[stay]int
 	written    map[stay]uint64 // sequence of the first copy
 	dueOf      map[stay]int64
-	tombstoned map[stay]bool
-	answered   map[stay]bool // cancelled, and the canceller was informed so
+	earlyAt    map[stay]int64 // since when it fires, though it is not due
 	owners     [2]*owner
 	epochs     uint64
 	limits     Limits
@@ -54,8 +51,6 @@ type owner struct {
 	purge []Purge
 	// checkpoint and end of the store, as read by a purge that is under way
 	parked, end uint64
-	savedMS     int64
-	asked       []Wanted // cancels that are not answered yet
 }
 
 const testMinute = 60_000
@@ -124,8 +119,7 @@ func (w *world) commit(t *rapid.T, o *owner) {
 		for _, r := range m.Records {
 			task := w.store[r.Seq-1].Tasks[r.Index]
 			s := stay{task.ID, task.Parkings}
-			// A rival may have cancelled it, not informed anybody yet, and purged it.
-			if w.purged[r.Seq] && !w.tombstoned[s] || task.ID != r.ID {
+			if w.purged[r.Seq] || task.ID != r.ID {
 				t.Fatalf("task %v fires from a message that is gone", r)
 			}
 			if w.outdated[r.Seq] {
@@ -155,8 +149,9 @@ func (w *world) take(t *rapid.T, o *owner) bool {
 	}
 	for _, m := range chunk.Messages {
 		for _, r := range m.Records {
-			if due := w.store[r.Seq-1].Tasks[r.Index].DueMS; due > w.now+o.skew {
-				t.Fatalf("%v ms early", due-w.now-o.skew)
+			task := w.store[r.Seq-1].Tasks[r.Index]
+			if s := (stay{task.ID, task.Parkings}); w.firesAt(s, task.DueMS) > w.now+o.skew || task.DueMS > w.now+o.skew && m.Lane != ids.LaneLater {
+				t.Fatalf("%v fires to %v %v ms before it is due", s, m.Lane, task.DueMS-w.now-o.skew)
 			}
 		}
 	}
@@ -164,46 +159,38 @@ func (w *world) take(t *rapid.T, o *owner) bool {
 	return true
 }
 
-// cancel writes the tombstone of a task that waits, and lets the table know. One that is void
-// already needs none, no matter who wrote that; the answer waits for the cursor all the same.
-func (w *world) cancel(o *owner, id ids.TaskID) {
-	o.asked = append(o.asked, Wanted{ID: id})
-	at, status := o.table.Find(id, "")
-	if status != Waiting {
-		return
+// firesAt is when a stay fires that is due at some time.
+func (w *world) firesAt(s stay, dueMS int64) int64 {
+	if at, ok := w.earlyAt[s]; ok {
+		return min(at, dueMS)
 	}
-	w.append(Message{AtMS: w.now, Bucket: at.Bucket, Tombstones: voids(math.MaxUint32, id)})
-	for other := range w.written {
-		if other.id == id { // a tombstone names an id: it voids a later stay that this owner has not read
-			w.tombstoned[other] = true
+	return dueMS
+}
+
+// fireEarly has a task fire, as an owner sees it that may have been overtaken. The message may get lost, and be stored twice.
+func (w *world) fireEarly(t *rapid.T, o *owner, id ids.TaskID) {
+	messages, a := o.table.FireEarly([]Wanted{{ID: id}}, w.now+o.skew)
+	if n := len(a.Coming) + len(a.Fired); n > 1 || len(messages) > len(a.Coming) {
+		t.Fatalf("%+v, %+v", messages, a)
+	}
+	for range w.random.IntN(3) {
+		for _, m := range messages {
+			w.early(m.Bucket, m.All[0])
 		}
-	}
-	if w.random.IntN(5) > 0 { // or this owner does not hear that it was stored
-		o.table.Cancel(id)
 	}
 }
 
-func (w *world) answer(t *rapid.T, o *owner) {
-	if o.table.Unfenced() {
-		if !w.swap(o, o.table.Cursor(), 0) {
-			w.reload(o, 100)
-			return
-		}
-		o.table.Fenced()
+// early writes an early message. The clock of the store may be wrong.
+func (w *world) early(bucket int64, one Early) {
+	atMS := w.now
+	if w.random.IntN(6) == 0 {
+		atMS += w.random.Int64N(2*testMinute) - testMinute
 	}
-	for _, one := range o.asked {
-		got := o.table.Answer([]Wanted{one})
-		if got.Undone || len(got.Cancelled) == 0 || len(got.Fired) > 0 {
-			continue
-		}
-		ref := got.Cancelled[0]
-		s := stay{one.ID, w.store[ref.Seq-1].Tasks[ref.Index].Parkings}
-		w.answered[s] = true
-		if w.fired[s] > 0 {
-			t.Fatalf("%v was fired and is answered as cancelled", s)
-		}
+	w.append(Message{AtMS: atMS, Bucket: bucket, Early: []Early{{}, one}})
+	s := stay{one.ID, one.Generation}
+	if _, known := w.earlyAt[s]; !known && w.written[s] > 0 && bucket == w.dueOf[s]/testMinute && atMS < w.dueOf[s] {
+		w.earlyAt[s] = atMS
 	}
-	o.asked = nil
 }
 
 func (w *world) purge(o *owner) {
@@ -244,7 +231,7 @@ func TestI10_EachStayFiresExactlyOnce(t *testing.T) {
 func exactlyOnce(t *rapid.T) {
 	w := &world{
 		now: 100 * testMinute, epoch: 1, outdated: map[uint64]bool{}, purged: map[uint64]bool{}, fired: map[stay]int{}, written: map[stay]uint64{},
-		dueOf: map[stay]int64{}, tombstoned: map[stay]bool{}, answered: map[stay]bool{},
+		dueOf: map[stay]int64{}, earlyAt: map[stay]int64{},
 		limits: Limits{
 			Tasks: rapid.IntRange(1, 6).Draw(t, "tasks"), Bytes: 200, Messages: rapid.IntRange(1, 4).Draw(t, "messages"),
 			MessageTasks: 2, MessageBytes: 80,
@@ -263,18 +250,15 @@ func exactlyOnce(t *rapid.T) {
 	w.now += rewindAboveMS
 	w.rest(t, o)
 	for s := range w.written {
-		if room && w.dueOf[s] <= w.now && w.fired[s] == 0 && !w.tombstoned[s] && !w.replaced(s) {
-			t.Fatalf("%v is %d ms late", s, w.now-w.dueOf[s])
+		if at := w.firesAt(s, w.dueOf[s]); room && at <= w.now && w.fired[s] == 0 && !w.replaced(s) {
+			t.Fatalf("%v is %d ms late", s, w.now-at)
 		}
 	}
 	w.now += 2 * testHour
 	w.rest(t, o)
 	for s := range w.written {
-		switch n := w.fired[s]; {
-		case n > 1, n == 0 && !w.tombstoned[s] && !w.replaced(s):
+		if n := w.fired[s]; n > 1 || n == 0 && !w.replaced(s) {
 			t.Fatalf("%v fired %d times", s, n)
-		case n > 0 && w.answered[s]:
-			t.Fatalf("%v was cancelled and fired", s)
 		}
 	}
 }
@@ -321,8 +305,9 @@ func (w *world) matches(t *rapid.T) {
 func waitingOf(t *Table) map[Ref]uint32 {
 	all := map[Ref]uint32{}
 	for h := handle(0); uint32(h) < t.entries.size; h++ {
-		if e := t.entries.at(h); e.live() {
-			all[Ref{Seq: e.seq, Index: e.index, ID: e.id}] = e.parkings
+		if e := t.entries.at(h); e.place != placeFree {
+			s := t.stay(h)
+			all[s.Ref] = s.Parkings
 		}
 	}
 	return all
@@ -342,10 +327,15 @@ func (w *world) actions() map[string]func(*rapid.T) {
 		"time": func(t *rapid.T) {
 			w.now += rapid.SampledFrom([]int64{100, 1000, 4000, 2 * testMinute}).Draw(t, "ms")
 		},
-		"read":   func(t *rapid.T) { w.feed(w.idle(t), rapid.IntRange(1, 4).Draw(t, "messages")) },
-		"take":   func(t *rapid.T) { w.take(t, w.idle(t)) },
-		"crash":  func(t *rapid.T) { w.reload(w.pick(t), 100) },
-		"cancel": func(t *rapid.T) { w.cancel(w.idle(t), w.someStay(t).id) },
+		"read":       func(t *rapid.T) { w.feed(w.idle(t), rapid.IntRange(1, 4).Draw(t, "messages")) },
+		"take":       func(t *rapid.T) { w.take(t, w.idle(t)) },
+		"crash":      func(t *rapid.T) { w.reload(w.pick(t), 100) },
+		"fire early": func(t *rapid.T) { w.fireEarly(t, w.idle(t), w.someStay(t).id) },
+		"a late early message": func(t *rapid.T) { // of an owner that was overtaken long ago, or that makes no sense
+			s := w.someStay(t)
+			w.early((w.dueOf[s]+rapid.Int64Range(0, 1).Draw(t, "bucket")*testMinute)/testMinute, Early{s.id, s.parkings + uint32(w.random.IntN(2))})
+		},
+		"a clock is set": func(t *rapid.T) { w.pick(t).skew = w.random.Int64N(2*testHour) - testHour },
 		"fire ahead": func(t *rapid.T) { // one chunk, by a node of which the clock is an hour ahead
 			o := w.pick(t)
 			w.reload(o, 100)
@@ -364,21 +354,16 @@ func (w *world) actions() map[string]func(*rapid.T) {
 				o.chunk = nil
 			}
 		},
-		"answer": func(t *rapid.T) {
-			if o := w.idle(t); len(o.asked) > 0 {
-				w.answer(t, o)
-			}
-		},
 		"checkpoint": func(t *rapid.T) {
-			w.checkpoint, w.savedMS = uint64(rapid.IntRange(int(w.checkpoint), len(w.store)).Draw(t, "upTo")), w.now
+			w.checkpoint = uint64(rapid.IntRange(int(w.checkpoint), len(w.store)).Draw(t, "upTo"))
 		},
 		"begin a purge": func(t *rapid.T) {
 			o := w.pick(t)
-			o.parked, o.savedMS, o.end = w.checkpoint, w.savedMS, uint64(len(w.store))
+			o.parked, o.end = w.checkpoint, uint64(len(w.store))
 		},
 		"find purgeable": func(t *rapid.T) {
 			o := w.idle(t)
-			o.purge = o.table.Purgeable(o.parked, o.end, o.savedMS)
+			o.purge = o.table.Purgeable(o.parked, o.end)
 		},
 		"purge":          func(t *rapid.T) { w.purge(w.pick(t)) },
 		"load elsewhere": w.matches,

@@ -23,7 +23,7 @@ func TestI12_WhatAReplacedOwnerParksIsVoid(t *testing.T) {
 	}
 	table := newTable(t, messages...)
 	testkit.MustEqual(t, "fired", fire(table, 61_000), []ids.TaskID{testID(1)})
-	gone := table.Purgeable(1, 3, 61_000)
+	gone := table.Purgeable(1, 3)
 	testkit.MustEqual(t, "purgeable", gone, []Purge{{Bucket: 1, UpTo: 1}})
 	table.Purged(gone[0])
 	late := []Message{of(1, message(4, 60_000, 1)), of(1, message(5, 70_000, 2, 3))}
@@ -56,7 +56,7 @@ func TestI12_AFenceStaysWhileSomethingItVoidsIsStored(t *testing.T) {
 	table := newTable(t, fenceAt(1, 2), fenceAt(2, 3), of(2, message(3, 60_000, 1)), fenceAt(4, 4), fenceAt(5, 5), of(5, message(6, 120_000, 2)))
 	purge := func(want ...Purge) {
 		t.Helper()
-		got := table.Purgeable(8, 6, 0)
+		got := table.Purgeable(8, 6)
 		testkit.MustEqual(t, "purgeable", got, want)
 		for _, p := range got {
 			table.Purged(p)
@@ -78,13 +78,13 @@ func TestI12_AFenceStaysWhileSomethingItVoidsIsStored(t *testing.T) {
 // A replaced owner writes between the look for what is purgeable and the purge.
 func TestI12_AFenceStaysForWhatAPurgeLeft(t *testing.T) {
 	table := newTable(t, fenceAt(1, 2), of(1, message(2, 60_000, 1)), fenceAt(3, 3))
-	gone := table.Purgeable(9, 3, 0)
+	gone := table.Purgeable(9, 3)
 	table.Load(of(2, message(4, 60_000, 2)))
 	table.Load(fenceAt(5, 4))
 	for _, p := range gone {
 		table.Purged(p)
 	}
-	if got, want := table.Purgeable(2, 5, 0), []Purge{{Fences: true, UpTo: 1}}; !slices.Equal(got, want) {
+	if got, want := table.Purgeable(2, 5), []Purge{{Fences: true, UpTo: 1}}; !slices.Equal(got, want) {
 		t.Fatalf("purgeable: %v, want %v: the message at 4 is void by the fence at 3", got, want)
 	}
 }

@@ -5,7 +5,7 @@ package due
 const arity = 4
 
 // heap orders handles by the Key of their entries, the first to fire on top.
-// Each entry knows its position, so that a cancelled one is removed at once.
+// Each entry knows its position, so that one that fires early is moved at once.
 type heap struct {
 	slab  *slab
 	order []handle

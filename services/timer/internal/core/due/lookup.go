@@ -15,8 +15,6 @@ const (
 	Unknown Status = iota
 	// Waiting: it will fire when due.
 	Waiting
-	// Cancelled: it is void, and its record not purged yet.
-	Cancelled
 	// Fired: it was fired recently, or is about to be and cannot be stopped.
 	Fired
 )
@@ -24,7 +22,9 @@ const (
 // Stay is one task in the store.
 type Stay struct {
 	Ref
+	// DueMS is when it is due, Unix ms. With Early it fires before that.
 	DueMS  int64
+	Early  bool
 	Bucket int64
 	Group  Group
 	// Bytes is the size of its record, Parkings its number among those of its task.
@@ -50,22 +50,21 @@ func (t *Table) Find(id ids.TaskID, domain string) (Stay, Status) {
 	if !t.ofDomain(e.group, domain) {
 		return Stay{}, Unknown
 	}
-	switch e.place {
-	case placeChosen:
+	if e.place == placeChosen {
 		return Stay{}, Fired
-	case placeVoid, placeTaken:
-		return t.stay(e), Cancelled
 	}
-	return t.stay(e), Waiting
+	return t.stay(h), Waiting
 }
 
 func (t *Table) ofDomain(h groupHandle, domain string) bool {
 	return domain == "" || t.groups.at(h).Domain == domain
 }
 
-func (t *Table) stay(e *entry) Stay {
+func (t *Table) stay(h handle) Stay {
+	e := t.entries.at(h)
+	record, isEarly := t.record(h)
 	return Stay{
-		Ref: Ref{Seq: e.seq, Index: e.index, ID: e.id}, DueMS: e.dueMS, Bucket: int64(e.bucket),
+		Ref: Ref{Seq: record.Seq, Index: record.Index, ID: e.id}, DueMS: record.DueMS, Early: isEarly, Bucket: int64(e.bucket),
 		Group: t.groups.at(e.group).Group, Bytes: int(e.bytes), Parkings: e.parkings,
 	}
 }
@@ -73,7 +72,7 @@ func (t *Table) stay(e *entry) Stay {
 // Lose forgets a waiting task whose record is no longer in the store.
 func (t *Table) Lose(id ids.TaskID) {
 	t.mustNotBeFiring()
-	if h, ok := t.byID.find(id); ok && t.entries.at(h).live() {
+	if h, ok := t.byID.find(id); ok {
 		t.remove(h)
 		t.endRound()
 	}
@@ -124,8 +123,8 @@ func (t *Table) Slots() uint32 { return t.entries.size }
 func (t *Table) Scan(below uint32, n int, visit func(Stay)) (next uint32) {
 	next = below - min(below, uint32(n))
 	for h := handle(below); uint32(h) > next; h-- {
-		if e := t.entries.at(h - 1); e.live() {
-			visit(t.stay(e))
+		if t.entries.at(h-1).place != placeFree {
+			visit(t.stay(h - 1))
 		}
 	}
 	return next

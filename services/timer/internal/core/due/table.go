@@ -8,9 +8,6 @@ type Config struct {
 	FiredKeepMS int64
 	// FiredMost is how many fired stays are remembered at most, about 80 bytes each.
 	FiredMost int
-	// VoidKeepMS is how much later than a cancel history must have saved a
-	// checkpoint before the task is purged, ms, so that a caller that lost the answer to the cancel can ask again.
-	VoidKeepMS int64
 }
 
 // Message is the index of one message of the store.
@@ -26,17 +23,18 @@ type Message struct {
 	// Fence: it holds nothing and lies in no bucket; from here on, tasks of
 	// epochs below its own are void.
 	Fence bool
-	// Tombstones void earlier records in this bucket.
-	Tombstones []Tombstone
+	// Early names stays of this bucket that fire at once.
+	Early []Early
 	// Tasks in the order of the message. The zero Task stands for a record that
 	// cannot be read and is passed over.
 	Tasks []Task
 }
 
-// Tombstone voids the stays of a task up to one. The zero Tombstone stands for one that cannot be read.
-type Tombstone struct {
-	ID   ids.TaskID
-	UpTo uint32
+// Early names a stay that fires early. The zero Early stands for one that cannot be read.
+type Early struct {
+	ID ids.TaskID
+	// Generation is Task.Parkings of that stay.
+	Generation uint32
 }
 
 // Task is the index of one record.
@@ -59,6 +57,8 @@ type Table struct {
 	heap    heap
 	late    []handle
 	byID    index
+	// early are the stays that fire before they are due.
+	early   map[handle]early
 	groups  groups
 	buckets map[int32]*bucket
 	recent  recent
@@ -73,13 +73,11 @@ type Table struct {
 	// next is the cursor of the chunk that is being stored, plan its messages.
 	next Cursor
 	plan planner
-	// unfenced: tasks became void since the last cursor that this owner has stored.
-	unfenced bool
 }
 
 // New returns an empty table.
 func New(cfg Config) *Table {
-	t := &Table{groups: newGroups(), buckets: map[int32]*bucket{}, cfg: cfg, unfenced: true}
+	t := &Table{groups: newGroups(), early: map[handle]early{}, buckets: map[int32]*bucket{}, cfg: cfg}
 	t.recent = recent{keepMS: cfg.FiredKeepMS, most: cfg.FiredMost, groups: &t.groups, stays: map[ids.TaskID]uint64{}}
 	t.heap = heap{slab: &t.entries, loose: true}
 	t.byID.slab = &t.entries
@@ -101,15 +99,7 @@ func (t *Table) Load(m Message) (outdated int) {
 	}
 	b := t.bucket(int32(m.Bucket))
 	b.lastSeq = m.Seq
-	for _, tomb := range m.Tombstones {
-		h, ok := t.byID.find(tomb.ID)
-		if ok && t.entries.at(h).bucket == int32(m.Bucket) && t.entries.at(h).parkings <= tomb.UpTo {
-			t.void(h)
-		}
-	}
-	if len(m.Tombstones) > 0 {
-		b.voidMS, b.unread = max(b.voidMS, m.AtMS), false
-	}
+	t.fireEarly(&m)
 	if t.outdated(&m) {
 		b.outdated = append(b.outdated, m.Seq)
 		return len(m.Tasks)
@@ -148,7 +138,7 @@ func (t *Table) add(seq uint64, index uint32, bucket int32, task *Task) {
 // for the round that would fire it, the list for after the round.
 func (t *Table) queue(h handle) {
 	e := t.entries.at(h)
-	if t.cursor.inRound() && e.dueMS <= t.cursor.Round.DueMS && e.seq > t.cursor.Round.Seq {
+	if t.isLate(e) {
 		e.place = placeLate
 		t.late = append(t.late, h)
 		return
@@ -156,8 +146,48 @@ func (t *Table) queue(h handle) {
 	t.heap.push(h)
 }
 
+// fireEarly takes in what fires early by a message. Of two early messages of a stay the first one counts. A stay that is due by then needs none: it
+// fires under the key of its record, which comes first.
+func (t *Table) fireEarly(m *Message) {
+	for i, one := range m.Early {
+		h, ok := t.byID.find(one.ID)
+		if !ok {
+			continue
+		}
+		e := t.entries.at(h)
+		if _, known := t.early[h]; known || e.bucket != int32(m.Bucket) || e.parkings != one.Generation || e.dueMS <= m.AtMS {
+			continue
+		}
+		t.early[h] = early{record: e.key(), at: Key{DueMS: m.AtMS, Seq: m.Seq, Index: uint32(i)}}
+		if !t.heap.loose { // else Resume does it
+			t.advance(h)
+		}
+	}
+}
+
+// advance has an early stay fire under the early key, unless the round under way fires it.
+func (t *Table) advance(h handle) {
+	e, x := t.entries.at(h), t.early[h]
+	if e.key() == x.at || x.byRecord(t.cursor) {
+		return
+	}
+	if e.place == placeLate { // too late for the round by either key
+		e.setKey(x.at)
+		return
+	}
+	t.heap.removeAt(int(e.place))
+	e.setKey(x.at)
+	t.queue(h)
+}
+
+// isLate tells that e is due by the instant of the round under way, and came after it began.
+func (t *Table) isLate(e *entry) bool {
+	return t.cursor.inRound() && e.dueMS <= t.cursor.Round.DueMS && e.seq > t.cursor.Round.Seq
+}
+
 // Resume ends the loading: everything up to the cursor's sequences has been
-// loaded, what c covers was fired, and from now on the table writes as epoch.
+// loaded, what c covers was fired, of an early stay by either key, and from now on
+// the table writes as epoch.
 func (t *Table) Resume(c Cursor, epoch uint64, nowMS int64) {
 	t.mustNotBeFiring()
 	t.cursor = c
@@ -168,16 +198,21 @@ func (t *Table) Resume(c Cursor, epoch uint64, nowMS int64) {
 	kept := all[:0]
 	for _, h := range all {
 		e := t.entries.at(h)
-		switch {
-		case c.Fired(e.key()):
+		x, isEarly := t.early[h]
+		if c.Fired(e.key()) || isEarly && c.Fired(x.at) {
 			e.place = placeChosen
 			t.fired(h, nowMS, 0)
-		case c.inRound() && e.dueMS <= c.Round.DueMS && e.seq > c.Round.Seq:
-			t.queue(h)
-		default:
-			e.place = place(len(kept))
-			kept = append(kept, h)
+			continue
 		}
+		if isEarly && !x.byRecord(c) {
+			e.setKey(x.at)
+		}
+		if t.isLate(e) {
+			t.queue(h)
+			continue
+		}
+		e.place = place(len(kept))
+		kept = append(kept, h)
 	}
 	t.heap.order = kept
 	t.heap.build()
@@ -227,30 +262,16 @@ func (t *Table) rewind(nowMS int64) {
 	}
 	if c, ok := t.cursor.rewound(nowMS); ok {
 		t.cursor = c
+		for h := range t.early { // a round that was cut or set aside may not fire them any more
+			t.advance(h)
+		}
 		t.queueLate()
 		t.endRound()
 	}
 }
 
-// void marks a live entry as cancelled: its tombstone is in the store, no matter which owner wrote
-// it. No cursor that this owner has stored is newer than that.
-func (t *Table) void(h handle) {
-	e := t.entries.at(h)
-	if !e.live() {
-		return
-	}
-	t.unfenced = true
-	t.retire(h)
-	e.place = placeVoid
-	b := t.bucket(e.bucket)
-	b.void = append(b.void, h)
-	if !t.heap.loose {
-		t.endRound()
-	}
-}
-
-// retire takes a live entry out of what waits, and out of the counts.
-func (t *Table) retire(h handle) {
+// remove forgets an entry.
+func (t *Table) remove(h handle) {
 	e := t.entries.at(h)
 	if e.place >= 0 {
 		t.heap.removeAt(int(e.place))
@@ -258,14 +279,7 @@ func (t *Table) retire(h handle) {
 	t.bucket(e.bucket).live--
 	t.groups.at(e.group).queue.waiting--
 	t.live--
-}
-
-// remove forgets an entry.
-func (t *Table) remove(h handle) {
-	e := t.entries.at(h)
-	if e.live() {
-		t.retire(h)
-	}
+	delete(t.early, h)
 	t.byID.remove(h)
 	t.groups.drop(e.group)
 	t.entries.remove(h)

@@ -2,7 +2,6 @@ package due
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -16,11 +15,13 @@ var testTime = time.UnixMilli(1)
 
 var wide = Limits{Tasks: 1000, Bytes: 1 << 20, Messages: 999, MessageTasks: 1000, MessageBytes: 1 << 20}
 
+var one = Limits{Tasks: 1, Bytes: 1 << 20, Messages: 999, MessageTasks: 1, MessageBytes: 1 << 20}
+
 func testID(n int) ids.TaskID { return ids.NewTaskID(testTime, 0, uint64(n)) }
 
 func newTable(tb testing.TB, messages ...Message) *Table {
 	tb.Helper()
-	table := New(Config{FiredKeepMS: 600_000, FiredMost: 1000, VoidKeepMS: 50})
+	table := New(Config{FiredKeepMS: 600_000, FiredMost: 1000})
 	for _, m := range messages {
 		table.Load(m)
 	}
@@ -83,54 +84,10 @@ func TestAClockALittleBehindTheLastOwnersWaits(t *testing.T) {
 	testkit.MustEqual(t, "fired", fire(table, 5000), []ids.TaskID{testID(2)})
 }
 
-// R23: while history is down no one archives what was cancelled: whatever the clocks of nodes say,
-// the void record stays until a checkpoint is saved that is late enough by the store's clock.
-func TestR23_ACancelledTaskWaitsForHistorysCheckpoint(t *testing.T) {
-	for name, table := range map[string]*Table{
-		"by this owner":      newTable(t, message(1, 1000, 1)),
-		"by the last owner":  newTable(t, message(1, 1000, 1), Message{Seq: 2, AtMS: 3000, Tombstones: voids(math.MaxUint32, testID(1))}),
-		"by one and another": newTable(t, message(1, 1000, 1, 2), Message{Seq: 2, AtMS: 10, Tombstones: voids(math.MaxUint32, testID(2))}),
-	} {
-		table.Cancel(testID(1))
-		table.Load(message(3, 9*testMinute, 5))
-		if got := table.Purgeable(3, 3, 1<<40); name != "by the last owner" && got != nil {
-			t.Errorf("%s: purgeable before the tombstone is read: %v", name, got)
-		}
-		table.Load(Message{Seq: 4, AtMS: 3000, Tombstones: voids(math.MaxUint32, testID(1))})
-		table.Load(message(5, 9*testMinute, 6))
-		for _, savedMS := range []int64{0, 2999, 3000, 3050} {
-			if got := table.Purgeable(5, 5, savedMS); got != nil {
-				t.Errorf("%s: purgeable by a checkpoint of %d: %v", name, savedMS, got)
-			}
-		}
-		if got := table.Purgeable(5, 5, 3051); len(got) != 1 {
-			t.Errorf("%s: purgeable: %v", name, got)
-		}
-	}
-	fired := newTable(t, message(1, 1000, 1), message(2, 9*testMinute, 2))
-	fire(fired, 1000)
-	if got := fired.Purgeable(2, 2, 0); len(got) != 1 {
-		t.Errorf("nothing was cancelled, and purgeable is %v", got)
-	}
-}
-
-// Kept for no time, it still waits for a checkpoint.
-func TestACancelledTaskIsNotPurgeableWithoutACheckpoint(t *testing.T) {
-	table := New(Config{})
-	table.Load(message(1, 1000, 1))
-	table.Resume(Cursor{}, 1, 0)
-	table.Cancel(testID(1))
-	table.Load(Message{Seq: 2, Tombstones: voids(math.MaxUint32, testID(1))})
-	table.Load(message(3, 9*testMinute, 2))
-	if got := table.Purgeable(3, 3, 0); got != nil {
-		t.Errorf("purgeable: %v", got)
-	}
-}
-
 func TestTheNewestMessageIsNeverPurgeable(t *testing.T) {
 	table := newTable(t, message(1, 1000, 1))
 	fire(table, 1000)
-	if got := table.Purgeable(1, 1, 0); got != nil {
+	if got := table.Purgeable(1, 1); got != nil {
 		t.Fatalf("purgeable: %v", got)
 	}
 }
@@ -188,7 +145,7 @@ func TestScanVisitsEveryWaitingTaskOnce(t *testing.T) {
 		numbers = append(numbers, i)
 	}
 	table := newTable(t, message(1, 1000, numbers...))
-	table.Cancel(testID(5))
+	table.Lose(testID(5))
 	seen := map[ids.TaskID]int{}
 	for below := table.Slots(); below > 0; {
 		below = table.Scan(below, 999, func(s Stay) { seen[s.ID]++ })
@@ -220,12 +177,4 @@ func BenchmarkLoadResumeFire(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/task")
-}
-
-// voids are tombstones of stays up to one.
-func voids(upTo uint32, all ...ids.TaskID) (out []Tombstone) {
-	for _, id := range all {
-		out = append(out, Tombstone{ID: id, UpTo: upTo})
-	}
-	return out
 }

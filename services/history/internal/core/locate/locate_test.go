@@ -1,0 +1,42 @@
+package locate
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// nothing is a partition that has no task and has read nothing, and decides nothing.
+type nothing struct{ t *testing.T }
+
+func (nothing) Memory(ids.TaskID) (*taskstate.Task, bool)  { return nil, false }
+func (nothing) Unread(ids.Position, string) bool           { return false }
+func (nothing) Passed(ids.Lane, uint64, string) bool       { return false }
+func (n nothing) Conclude(r *Request, v taskstate.Verdict) { n.t.Errorf("%s gets %+v", r.Ev.ID, v) }
+func (n nothing) Decide(r *Request)                        { n.t.Errorf("%s is decided", r.Ev.ID) }
+func (n nothing) Bring(r *Request)                         { n.t.Errorf("%s is brought back", r.Ev.ID) }
+func (n nothing) DropDeadLetter(l DeadLetter)              { n.t.Errorf("the letter %+v is deleted", l) }
+
+// TestI14_FatDeadTasksLeaveRoomForOthers: a cancel that waits for the lanes keeps nothing of the payload.
+func TestI14_FatDeadTasksLeaveRoomForOthers(t *testing.T) {
+	l, p := New(), nothing{t}
+	l.Resume(p)
+	for n := range 80 {
+		r := &Request{Ev: &taskstate.Event{Kind: taskstate.Cancel, ID: ids.TaskID{byte(n + 1)}, Domain: "shop"}, Seq: 44, Place: n}
+		l.Wait(r)
+		l.Search(r)
+	}
+	for _, s := range l.HandOut(nil) {
+		fat := &taskstate.Task{ID: s.ID, Domain: "shop", State: taskstate.Dead, Payload: taskstate.Blob{Data: make([]byte, 512<<10)}}
+		l.Found(&Found{Search: s, Archived: fat, Unsure: true, Ends: [ids.Lanes]uint64{3: 50}}, p, p)
+	}
+	testkit.Equal(t, "commands wait", fmt.Sprint(len(l.Places()), l.Weight("")), "80 80")
+	for id, w := range l.byID {
+		if kept := w.waiting[0].dead.Footprint(); kept > 4096 {
+			t.Fatalf("the cancel of %s keeps %d bytes", id, kept)
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package firing_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+func idsOf(all []*logv1.Record) []ids.TaskID {
+	got := make([]ids.TaskID, len(all))
+	for i, r := range all {
+		got[i] = ids.TaskID(r.Id)
+	}
+	return got
+}
+
+// wanted asks for tasks in the name of a service of ours.
+func wanted(all []ids.TaskID) []due.Wanted {
+	got := make([]due.Wanted, len(all))
+	for i, id := range all {
+		got[i].ID = id
+	}
+	return got
+}
+
+// fireEarly has tasks fire that wait.
+func fireEarly(t *testing.T, r *running, all []*logv1.Record) {
+	t.Helper()
+	a, err := r.FireEarly(t.Context(), wanted(idsOf(all)))
+	testkit.NoError(t, err)
+	testkit.Equal(t, "coming", a.Coming, idsOf(all))
+}
+
+func waits(t *testing.T, r *running, n int64) {
+	t.Helper()
+	countsTo(t, "wait", r.waiting.Load, n)
+}
+
+func TestATaskFiresBeforeItIsDue(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var early atomic.Int64
+	r := w.own(func(d *firing.Deps) { d.Gauges.Early = func(n int) { early.Add(int64(n)) } })
+	past := w.park(1, time.Now())
+	w.eachOnce(past)
+	all := w.park(3, time.Now().Add(time.Hour), func(i int, r *logv1.Record) { r.Order = &logv1.Order{Key: "k"} })
+	far := w.park(2, time.Now().Add(24*time.Hour))
+	waits(t, r, 5)
+
+	want := []*logv1.Record{all[1], far[0]}
+	ask := wanted(append(idsOf(want), ids.NewTaskID(time.Now(), 0, 99), ids.TaskID(past[0].Id), ids.TaskID(far[0].Id)))
+	a, err := r.FireEarly(t.Context(), ask)
+	if err != nil || !slices.Equal(a.Coming, idsOf(want)) || len(a.Fired) != 1 || a.Fired[0].ID != ids.TaskID(past[0].Id) {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	got := w.eachOnce(append(want, past...))
+	for _, r := range want {
+		f := got[key(r)][0]
+		testkit.Equal(t, "filed under", f.subject, topology.Submit(0, ids.LaneLater, r.Domain, r.Tasklist))
+		if !proto.Equal(f.record, r) {
+			t.Errorf("%s was changed: %v", key(r), f.record)
+		}
+	}
+	waits(t, r, 3)
+	testkit.Equal(t, "fired early", early.Load(), 2)
+	if a, err = r.FireEarly(t.Context(), ask); err != nil || len(a.Coming) != 0 || len(a.Fired) != 3 || a.Fired[0].LogSeq == 0 {
+		t.Errorf("asked again: %+v, %v", a, err)
+	}
+	r.stop()
+	r = w.own()
+	waits(t, r, 3)
+	fireEarly(t, r, all[:1])
+	w.eachOnce(append(want, past[0], all[0]))
+}
+
+// Every task is asked for while it becomes due.
+func TestI10_DueOrEarlyEachFiresOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.own(smallChunks)
+	var all []*logv1.Record
+	for range 10 {
+		all = append(all, w.park(100, time.Now().Add(150*time.Millisecond))...)
+	}
+	var callers sync.WaitGroup
+	for i := range 4 {
+		callers.Go(func() {
+			for part := range slices.Chunk(all[i*len(all)/4:(i+1)*len(all)/4], 7) {
+				if a, err := r.FireEarly(t.Context(), wanted(idsOf(part))); err != nil || len(a.Coming)+len(a.Fired) != len(part) {
+					t.Errorf("of %d: %+v, %v", len(part), a, err)
+				}
+			}
+		})
+	}
+	callers.Wait()
+	w.eachOnce(all)
+	waits(t, r, 0)
+}
+
+// TestI10_AnOwnerThatHasNotReadTheEarlyMessage fires nothing twice.
+func TestI10_AnOwnerThatHasNotReadTheEarlyMessage(t *testing.T) {
+	t.Parallel()
+	testkit.Slow(t, "waits for tasks to be due, or for answers that do not come")
+	w := newWorld(t)
+	all := w.park(10, time.Now().Add(notSoon))
+	deaf := w.own(func(d *firing.Deps) { d.Store = deafStore{d.Store} })
+	r := w.own()
+	fireEarly(t, r, all[:5])
+	w.eachOnce(all[:5])
+	if err := <-deaf.ended; !errors.Is(err, firing.ErrOvertaken) {
+		t.Errorf("the deaf owner ended with %v", err)
+	}
+	deaf.ended <- nil
+	w.eachOnce(all)
+}
+
+// interruptedLog has something happen before it tells the cursor.
+type interruptedLog struct {
+	firing.Log
+	before func()
+}
+
+func (l interruptedLog) Cursor(ctx context.Context) (due.Cursor, uint64, error) {
+	l.before()
+	return l.Log.Cursor(ctx)
+}
+
+// TestI10_WhoLoadsACursorKnowsTheEarlyMessagesBeforeIt, though it had read the store before those were written.
+func TestI10_WhoLoadsACursorKnowsTheEarlyMessagesBeforeIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	all := w.park(2, time.Now().Add(time.Hour))
+	r := w.own()
+	next := w.owner(func(d *firing.Deps) {
+		d.Log = interruptedLog{d.Log, func() {
+			fireEarly(t, r, all[:1])
+			w.eachOnce(all[:1])
+		}}
+	})
+	testkit.NoError(t, next.Load(t.Context()))
+	testkit.Equal(t, "wait after the load", next.waiting.Load(), 1)
+}
