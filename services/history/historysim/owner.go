@@ -167,7 +167,7 @@ func Members(o *Owner, domain string, b Batch) (tasks, ended int64) {
 }
 
 // GrabsDecided tells whether every grab up to an event has been decided.
-func (o *Owner) GrabsDecided(seq uint64) bool { return o.Live() && o.r.GrabsDecided(seq) }
+func (o *Owner) GrabsDecided(seq uint64) bool { return o.Live() && o.r.EventAt() >= seq }
 
 // Bookings is a page of the running attempts of a matching shard. It is good once the grabs are decided
 // that were in the log when the first page was asked for.

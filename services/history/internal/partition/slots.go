@@ -120,7 +120,7 @@ func (o *Owner) pageAfter(ctx context.Context, cursor []byte) (after ids.TaskID,
 		return after, fault.New(fault.Unavailable, "find the log's end: %v", err)
 	}
 	for decided := false; ; {
-		if err := o.ask(ctx, func() { decided = o.core.GrabsDecided(ends[SourceEvents]) }); err != nil || decided {
+		if err := o.ask(ctx, func() { decided = o.core.EventAt() >= ends[SourceEvents] }); err != nil || decided {
 			return after, err
 		}
 		if !backoff.Sleep(ctx, 2*time.Millisecond) {

@@ -17,8 +17,9 @@ func (nothing) Unread(ids.Position, string) bool           { return false }
 func (nothing) Passed(ids.Lane, uint64, string) bool       { return false }
 func (n nothing) Conclude(r *Request, v taskstate.Verdict) { n.t.Errorf("%s gets %+v", r.Ev.ID, v) }
 func (n nothing) Decide(r *Request)                        { n.t.Errorf("%s is decided", r.Ev.ID) }
-func (n nothing) Bring(r *Request)                         { n.t.Errorf("%s is brought back", r.Ev.ID) }
-func (n nothing) DropDeadLetter(l DeadLetter)              { n.t.Errorf("the letter %+v is deleted", l) }
+func (n nothing) Bring(r *Request) { n.t.Errorf("%s is brought back", r.Ev.ID) }
+
+func (n nothing) DropDeadLetter(l DeadLetter) { n.t.Errorf("the letter %+v is deleted", l) }
 
 // TestI14_FatDeadTasksLeaveRoomForOthers: a cancel that waits for the lanes keeps nothing of the payload.
 func TestI14_FatDeadTasksLeaveRoomForOthers(t *testing.T) {

@@ -32,20 +32,20 @@ func Undecided(r *Replica, id ids.TaskID) bool {
 }
 
 // wantTurn tells whether a turn is to be asked for though no event waits for it.
-func (r *Replica) wantTurn(now Now) bool {
-	return r.MayAdmit() && now.MS >= r.unlogged.notBefore && (r.snapshots.due || len(r.unlogged.entries) > 0 || r.answers.Waiting())
+func (s step) wantTurn() bool {
+	return s.MayAdmit() && s.now.MS >= s.unlogged.notBefore && (s.snapshots.due || len(s.unlogged.entries) > 0 || s.answers.Waiting())
 }
 
 // admitted takes in that the turn with the steps so far is stored: what they sent elsewhere may go.
-func (r *Replica) admitted(now Now) {
-	r.EndTurn(nil)
-	for _, e := range r.unlogged.entries {
+func (s step) admitted() {
+	s.EndTurn(nil)
+	for _, e := range s.unlogged.entries {
 		if e.unlogged = false; !e.left {
-			r.dispatch(e, now)
+			s.dispatch(e)
 		}
 	}
-	clear(r.unlogged.entries)
-	r.unlogged.entries = r.unlogged.entries[:0]
+	clear(s.unlogged.entries)
+	s.unlogged.entries = s.unlogged.entries[:0]
 }
 
 // charge makes e take its room, or give it back. A task that has run for long takes none: how

@@ -62,7 +62,7 @@ func BenchmarkSnapshot(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			r, now := readyTasks(tasks)
 			for b.Loop() {
-				r.snapshot(now)
+				step{r, now, new(Effects)}.snapshot()
 			}
 		})
 	}

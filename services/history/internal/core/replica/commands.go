@@ -18,8 +18,8 @@ type (
 	Waiting    = locate.Waiting
 )
 
-// deciding is a step of a replica, which carries out what the locator decides.
-type deciding struct {
+// step is one step of a replica: its time, and what follows from it. It carries out what the locator decides.
+type step struct {
 	*Replica
 	now Now
 	fx  *Effects
@@ -34,33 +34,36 @@ func (r *Replica) Memory(id ids.TaskID) (t *taskstate.Task, left bool) {
 	return &e.Task, e.left
 }
 
-// Conclude implements locate.Decisions.
-func (d deciding) Conclude(req *locate.Request, v taskstate.Verdict) { d.conclude(req, v, d.fx) }
+// Conclude implements locate.Decisions: it gives an event its verdict.
+func (s step) Conclude(req *locate.Request, v taskstate.Verdict) {
+	if req.Answer != nil && !req.Promised {
+		s.answers.Conclude(req.Answer, req.I, v, &s.fx.Answers)
+	}
+}
 
 // Decide implements locate.Decisions.
-func (d deciding) Decide(req *locate.Request) { d.decide(req, d.tasks[req.Ev.ID], d.now, d.fx) }
+func (s step) Decide(req *locate.Request) { s.decide(req, s.tasks[req.Ev.ID]) }
 
 // DropDeadLetter implements locate.Decisions.
-func (d deciding) DropDeadLetter(l Letter) { d.fx.Letters = append(d.fx.Letters, l) }
+func (s step) DropDeadLetter(l Letter) { s.fx.Letters = append(s.fx.Letters, l) }
 
 // command applies a cancel or an update to the stay in memory. If there is none, or it is being written into the timer store, or has to be before its
 // dead letter is deleted, the command waits, and so do those behind it. Whether it is being written is not in the log: an owner that takes over
 // applies the command to a stay that the timer store does not have. No verdict was given, so that is the first one.
-func (r *Replica) command(req *locate.Request, e *Entry, now Now, fx *Effects) {
-	d := deciding{r, now, fx}
+func (s step) command(req *locate.Request, e *Entry) {
 	switch {
 	case e == nil:
-		r.wait(req, true)
-	case r.locator.BehindRedrive(req, &e.Task):
-		r.wait(req, e.left)
+		s.wait(req, true)
+	case s.locator.BehindRedrive(req, &e.Task):
+		s.wait(req, e.left)
 	case req.Redrive():
-		r.redrive(req, e, d)
+		s.redrive(req, e)
 	case !req.Concerns(&e.Task):
-		d.Conclude(req, req.TooEarly(&e.Task))
-	case e.State == taskstate.Waiting && (e.left || e.storing || r.letters[e.ID].Seq > 0 || r.locator.Waits(e.ID)):
-		r.wait(req, e.left)
+		s.Conclude(req, req.TooEarly(&e.Task))
+	case e.State == taskstate.Waiting && (e.left || e.storing || s.letters[e.ID].Seq > 0 || s.locator.Waits(e.ID)):
+		s.wait(req, e.left)
 	default:
-		r.apply(e, req, now, fx)
+		s.apply(e, req)
 	}
 }
 
@@ -74,16 +77,16 @@ func (r *Replica) wait(req *locate.Request, absent bool) {
 
 // redrive decides about a redrive of which memory has the task. The letter is read before the task comes back, and it is stored before the
 // task leaves. One that names a later stay waits for it: this owner is behind another one.
-func (r *Replica) redrive(req *locate.Request, e *Entry, d deciding) {
+func (s step) redrive(req *locate.Request, e *Entry) {
 	switch asked := req.Ev.Redrive; {
 	case !locate.OfDomain(req.Ev, &e.Task):
-		d.Conclude(req, locate.NotFound())
-	case e.State == taskstate.Waiting && !e.left && r.letters[e.ID].Seq > 0, asksForLetter(req, e):
-		r.wait(req, e.left)
+		s.Conclude(req, locate.NotFound())
+	case e.State == taskstate.Waiting && !e.left && s.letters[e.ID].Seq > 0, asksForLetter(req, e):
+		s.wait(req, e.left)
 	case e.State == taskstate.Dead && asked.Letter == 0 && !e.RedrivenBy(req.Ev):
-		d.Conclude(req, locate.DeadLetterComes())
+		s.Conclude(req, locate.DeadLetterComes())
 	default:
-		locate.ConcludeRedrive(req, &e.Task, d)
+		locate.ConcludeRedrive(req, &e.Task, s)
 	}
 }
 
@@ -98,35 +101,35 @@ func asksForLetter(req *locate.Request, e *Entry) bool {
 }
 
 // Bring implements locate.Decisions. It makes the next stay of a dead letter, which goes into the timer store; then the letter is deleted.
-func (d deciding) Bring(req *locate.Request) {
+func (s step) Bring(req *locate.Request) {
 	task, letter := req.DeadLetter()
 	e := &Entry{Task: *task, arrivedAt: req.At}
 	e.shared = e.Position.Shared()
-	d.live++
-	d.tasks[e.ID] = e
+	s.live++
+	s.tasks[e.ID] = e
 	req.Locate()
 	did := taskstate.Bring(&e.Task, req.Ev, req.At)
-	d.locator.Brought(&e.Task, d, d)
-	d.enqueue(e)
-	d.letters[e.ID] = letter
-	d.carryOut(e, did, d.now, d.fx, true)
-	d.fx.Counts.Redriven++
+	s.locator.Brought(&e.Task, s, s)
+	s.enqueue(e)
+	s.letters[e.ID] = letter
+	s.carryOut(e, did, true)
+	s.fx.Counts.Redriven++
 	if e.left { // the tail of the timer store has it
-		d.spend(e, d.fx)
+		s.spend(e)
 	}
 }
 
 // spend gives the letter of a task away that came back: with the job that parks the task, unless the timer store has that. Until the job is
 // stored a snapshot has it: who takes over parks the task again, and deletes the letter.
-func (r *Replica) spend(e *Entry, fx *Effects) {
-	l, ok := r.letters[e.ID]
+func (s step) spend(e *Entry) {
+	l, ok := s.letters[e.ID]
 	switch {
 	case !ok:
 	case e.left:
-		delete(r.letters, e.ID)
-		fx.Letters = append(fx.Letters, l)
+		delete(s.letters, e.ID)
+		s.fx.Letters = append(s.fx.Letters, l)
 	default:
-		fx.ParkLetters = append(fx.ParkLetters, l)
+		s.fx.ParkLetters = append(s.fx.ParkLetters, l)
 	}
 }
 
@@ -141,14 +144,14 @@ func (r *Replica) spent() {
 }
 
 // spendParked gives the letters away of which the tail of the timer store has the tasks.
-func (r *Replica) spendParked(fx *Effects) {
-	for id, l := range r.letters {
-		if e := r.tasks[id]; e == nil || e.left {
-			delete(r.letters, id)
-			fx.Letters = append(fx.Letters, l)
+func (s step) spendParked() {
+	for id, l := range s.letters {
+		if e := s.tasks[id]; e == nil || e.left {
+			delete(s.letters, id)
+			s.fx.Letters = append(s.fx.Letters, l)
 		}
 	}
-	slices.SortFunc(fx.Letters, func(a, b Letter) int { return cmp.Compare(a.Seq, b.Seq) })
+	slices.SortFunc(s.fx.Letters, func(a, b Letter) int { return cmp.Compare(a.Seq, b.Seq) })
 }
 
 // isBack reports whether e is a later life of a task that is known as dead: it was redriven, so the end that is known is stored.

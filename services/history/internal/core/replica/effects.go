@@ -4,7 +4,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/answer"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
-	"github.com/yardmaster-io/yardmaster/services/history/internal/core/locate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
@@ -138,13 +137,6 @@ type (
 	Grant   = answer.Grant
 	Answer  = answer.Answer
 )
-
-// conclude gives an event its verdict.
-func (r *Replica) conclude(req *locate.Request, v taskstate.Verdict, fx *Effects) {
-	if req.Answer != nil && !req.Promised {
-		r.answers.Conclude(req.Answer, req.I, v, &fx.Answers)
-	}
-}
 
 // BeginTurn returns the steps that go into the turn that is appended now.
 func (r *Replica) BeginTurn() []Admission {

@@ -33,16 +33,16 @@ func (r *Replica) keepGone(e *Entry) {
 }
 
 // sweepGone drops the tasks that left before the last sweep.
-func (r *Replica) sweepGone(now Now) {
-	g := &r.gone
-	if now.MS < g.sweepAt {
+func (s step) sweepGone() {
+	g := &s.gone
+	if s.now.MS < g.sweepAt {
 		return
 	}
 	for len(g.queue) > g.fresh {
-		r.past.add(g.queue[0].e)
-		r.dropGone()
+		s.past.add(g.queue[0].e)
+		s.dropGone()
 	}
-	g.fresh, g.sweepAt = 0, now.MS+goneForMS
+	g.fresh, g.sweepAt = 0, s.now.MS+goneForMS
 }
 
 // dropGone drops the oldest.

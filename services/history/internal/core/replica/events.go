@@ -12,45 +12,45 @@ import (
 )
 
 // events takes one batch of a turn.
-func (r *Replica) events(in *Events, now Now, fx *Effects) {
-	r.snapshots.bytes += int64(in.Bytes)
+func (s step) events(in *Events) {
+	s.snapshots.bytes += int64(in.Bytes)
 	var ans *Answer
-	if in.ReplyTo != "" && r.replay == nil {
+	if in.ReplyTo != "" && s.replay == nil {
 		ans = answer.New(in.ReplyTo, in.RequestID, len(in.Events))
 	}
 	var from *dispatch.Batch
 	if in.Shard > 0 {
-		from = r.Batch(in.Shard, in.Epoch, in.RequestID, in.Delivered, in.Polls, len(in.Events))
+		from = s.Batch(in.Shard, in.Epoch, in.RequestID, in.Delivered, in.Polls, len(in.Events))
 	}
 	stale := from != nil && from.Superseded()
 	req := new(locate.Request) // what waits is copied
 	for i := range in.Events {
 		ev := &in.Events[i]
 		if !ev.Kind.Known() {
-			fx.Halt = fmt.Errorf("event %d of message %d is of kind %d, which this version does not know", i, in.Seq, ev.Kind)
+			s.fx.Halt = fmt.Errorf("event %d of message %d is of kind %d, which this version does not know", i, in.Seq, ev.Kind)
 			return
 		}
-		*req = locate.Request{Ev: ev, Seq: in.Seq, At: in.At, Place: in.First + i, Answer: ans, I: i, From: from, Replayed: r.replay != nil}
+		*req = locate.Request{Ev: ev, Seq: in.Seq, At: in.At, Place: in.First + i, Answer: ans, I: i, From: from, Replayed: s.replay != nil}
 		if ev.Kind == taskstate.Fence {
-			r.fenced(req, fx)
+			s.fenced(req)
 			continue
 		}
-		e := r.tasks[ev.ID]
+		e := s.tasks[ev.ID]
 		if stale && ofOwner(ev.Kind) {
-			r.superseded(req, fx)
+			s.superseded(req)
 		} else {
-			r.decide(req, e, now, fx)
+			s.decide(req, e)
 		}
 	}
 	switch {
 	case ans == nil:
 	case len(in.Events) == 0:
-		fx.Answers = append(fx.Answers, ans)
+		s.fx.Answers = append(s.fx.Answers, ans)
 	case !ans.Known():
-		r.answers.Partly(ans)
+		s.answers.Partly(ans)
 	}
-	fx.Counts.EventBatches++
-	fx.Counts.Events += int64(len(in.Events))
+	s.fx.Counts.EventBatches++
+	s.fx.Counts.Events += int64(len(in.Events))
 }
 
 // ofOwner tells whether events of a kind are void that an overtaken owner of a matching shard wrote.
@@ -59,64 +59,59 @@ func ofOwner(kind taskstate.Kind) bool {
 }
 
 // fenced decides about a fence of a matching shard.
-func (r *Replica) fenced(req *locate.Request, fx *Effects) {
+func (s step) fenced(req *locate.Request) {
 	switch {
 	case req.From == nil:
-		r.conclude(req, taskstate.Verdict{Code: fault.InvalidArgument, Message: "a fence of no shard"}, fx)
+		s.Conclude(req, taskstate.Verdict{Code: fault.InvalidArgument, Message: "a fence of no shard"})
 	case req.From.Superseded():
-		r.superseded(req, fx)
+		s.superseded(req)
 	default:
 		req.From.Fence()
-		r.conclude(req, taskstate.Verdict{}, fx)
+		s.Conclude(req, taskstate.Verdict{})
 	}
 }
 
 // superseded refuses a grab, a hand-back or a fence of an owner of a matching shard that a newer one has fenced.
-func (r *Replica) superseded(req *locate.Request, fx *Effects) {
-	fx.Counts.Refused++
+func (s step) superseded(req *locate.Request) {
+	s.fx.Counts.Refused++
 	if req.Answer != nil {
 		out := req.Answer.Verdict(req.I)
 		out.Fenced = true
 	}
-	r.conclude(req, taskstate.Verdict{Code: fault.Stale, Message: "the matching shard has a newer owner"}, fx)
-}
-
-// event decides about an event that has waited.
-func (r *Replica) event(req *locate.Request, now Now, fx *Effects) {
-	r.decide(req, r.tasks[req.Ev.ID], now, fx)
+	s.Conclude(req, taskstate.Verdict{Code: fault.Stale, Message: "the matching shard has a newer owner"})
 }
 
 // decide decides about one event; a command may wait. e is what memory has of its task.
-func (r *Replica) decide(req *locate.Request, e *Entry, now Now, fx *Effects) {
+func (s step) decide(req *locate.Request, e *Entry) {
 	forged := !req.Ev.Kind.Command() && (req.Ev.Fence.Position.Lane() >= ids.Lanes || req.Ev.Fence.Position.Seq() >= req.Seq) // an event lies behind its submit
 	if forged {
-		r.conclude(req, locate.NotFound(), fx)
+		s.Conclude(req, locate.NotFound())
 		return
 	}
 	if req.Ev.Kind.Command() {
-		r.command(req, e, now, fx)
+		s.command(req, e)
 		return
 	}
 	pos := req.Ev.Fence.Position
 	switch {
 	case e != nil && e.Position.Same(pos):
-		r.apply(e, req, now, fx)
-	case first(req.Ev.Kind) && r.Unread(pos, req.Ev.Domain):
+		s.apply(e, req)
+	case first(req.Ev.Kind) && s.Unread(pos, req.Ev.Domain):
 		// An owner that died had sent its trigger. It is sent again with the admission, and then must not be taken for one that is out of date.
-		r.conclude(req, taskstate.Verdict{Code: fault.Unavailable, Message: "the task is not admitted yet"}, fx)
+		s.Conclude(req, taskstate.Verdict{Code: fault.Unavailable, Message: "the task is not admitted yet"})
 	case e != nil && !locate.MissedLater(&e.Task, e.left, pos):
-		r.conclude(req, taskstate.ApplyToEarlierStay(&e.Task, req.Ev), fx)
+		s.Conclude(req, taskstate.ApplyToEarlierStay(&e.Task, req.Ev))
 	case first(req.Ev.Kind):
 		// The caller gets nothing, wherever the task is now. A search may take long, and the grants
 		// of the same message would run out with it.
-		r.conclude(req, taskstate.Verdict{Code: fault.Stale, Message: "the trigger is out of date"}, fx)
+		s.Conclude(req, taskstate.Verdict{Code: fault.Stale, Message: "the trigger is out of date"})
 	default:
-		r.locator.Ask(req, deciding{r, now, fx})
+		s.locator.Ask(req, s)
 	}
 }
 
 // apply applies an event to the stay in memory, or to one that has left and changes no more.
-func (r *Replica) apply(e *Entry, req *locate.Request, now Now, fx *Effects) {
+func (s step) apply(e *Entry, req *locate.Request) {
 	at := req.At
 	if req.Seq < e.Position.Seq() {
 		at = max(at, e.arrivedAt) // a command from before this stay counts as of its beginning
@@ -129,8 +124,8 @@ func (r *Replica) apply(e *Entry, req *locate.Request, now Now, fx *Effects) {
 		e.proposed &^= 1 << req.Ev.Kind
 	}
 	if v.Code != "" {
-		fx.Counts.Refused++
-		r.refused(e, req.Ev, before, at, now)
+		s.fx.Counts.Refused++
+		s.refused(e, req.Ev, before, at)
 	} else if !e.left {
 		switch {
 		case e.State != taskstate.Running:
@@ -138,22 +133,22 @@ func (r *Replica) apply(e *Entry, req *locate.Request, now Now, fx *Effects) {
 		case req.Ev.Kind == taskstate.Heartbeat:
 			e.proposed &^= spared // its worker was heard: the next standstill is another one
 		}
-		if req.Ev.Kind == taskstate.Expired && r.replay == nil {
-			fx.Counts.expired(&e.Task)
+		if req.Ev.Kind == taskstate.Expired && s.replay == nil {
+			s.fx.Counts.expired(&e.Task)
 			if len(e.Trace) > 0 {
-				fx.Traced = append(fx.Traced, Traced{What: TraceExpired, Task: &e.Task, Since: e.Attempt.StartedAt})
+				s.fx.Traced = append(s.fx.Traced, Traced{What: TraceExpired, Task: &e.Task, Since: e.Attempt.StartedAt})
 			}
 		}
 		if e.Failures > failures {
-			r.CountFailure(&e.Entry)
+			s.CountFailure(&e.Entry)
 		}
 		if before != taskstate.Running && e.Revision() != revision {
-			r.Replace(&e.Entry)
+			s.Replace(&e.Entry)
 		}
-		r.delivery(e, req, &v)
-		r.carryOut(e, did, now, fx, !r.unlogged.admitting)
+		s.delivery(e, req, &v)
+		s.carryOut(e, did, !s.unlogged.admitting)
 	}
-	r.answer(e, req, v, now, fx)
+	s.answer(e, req, v)
 }
 
 // delivery notes that an attempt was granted, or that it no longer needs a report.
@@ -169,23 +164,23 @@ func (r *Replica) delivery(e *Entry, req *locate.Request, v *taskstate.Verdict) 
 // refused looks again at a task whose lease, wait or time was not over by the log's clock, which is
 // behind ours: after what is left of it. One that the log took too late waits until its worker has
 // had time to be heard.
-func (r *Replica) refused(e *Entry, ev *taskstate.Event, before taskstate.State, at int64, now Now) {
+func (s step) refused(e *Entry, ev *taskstate.Event, before taskstate.State, at int64) {
 	early := before == taskstate.Backoff && ev.Kind == taskstate.Started ||
 		before == taskstate.Running && ev.Kind == taskstate.Expired && e.Token() == ev.Fence
 	idle := !e.left && (before == taskstate.Ready || before == taskstate.Backoff)
 	switch {
-	case ev.Kind == taskstate.Lapse && idle && e.LapsesAt() > at && !r.wake.Has(e):
-		r.wake.Set(e, now.MS+e.LapsesAt()-at)
+	case ev.Kind == taskstate.Lapse && idle && e.LapsesAt() > at && !s.wake.Has(e):
+		s.wake.Set(e, s.now.MS+e.LapsesAt()-at)
 	case early && e.WakeAt() > at:
-		r.wake.Set(e, now.MS+e.WakeAt()-at)
+		s.wake.Set(e, s.now.MS+e.WakeAt()-at)
 	case early && ev.NotAfter > 0:
 		e.proposed |= spared
-		r.wake.Set(e, now.MS+graceMS)
+		s.wake.Set(e, s.now.MS+graceMS)
 	}
 }
 
 // answer gives an event its verdict, and a grab what was granted.
-func (r *Replica) answer(e *Entry, req *locate.Request, v taskstate.Verdict, now Now, fx *Effects) {
+func (s step) answer(e *Entry, req *locate.Request, v taskstate.Verdict) {
 	if req.Answer == nil || req.Promised {
 		return
 	}
@@ -196,17 +191,17 @@ func (r *Replica) answer(e *Entry, req *locate.Request, v taskstate.Verdict, now
 	if v.Granted {
 		out.Grant = grantOf(&e.Task)
 		out.Grant.First, out.Grant.ReadyAt = !v.Repeated, e.ReadySince()
-		r.NoteStart(&e.Entry, req.From)
-		fx.Counts.Granted++
+		s.NoteStart(&e.Entry, req.From)
+		s.fx.Counts.Granted++
 		if len(e.Trace) > 0 && !v.Repeated {
 			waited, ok := e.Waited()
 			if !ok {
 				waited = taskstate.Wait{}
 			}
-			fx.Traced = append(fx.Traced, Traced{What: TraceGranted, Task: &e.Task, Since: e.ReadySince(), Waited: waited})
+			s.fx.Traced = append(s.fx.Traced, Traced{What: TraceGranted, Task: &e.Task, Since: e.ReadySince(), Waited: waited})
 		}
 	}
-	r.conclude(req, v, fx)
+	s.Conclude(req, v)
 }
 
 // grantOf is the running attempt of a task as its worker gets it.
@@ -231,9 +226,9 @@ func (r *Replica) Undelivered(number int, epoch uint64, after ids.TaskID, take f
 }
 
 // trigger tells matching that e is ready, unless its order key holds it up, or a takeover goes on.
-func (r *Replica) trigger(e *Entry, now Now, fx *Effects) {
-	if r.replay == nil {
-		r.Trigger(&e.Entry, now.MS, &fx.Effects)
+func (s step) trigger(e *Entry) {
+	if s.replay == nil {
+		s.Trigger(&e.Entry, s.now.MS, &s.fx.Effects)
 	}
 }
 

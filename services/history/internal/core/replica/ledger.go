@@ -97,10 +97,10 @@ func (x Ends) take(e *Entry) bool {
 }
 
 // foreign lets go of what another owner has archived: it had stored the ends before this one claimed the log.
-func (r *Replica) foreign(in *Stored) {
+func (s step) foreign(in *Stored) {
 	for _, stay := range in.Others {
-		if e := r.tasks[stay.ID]; e != nil && e.State.Finished() && e.Parkings <= stay.Parkings {
-			r.leave(e)
+		if e := s.tasks[stay.ID]; e != nil && e.State.Finished() && e.Parkings <= stay.Parkings {
+			s.leave(e)
 		}
 	}
 }

@@ -24,26 +24,26 @@ func (r *Replica) enterLine(e *Entry) {
 }
 
 // stepAside takes e, which has ended or is parked, out of the line of its order key: then it is the next one's turn.
-func (r *Replica) stepAside(e *Entry, now Now, fx *Effects) {
-	first := r.lines.Leave(e.Seat)
-	if first == nil || !r.giveTurn(first, now) {
+func (s step) stepAside(e *Entry) {
+	first := s.lines.Leave(e.Seat)
+	if first == nil || !s.giveTurn(first) {
 		return
 	}
-	next := r.tasks[first.Task.ID]
+	next := s.tasks[first.Task.ID]
 	if next.State == taskstate.Ready {
-		r.trigger(next, now, fx)
+		s.trigger(next)
 	} else { // it waits for its time, or that has come before its turn
-		r.wake.Set(next, next.WakeAt())
+		s.wake.Set(next, next.WakeAt())
 	}
 }
 
 // giveTurn notes that it is the turn of the first task of a line, and tells whether it was not known before. A task that is read later has a later place, so it
 // is true, and stays so, whatever owner comes next, and however late its trigger is used.
-func (r *Replica) giveTurn(first *line.Seat, now Now) bool {
-	if r.replay != nil || first.TurnAt > 0 {
+func (s step) giveTurn(first *line.Seat) bool {
+	if s.replay != nil || first.TurnAt > 0 {
 		return false
 	}
-	first.TurnAt = now.MS
+	first.TurnAt = s.now.MS
 	first.Task.TakeTurn()
 	return true
 }

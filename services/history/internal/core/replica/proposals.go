@@ -15,36 +15,36 @@ const (
 
 // wakeDue looks at the tasks whose lease, wait or time is over by our clock. The log decides: a lease or
 // a time that is over is proposed to it, once at a time.
-func (r *Replica) wakeDue(now Now, fx *Effects) {
-	if r.replay != nil {
+func (s step) wakeDue() {
+	if s.replay != nil {
 		return
 	}
 	for {
-		e, ok := r.wake.PopDue(now.MS)
+		e, ok := s.wake.PopDue(s.now.MS)
 		if !ok {
 			return
 		}
 		switch e.State {
 		case taskstate.Running:
-			if e.MayBeDelivered() && now.MS < e.WakeAt()+deliveryWaitMS {
-				r.wake.Set(e, now.MS+deliveryLookMS)
+			if e.MayBeDelivered() && s.now.MS < e.WakeAt()+deliveryWaitMS {
+				s.wake.Set(e, s.now.MS+deliveryLookMS)
 				continue
 			}
-			if at := r.still.until(e, now); at > now.MS {
-				r.wake.Set(e, at)
+			if at := s.still.until(e, s.now); at > s.now.MS {
+				s.wake.Set(e, at)
 				continue
 			}
-			r.propose(e, Proposal{Kind: taskstate.Expired, Undelivered: e.BurnsNothing(), NotAfter: e.notAfter(now)})
+			s.propose(e, Proposal{Kind: taskstate.Expired, Undelivered: e.BurnsNothing(), NotAfter: e.notAfter(s.now)})
 		case taskstate.Backoff: // if not by our clock, then by the log's
-			if at := e.LapsesAt(); at == 0 || now.MS < at {
+			if at := e.LapsesAt(); at == 0 || s.now.MS < at {
 				e.CountReady()
-				r.trigger(e, now, fx)
-				r.wake.Set(e, at)
+				s.trigger(e)
+				s.wake.Set(e, at)
 				continue
 			}
-			r.propose(e, Proposal{Kind: taskstate.Lapse})
+			s.propose(e, Proposal{Kind: taskstate.Lapse})
 		case taskstate.Ready:
-			r.propose(e, Proposal{Kind: taskstate.Lapse})
+			s.propose(e, Proposal{Kind: taskstate.Lapse})
 		}
 	}
 }
@@ -63,45 +63,45 @@ func (r *Replica) propose(e *Entry, p Proposal) {
 const refusedWaitMS = 10_000
 
 // refusedByLog lets what the log does not take be proposed again after a while.
-func (r *Replica) refusedByLog(all []Proposal, now Now) {
+func (s step) refusedByLog(all []Proposal) {
 	for _, p := range all {
-		e := r.tasks[p.ID]
+		e := s.tasks[p.ID]
 		if e == nil || e.left || !e.Position.Same(p.Fence.Position) {
 			continue
 		}
 		e.proposed &^= 1 << p.Kind
 		running := e.State == taskstate.Running
 		if (p.Kind == taskstate.Expired && running || p.Kind == taskstate.Lapse && !running && e.State.Active()) && e.Token().Same(p.Fence) {
-			r.wake.Set(e, now.MS+refusedWaitMS)
+			s.wake.Set(e, s.now.MS+refusedWaitMS)
 		}
 	}
 }
 
 // bounced takes attempts back whose grant was not delivered.
-func (r *Replica) bounced(in Bounced, fx *Effects) {
+func (s step) bounced(in Bounced) {
 	for _, g := range in.Grants {
-		e, ok := r.tasks[g.ID]
+		e, ok := s.tasks[g.ID]
 		if !ok || e.State != taskstate.Running || !e.Token().Same(g.Fence) {
 			continue
 		}
 		if e.SentAgain() {
 			continue // a newer owner of the shard sends it again
 		}
-		r.propose(e, Proposal{Kind: taskstate.Released, Message: "the poller went away"})
-		fx.Counts.Bounced++
+		s.propose(e, Proposal{Kind: taskstate.Released, Message: "the poller went away"})
+		s.fx.Counts.Bounced++
 	}
 }
 
 // silent proposes that the attempts of workers end that fell silent. The log decides: it refuses that for an attempt that had a
 // heartbeat meanwhile, and what it takes too late. Signs of life do not go through the log, so one that stands still is no reason to wait.
-func (r *Replica) silent(all []dispatch.WorkerKey, now Now) {
-	if r.replay != nil || len(all) == 0 {
+func (s step) silent(all []dispatch.WorkerKey) {
+	if s.replay != nil || len(all) == 0 {
 		return
 	}
-	for _, t := range r.AttemptsOf(all) {
-		e := r.tasks[t.ID]
-		r.propose(e, Proposal{
-			Kind: taskstate.Expired, Undelivered: e.BurnsNothing(), NotAfter: now.MS + standsStillMS, SilentLease: e.WakeAt(),
+	for _, t := range s.AttemptsOf(all) {
+		e := s.tasks[t.ID]
+		s.propose(e, Proposal{
+			Kind: taskstate.Expired, Undelivered: e.BurnsNothing(), NotAfter: s.now.MS + standsStillMS, SilentLease: e.WakeAt(),
 		})
 	}
 }

@@ -54,9 +54,6 @@ func (r *Replica) Next(limit int, match func(*taskstate.Task) bool) (next []*tas
 	return next[:min(limit, len(next))], len(next) > limit
 }
 
-// GrabsDecided tells whether every grab up to an event has been decided.
-func (r *Replica) GrabsDecided(seq uint64) bool { return r.eventAt >= seq }
-
 // ArchiveSeq is the last sequence of the archive that this replica knows of.
 func (r *Replica) ArchiveSeq() uint64 { return r.archive.last }
 

@@ -68,6 +68,7 @@ func New(cfg Config, start *Start) *Replica {
 // having done nothing, for records of the log while the lease does not hold: they have to be
 // offered again once a checkpoint is saved.
 func (r *Replica) Step(in Input, now Now, fx *Effects) bool {
+	s := step{r, now, fx}
 	_, turn := in.(*Turn)
 	r.answers.Step(turn || r.replay != nil)
 	switch in := in.(type) {
@@ -75,7 +76,7 @@ func (r *Replica) Step(in Input, now Now, fx *Effects) bool {
 		if !r.lease.holds(now.Mono) {
 			return false
 		}
-		r.submits(in, now, fx)
+		s.submits(in)
 	case *Turn:
 		if !r.lease.holds(now.Mono) {
 			return false
@@ -85,43 +86,43 @@ func (r *Replica) Step(in Input, now Now, fx *Effects) bool {
 			return true
 		}
 		r.eventAt = in.Seq // a turn is taken as a whole: a checkpoint has all of it or nothing
-		r.heard(in.At, now)
+		s.heard(in.At)
 		first := 0
 		for _, b := range in.Batches {
 			b.Seq, b.At, b.First = in.Seq, in.At, first
 			first += len(b.Events)
-			r.events(b, now, fx)
+			s.events(b)
 		}
 		if r.snapshots.bytes++; r.replay == nil {
-			r.admitted(now)
+			s.admitted()
 			r.answers.Stored(&fx.Answers)
 		}
 		if r.snapshots.due {
-			fx.Snapshot = r.snapshot(now)
+			fx.Snapshot = s.snapshot()
 		}
 	case *Events:
 		return r.Step(&Turn{Seq: in.Seq, At: in.At, Batches: []*Events{in}}, now, fx)
 	case Recovered:
-		r.recovered(now, fx)
+		s.recovered()
 	case Tick:
-		r.tick(now, fx)
+		s.tick()
 	case Looked:
 		if r.locator.OthersWait(in.Lane, in.Domain, r) {
 			in.All = in.Own + 1
 		}
 		r.Counted(admission.Counts(in), now.MS)
 	case Stored:
-		r.jobDone(in, now, fx)
+		s.jobDone(in)
 	case Saved:
-		r.saved(in, now, fx)
+		s.saved(in)
 	case Purged:
 		r.purger.purged(in.Again)
 	case *Found:
-		r.locator.Found(in, r, deciding{r, now, fx})
+		r.locator.Found(in, r, s)
 	case Bounced:
-		r.bounced(in, fx)
+		s.bounced(in)
 	case Silent:
-		r.silent(in.Workers, now)
+		s.silent(in.Workers)
 	case Draining:
 		r.draining = true
 	case TurnRefused:
@@ -136,6 +137,7 @@ func (r *Replica) Step(in Input, now Now, fx *Effects) bool {
 
 // Flush ends a turn of steps, which share one fx: jobs begin whose kind is free.
 func (r *Replica) Flush(now Now, fx *Effects) {
+	s := step{r, now, fx}
 	r.NextTurn()
 	if r.draining || r.company() || now.MS-r.archive.oldest >= archiveLingerMS {
 		if job := r.archive.nextWanted(r.cfg.JobTasks, func(e *Entry) bool { return !e.left }); job != nil { // what left was archived by another owner
@@ -143,13 +145,13 @@ func (r *Replica) Flush(now Now, fx *Effects) {
 		}
 	}
 	// A task that has come back meanwhile was stored by another owner.
-	if job := r.park.nextWanted(r.cfg.JobTasks, func(e *Entry) bool { r.spend(e, fx); return !e.left && e.State == taskstate.Waiting }); job != nil {
+	if job := r.park.nextWanted(r.cfg.JobTasks, func(e *Entry) bool { s.spend(e); return !e.left && e.State == taskstate.Waiting }); job != nil {
 		fx.Park, r.parkLetters = job, fx.ParkLetters
 		for _, e := range job {
 			e.storing = true
 		}
 	}
-	if !r.appending && (len(r.own) > 0 || r.still.asks || r.wantTurn(now)) {
+	if !r.appending && (len(r.own) > 0 || r.still.asks || s.wantTurn()) {
 		n := min(len(r.own), proposalsMax)
 		fx.Append = append([]Proposal{}, r.own[:n]...)
 		if r.own = r.own[n:]; len(r.own) == 0 {
@@ -168,72 +170,72 @@ func (r *Replica) company() bool {
 }
 
 // jobDone lets go of what is stored.
-func (r *Replica) jobDone(in Stored, now Now, fx *Effects) {
+func (s step) jobDone(in Stored) {
 	switch in.Kind {
 	case JobArchive:
-		r.foreign(&in)
-		job := r.archive.done(in.Seq)
+		s.foreign(&in)
+		job := s.archive.done(in.Seq)
 		for _, e := range job {
-			r.leave(e)
+			s.leave(e)
 		}
-		fx.Counts.Archived += int64(len(job))
+		s.fx.Counts.Archived += int64(len(job))
 	case JobPark:
-		for _, e := range r.park.done(in.Seq) {
+		for _, e := range s.park.done(in.Seq) {
 			if e.storing { // else it has ended on its way
 				e.storing = false
-				r.leave(e)
-				fx.Counts.Parked++
+				s.leave(e)
+				s.fx.Counts.Parked++
 			}
 		}
-		r.spent()
+		s.spent()
 	case JobAppend:
-		r.appending = false
-		r.refusedByLog(in.Refused, now)
+		s.appending = false
+		s.refusedByLog(in.Refused)
 	case JobSnapshot:
-		r.snapshots.stored(in.Snapshot)
+		s.snapshots.stored(in.Snapshot)
 	}
 }
 
 // tick does what is due.
-func (r *Replica) tick(now Now, fx *Effects) {
-	r.wakeDue(now, fx)
-	r.sweepGone(now)
-	if r.replay == nil {
-		r.locator.Expire(r, deciding{r, now, fx})
-		r.listen(now)
-		r.MergeBack()
+func (s step) tick() {
+	s.wakeDue()
+	s.sweepGone()
+	if s.replay == nil {
+		s.locator.Expire(s.Replica, s)
+		s.listen()
+		s.MergeBack()
 	}
-	if r.saving == nil && now.MS-r.savedAt >= r.cfg.CheckpointEveryMS {
-		cp := r.Checkpoint()
-		r.saving, fx.Save, r.savedAt = &cp, &cp, now.MS
+	if s.saving == nil && s.now.MS-s.savedAt >= s.cfg.CheckpointEveryMS {
+		cp := s.Checkpoint()
+		s.saving, s.fx.Save, s.savedAt = &cp, &cp, s.now.MS
 	}
-	if r.replay != nil {
+	if s.replay != nil {
 		return
 	}
-	if !r.purger.busy && now.MS >= r.purger.next {
-		r.purger.next = now.MS + r.cfg.PurgeEveryMS
-		fx.Purge = r.purger.take(now.Mono)
+	if !s.purger.busy && s.now.MS >= s.purger.next {
+		s.purger.next = s.now.MS + s.cfg.PurgeEveryMS
+		s.fx.Purge = s.purger.take(s.now.Mono)
 	}
-	r.snapshots.due = r.snapshots.due || r.wantsSnapshot(now)
-	r.FindOldest(now.Mono)
-	if r.lease.holds(now.Mono) { // else it would gather
-		r.Heal(now.MS, &fx.Effects)
-		fx.Looks = append(fx.Looks, r.Congested(now.MS)...)
+	s.snapshots.due = s.snapshots.due || s.wantsSnapshot()
+	s.FindOldest(s.now.Mono)
+	if s.lease.holds(s.now.Mono) { // else it would gather
+		s.Heal(s.now.MS, &s.fx.Effects)
+		s.fx.Looks = append(s.fx.Looks, s.Congested(s.now.MS)...)
 	}
 }
 
 // saved takes in the outcome of a checkpoint.
-func (r *Replica) saved(in Saved, now Now, fx *Effects) {
-	cp := r.saving
-	r.saving = nil
+func (s step) saved(in Saved) {
+	cp := s.saving
+	s.saving = nil
 	if !in.OK {
 		return
 	}
-	r.lease.granted(in.SentAt)
-	if levels, first := r.snapshots.saved(cp.Snapshot.Seq); first {
-		r.purger.saved(levels, now.Mono)
-		r.exempt()
-		fx.Forget = &cp.Snapshot
+	s.lease.granted(in.SentAt)
+	if levels, first := s.snapshots.saved(cp.Snapshot.Seq); first {
+		s.purger.saved(levels, s.now.Mono)
+		s.exempt()
+		s.fx.Forget = &cp.Snapshot
 	}
 }
 

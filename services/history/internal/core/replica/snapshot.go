@@ -100,34 +100,34 @@ func (s *snapshots) named() SnapshotRef {
 
 // wantsSnapshot tells whether it is time for one: so much of the log has followed the last one that it is quicker to read than that, or
 // old enough that it should be forgotten.
-func (r *Replica) wantsSnapshot(now Now) bool {
-	s := &r.snapshots
-	if s.making || s.next.Seq > 0 || s.bytes == 0 {
+func (s step) wantsSnapshot() bool {
+	last := &s.snapshots
+	if last.making || last.next.Seq > 0 || last.bytes == 0 {
 		return false
 	}
-	return s.bytes >= max(r.cfg.SnapshotBytes, s.size) || now.MS-s.at >= r.cfg.SnapshotEveryMS
+	return last.bytes >= max(s.cfg.SnapshotBytes, last.size) || s.now.MS-last.at >= s.cfg.SnapshotEveryMS
 }
 
 // snapshot copies the state as of the turn that was just applied. Copies of a task share what is not changed in place.
-func (r *Replica) snapshot(now Now) *Snapshot {
-	levels := r.UnreadLevels("")
+func (s step) snapshot() *Snapshot {
+	levels := s.UnreadLevels("")
 	out := &Snapshot{
-		Seq: r.eventAt, Read: levels.Lanes, Queues: r.Cursors(), Fences: r.Fences(),
-		ArchiveSeq: r.archive.last, TimerSeq: r.park.last, TimerEpoch: r.epoch, Tasks: make([]SnapshotTask, 0, r.live),
+		Seq: s.eventAt, Read: levels.Lanes, Queues: s.Cursors(), Fences: s.Fences(),
+		ArchiveSeq: s.archive.last, TimerSeq: s.park.last, TimerEpoch: s.epoch, Tasks: make([]SnapshotTask, 0, s.live),
 	}
-	out.Waiting = r.locator.Places()
-	out.Batches = r.Members.Since(now.MS - batch.LifeMS)
+	out.Waiting = s.locator.Places()
+	out.Batches = s.Members.Since(s.now.MS - batch.LifeMS)
 	levels.Events = out.From() - 1
-	for _, e := range r.tasks {
+	for _, e := range s.tasks {
 		if !e.left {
 			out.Tasks = append(out.Tasks, SnapshotTask{e.Task, e.arrivedAt, e.Index, e.GrantedBy(), Letter{}})
-			if len(r.letters) > 0 {
-				out.Tasks[len(out.Tasks)-1].Letter = r.letters[e.ID]
+			if len(s.letters) > 0 {
+				out.Tasks[len(out.Tasks)-1].Letter = s.letters[e.ID]
 			}
 		}
 	}
-	r.snapshots.due, r.snapshots.making, r.snapshots.levels = false, true, levels
-	r.snapshots.bytes, r.snapshots.at = int64(len(out.Waiting)), now.MS // once these wait no more, the log may forget them
+	s.snapshots.due, s.snapshots.making, s.snapshots.levels = false, true, levels
+	s.snapshots.bytes, s.snapshots.at = int64(len(out.Waiting)), s.now.MS // once these wait no more, the log may forget them
 	return out
 }
 
@@ -231,5 +231,5 @@ func (r *Replica) Checkpoint() Checkpoint {
 	return Checkpoint{Snapshot: r.snapshots.named()}
 }
 
-// EventAt is the last event read.
+// EventAt is the last event that was decided.
 func (r *Replica) EventAt() uint64 { return r.eventAt }

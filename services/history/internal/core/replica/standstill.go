@@ -26,22 +26,22 @@ const (
 )
 
 // heard notes that the log has moved.
-func (r *Replica) heard(at int64, now Now) {
-	nowMS := now.MS
-	if r.replay != nil {
+func (s step) heard(at int64) {
+	nowMS := s.now.MS
+	if s.replay != nil {
 		nowMS = at
 	}
-	s := &r.still
-	if nowMS-s.heardAt >= standsStillMS {
-		s.endedAt, s.graceUntil = at, nowMS+graceMS
+	still := &s.still
+	if nowMS-still.heardAt >= standsStillMS {
+		still.endedAt, still.graceUntil = at, nowMS+graceMS
 	}
-	s.heardAt = nowMS
+	still.heardAt = nowMS
 }
 
 // listen has the log asked whether it moves, if there is silence and a lease ends soon.
-func (r *Replica) listen(now Now) {
-	at, ok := r.wake.Next()
-	r.still.asks = ok && !r.appending && !r.draining && at <= now.MS+leaseNearMS && now.MS-r.still.heardAt >= quietMS
+func (s step) listen() {
+	at, ok := s.wake.Next()
+	s.still.asks = ok && !s.appending && !s.draining && at <= s.now.MS+leaseNearMS && s.now.MS-s.still.heardAt >= quietMS
 }
 
 // until is when to look again at e, whose lease is over; a time that is over: now it may be proposed to expire.

@@ -10,14 +10,14 @@ import (
 )
 
 // submits takes one message of a lane, or of a queue.
-func (r *Replica) submits(in *Submits, now Now, fx *Effects) {
-	if at := (Queue{Lane: in.Lane, Domain: in.Domain}); !r.Admit(at, in.Queue, in.Seq) {
+func (s step) submits(in *Submits) {
+	if at := (Queue{Lane: in.Lane, Domain: in.Domain}); !s.Admit(at, in.Queue, in.Seq) {
 		if !in.Queue {
-			fx.Counts.PassedOver++
+			s.fx.Counts.PassedOver++
 		}
 		return
 	}
-	r.snapshots.bytes += int64(in.Bytes)
+	s.snapshots.bytes += int64(in.Bytes)
 	pos := ids.NewPosition(in.Seq, in.Lane)
 	if in.Domain == "" {
 		pos = pos.InShared()
@@ -27,32 +27,32 @@ func (r *Replica) submits(in *Submits, now Now, fx *Effects) {
 		e.Before, e.Position = e.Position, pos
 		e.State = taskstate.None
 		e.Extra = e.Extra.LiesAt(in.Seq, i)
-		r.live++
-		r.charge(e)
-		r.arrive(e, now, fx)
+		s.live++
+		s.charge(e)
+		s.arrive(e)
 	}
-	fx.Counts.SubmitBatches++
-	fx.Counts.Loaded += int64(len(in.Tasks))
+	s.fx.Counts.SubmitBatches++
+	s.fx.Counts.Loaded += int64(len(in.Tasks))
 }
 
 // arrive places a stay that has been read: it comes in, or is known already.
-func (r *Replica) arrive(e *Entry, now Now, fx *Effects) {
-	known := r.tasks[e.ID]
+func (s step) arrive(e *Entry) {
+	known := s.tasks[e.ID]
 	switch {
 	case known != nil && (e.Parkings < known.Parkings ||
 		e.Parkings == known.Parkings && known.State != taskstate.Waiting ||
 		known.State.Finished() && !isBack(known, e)),
-		known == nil && r.past.knows(e):
-		r.drop(e)
+		known == nil && s.past.knows(e):
+		s.drop(e)
 	case known == nil || known.left:
-		r.admit(e, now, fx)
+		s.admit(e)
 	case known.State == taskstate.Waiting || isBack(known, e):
 		// It has come back before we heard that it was stored.
-		delete(r.tasks, e.ID)
-		r.leave(known)
-		r.admit(e, now, fx)
+		delete(s.tasks, e.ID)
+		s.leave(known)
+		s.admit(e)
 	default: // it comes after another submit of the same id, by a client that has stored several
-		r.drop(e)
+		s.drop(e)
 	}
 }
 
@@ -64,32 +64,32 @@ func (r *Replica) drop(e *Entry) {
 }
 
 // admit takes a stay in, and then what came before it.
-func (r *Replica) admit(e *Entry, now Now, fx *Effects) {
-	early := r.locator.Take(e.ID)
-	r.tasks[e.ID] = e
-	r.enqueue(e)
-	if len(e.Trace) > 0 && r.replay == nil {
-		fx.Traced = append(fx.Traced, Traced{What: TraceApplied, Task: &e.Task, Since: e.arrivedAt})
+func (s step) admit(e *Entry) {
+	early := s.locator.Take(e.ID)
+	s.tasks[e.ID] = e
+	s.enqueue(e)
+	if len(e.Trace) > 0 && s.replay == nil {
+		s.fx.Traced = append(s.fx.Traced, Traced{What: TraceApplied, Task: &e.Task, Since: e.arrivedAt})
 	}
-	r.Members.Admit(&e.Task)
+	s.Members.Admit(&e.Task)
 	did := taskstate.Load(&e.Task, e.arrivedAt)
-	r.enterLine(e)
+	s.enterLine(e)
 	if e.Seat.First() {
-		r.giveTurn(e.Seat, now)
+		s.giveTurn(e.Seat)
 	}
 	trigger, park := did.Trigger, did.Park
 	did.Trigger, did.Park = false, false
-	r.carryOut(e, did, now, fx, false)
-	r.unlogged.admitting = true // what they do to it is in the log with its admission
+	s.carryOut(e, did, false)
+	s.unlogged.admitting = true // what they do to it is in the log with its admission
 	for _, req := range early {
-		r.event(req, now, fx)
+		s.Decide(req)
 	}
-	r.unlogged.admitting = false
+	s.unlogged.admitting = false
 	if park && e.State == taskstate.Waiting && !e.left {
-		r.carryOut(e, taskstate.Effects{Park: true}, now, fx, false)
+		s.carryOut(e, taskstate.Effects{Park: true}, false)
 	}
 	if trigger && e.State == taskstate.Ready && !e.left && !e.Triggered() {
-		r.trigger(e, now, fx)
+		s.trigger(e)
 	}
 }
 
@@ -97,60 +97,60 @@ func (r *Replica) admit(e *Entry, now Now, fx *Effects) {
 // replaying, what still matters in the end is done when the replay is over. Slots are
 // released in any case: the previous owner may have died before it reported them, and
 // releasing twice is harmless.
-func (r *Replica) carryOut(e *Entry, did taskstate.Effects, now Now, fx *Effects, logged bool) {
+func (s step) carryOut(e *Entry, did taskstate.Effects, logged bool) {
 	if did.Release != nil {
-		r.Release(&e.Entry, &did, &fx.Effects)
+		s.Release(&e.Entry, &did, &s.fx.Effects)
 	}
-	r.Recount(&e.Entry)
-	r.charge(e)
-	r.wake.Set(e, e.WakeAt())
+	s.Recount(&e.Entry)
+	s.charge(e)
+	s.wake.Set(e, e.WakeAt())
 	if did.Trigger && e.State == taskstate.Ready {
-		r.trigger(e, now, fx)
+		s.trigger(e)
 	}
 	if !did.Park && !did.Finish {
 		return
 	}
 	if did.Finish {
-		r.CountEnd(&e.Entry)
-		r.Members.End(&e.Task)
-		if r.replay == nil {
-			fx.Ended = append(fx.Ended, e)
+		s.CountEnd(&e.Entry)
+		s.Members.End(&e.Task)
+		if s.replay == nil {
+			s.fx.Ended = append(s.fx.Ended, e)
 		}
 	}
-	r.stepAside(e, now, fx)
+	s.stepAside(e)
 	switch {
-	case r.leaveIfStored(e), r.replay != nil, e.unlogged:
+	case s.leaveIfStored(e), s.replay != nil, e.unlogged:
 	case logged:
-		r.dispatch(e, now)
+		s.dispatch(e)
 	default:
 		e.unlogged = true
-		r.unlogged.entries = append(r.unlogged.entries, e)
+		s.unlogged.entries = append(s.unlogged.entries, e)
 	}
 }
 
 // dispatch sends a task that is parked or has ended on its way.
-func (r *Replica) dispatch(e *Entry, now Now) {
+func (s step) dispatch(e *Entry) {
 	if e.State.Finished() {
-		r.archive.add(e, now.MS)
+		s.archive.add(e, s.now.MS)
 	} else {
-		r.park.add(e, now.MS)
+		s.park.add(e, s.now.MS)
 	}
 }
 
 // recovered ends a takeover.
-func (r *Replica) recovered(now Now, fx *Effects) {
-	r.Replayed()
-	r.replay = nil
-	r.snapshots.at = now.MS
-	r.spendParked(fx)
-	r.lines.Firsts(func(first *line.Seat) { r.giveTurn(first, now) })
-	for _, e := range r.inLine(func(e *Entry) bool { return e.State == taskstate.Ready }) {
-		r.trigger(e, now, fx)
+func (s step) recovered() {
+	s.Replayed()
+	s.replay = nil
+	s.snapshots.at = s.now.MS
+	s.spendParked()
+	s.lines.Firsts(func(first *line.Seat) { s.giveTurn(first) })
+	for _, e := range s.inLine(func(e *Entry) bool { return e.State == taskstate.Ready }) {
+		s.trigger(e)
 	}
-	for _, e := range r.inLine(func(e *Entry) bool { return e.State.Finished() || e.State == taskstate.Waiting }) {
-		r.dispatch(e, now)
+	for _, e := range s.inLine(func(e *Entry) bool { return e.State.Finished() || e.State == taskstate.Waiting }) {
+		s.dispatch(e)
 	}
-	r.locator.Resume(r)
+	s.locator.Resume(s.Replica)
 }
 
 // enqueue files e under its tasklist.

@@ -48,11 +48,11 @@ func (t *Table) FireEarly(all []Wanted, nowMS int64) (messages []EarlyMessage, a
 		}
 		seen[w] = true
 		stay, status := t.Find(w.ID, w.Domain)
-		switch {
-		case status == Fired:
+		switch status {
+		case Fired:
 			a.Fired = append(a.Fired, Fate{ID: w.ID, LogSeq: stay.LogSeq})
 			continue
-		case status == Unknown:
+		case Unknown:
 			continue
 		}
 		a.Coming = append(a.Coming, w.ID)
