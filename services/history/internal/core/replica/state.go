@@ -31,8 +31,7 @@ type Replica struct {
 	eventAt   uint64
 	snapshots snapshots
 	// live counts the tasks that have not left.
-	live     int
-	unlogged unlogged
+	live int
 	// epoch is that of the owner.
 	epoch uint64
 	still standstill
@@ -43,9 +42,10 @@ type Replica struct {
 	lines   *line.Lines
 	answers answer.Answers
 
-	archive, park ledger
-	own           []Proposal
-	appending     bool
+	outbox
+	// own are the events that the owner proposes; appending: some are on their way to the log.
+	own       []Proposal
+	appending bool
 
 	// replay is not nil until the takeover is over.
 	replay *replay
@@ -53,16 +53,22 @@ type Replica struct {
 	// Members counts the tasks of batches that have been admitted, and their ends.
 	Members batch.Counts
 
-	// letters are the dead letters of the tasks that were brought back and are not in the timer store yet.
-	letters map[ids.TaskID]Letter
-	// parkLetters are those of them that the job under way deletes.
-	parkLetters []Letter
-
 	lease    lease
 	purger   purger
 	saving   *Checkpoint
 	savedAt  int64
 	draining bool
+}
+
+// outbox is what the other stores must still get.
+type outbox struct {
+	archive, park ledger
+	// unlogged goes there once the next turn is stored.
+	unlogged unlogged
+	// letters are the dead letters of the tasks that were brought back and are not in the timer store yet.
+	letters map[ids.TaskID]Letter
+	// parkLetters are those of them that the job under way deletes.
+	parkLetters []Letter
 }
 
 // Entry is one stay of a task, with what the replica keeps about it.
