@@ -101,8 +101,7 @@ func (o *Owner) Len() int {
 func (o *Owner) InLane(lane ids.Lane) int {
 	return len(o.r.List(math.MaxInt, func(t *Task) bool {
 		back := t.State == taskstate.Waiting && t.Redriven().Count > 0
-		again := t.State == taskstate.Ready && t.Version > 0
-		return t.Position.Lane() == lane && t.State != Running && !again && !back
+		return t.Position.Lane() == lane && t.Grants() == 0 && !back
 	}))
 }
 
