@@ -29,8 +29,8 @@ type EarlyMessage struct {
 // the store has arrived. There is no clock here: a task that is due gets a message too, which does nothing.
 func (o *Owner) FireEarly(all []Wanted) (messages []EarlyMessage, answer Answer) {
 	o.must(idle)
-	wanted, answer := o.table.FireEarly(all, math.MinInt64)
-	for _, m := range wanted {
+	needed, answer := o.table.FireEarly(all, math.MinInt64)
+	for _, m := range due.EarlyMessages(needed) {
 		messages = append(messages, EarlyMessage{Subject: topology.Timer(o.partition, m.Bucket), Data: batch.Early(m.All, version)})
 	}
 	return messages, answer

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
+	"slices"
 	"strconv"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -78,13 +79,17 @@ func (t Timer) FireEarly(ctx context.Context, wanted []replica.Search) (early pa
 	if err != nil {
 		return early, err
 	}
-	early = partition.Early{Coming: make(map[ids.TaskID]bool, len(resp.Coming)), Fired: make(map[ids.TaskID]uint64, len(resp.Fired))}
-	for _, b := range resp.Coming {
+	early = partition.Early{Coming: make(map[ids.TaskID]bool, len(resp.Coming)), NoRoom: make(map[ids.TaskID]bool), Fired: make(map[ids.TaskID]uint64, len(resp.Fired))}
+	for i, b := range slices.Concat(resp.Coming, resp.NoRoom) {
 		id, err := ids.TaskIDFromBytes(b)
 		if err != nil {
 			return early, err
 		}
-		early.Coming[id] = true
+		if i < len(resp.Coming) {
+			early.Coming[id] = true
+		} else {
+			early.NoRoom[id] = true
+		}
 	}
 	for i, b := range resp.Fired {
 		id, err := ids.TaskIDFromBytes(b)

@@ -42,7 +42,7 @@ func DefaultConfig() Config {
 func (c Config) Limits() due.Limits {
 	return due.Limits{
 		Tasks: c.ChunkTasksMax, Bytes: c.ChunkBytesMax, Messages: chunkMessagesMax,
-		MessageTasks: messageTasksMax, MessageBytes: messageBytesMax,
+		MessageTasks: messageTasksMax, MessageBytes: messageBytesMax, Reads: chunkReadsMax,
 	}
 }
 
@@ -58,6 +58,8 @@ const (
 	messageBytesMax = 400 << 10
 	// chunkMessagesMax leaves one message of an atomic batch of 1000 to the cursor.
 	chunkMessagesMax = 999
+	// chunkReadsMax bounds the messages of the store that are read for a chunk: a small record may lie in one of 400 KiB.
+	chunkReadsMax = 256
 
 	// appendTimeout bounds one append; after it the outcome is unknown.
 	appendTimeout = 10 * time.Second
@@ -74,6 +76,11 @@ const (
 	arrivalsMax = 64
 	// earlyParallel is how many buckets get early messages at a time.
 	earlyParallel = 16
+	// earlyTasks and earlyBytes bound the stays of a domain that fire early together, before another domain has its turn: due tasks wait for
+	// them. earlyFor is how long a call goes on, earlyMax how many calls of a domain wait for their turn.
+	earlyTasks, earlyBytes = 64, 1 << 20
+	earlyFor               = 500 * time.Millisecond
+	earlyMax               = 16
 	// cursorsKept is how many old cursors may pile up before they are removed.
 	cursorsKept = 1000
 	// scanSlots is how much of the table one turn of the loop visits for a list.

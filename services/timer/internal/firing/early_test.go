@@ -86,6 +86,61 @@ func TestATaskFiresBeforeItIsDue(t *testing.T) {
 	w.eachOnce(append(want, past[0], all[0]))
 }
 
+// countedEarly notes what early messages name.
+type countedEarly struct {
+	firing.Pruner
+	store func(names int)
+}
+
+func (c countedEarly) Early(ctx context.Context, bucket int64, data []byte) error {
+	var b logv1.Batch
+	if err := b.UnmarshalVT(data); err != nil {
+		return err
+	}
+	c.store(len(b.Early))
+	return c.Pruner.Early(ctx, bucket, data)
+}
+
+// TestI14_FewFireEarlyAtATime: the tasks of other domains that are due wait for those, and not for all that a domain asks for.
+func TestI14_FewFireEarlyAtATime(t *testing.T) {
+	t.Parallel()
+	for payload, most := range map[int]int{100: 64, 300 << 10: 3} {
+		w := newWorld(t)
+		named := 0
+		r := w.own(func(d *firing.Deps) {
+			d.Pruner = countedEarly{d.Pruner, func(names int) {
+				if fired := len(w.fired()); names > most || fired != named {
+					t.Errorf("payloads of %d: %d fire early, when %d of %d before them have", payload, names, fired, named)
+				}
+				named += names
+			}}
+		})
+		var all []*logv1.Record
+		for range 2*most + 1 {
+			all = append(all, w.park(1, time.Now().Add(48*time.Hour).Truncate(time.Hour), func(_ int, r *logv1.Record) { r.Payload = make([]byte, payload) })...)
+		}
+		for len(all) > named {
+			if a, err := r.FireEarly(t.Context(), wanted(idsOf(all))); err != nil || len(a.Coming)+len(a.Fired) != len(all) {
+				t.Fatalf("%+v, %v", a, err)
+			}
+		}
+		w.eachOnce(all)
+	}
+}
+
+// TestNothingFiresEarlyWithoutRoom in the log: who asks learns so.
+func TestNothingFiresEarlyWithoutRoom(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.own(func(d *firing.Deps) { d.StorageFull = func() string { return "it is full" } })
+	all := w.park(2, time.Now().Add(time.Hour))
+	waits(t, r, 2)
+	a, err := r.FireEarly(t.Context(), wanted(append(idsOf(all), ids.NewTaskID(time.Now(), 0, 99))))
+	if err != nil || !slices.Equal(a.NoRoom, idsOf(all)) || len(a.Coming)+len(a.Fired) > 0 || len(w.fired()) > 0 {
+		t.Errorf("%+v, %v", a, err)
+	}
+}
+
 // Every task is asked for while it becomes due.
 func TestI10_DueOrEarlyEachFiresOnce(t *testing.T) {
 	t.Parallel()

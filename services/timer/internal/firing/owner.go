@@ -54,7 +54,8 @@ type Owner struct {
 	arrivals chan arrival
 	asks     chan func()
 	ended    chan struct{}
-	searches *turns.Line
+	// searches and earlies are the callers that take turns by domain, each kind its own.
+	searches, earlies *turns.Line
 
 	// Of the loop alone, and of Load before it.
 	table *due.Table
@@ -81,6 +82,7 @@ func New(d Deps) *Owner {
 		asks:     make(chan func(), arrivalsMax),
 		ended:    make(chan struct{}),
 		searches: turns.NewLine(searchersMax),
+		earlies:  turns.NewLine(earlyMax),
 		table:    due.New(d.Config.Table()),
 		cache:    newCache(d.Config.CacheBytes),
 		cursors:  cursorsKept,

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -17,9 +18,55 @@ func (nothing) Unread(ids.Position, string) bool           { return false }
 func (nothing) Passed(ids.Lane, uint64, string) bool       { return false }
 func (n nothing) Conclude(r *Request, v taskstate.Verdict) { n.t.Errorf("%s gets %+v", r.Ev.ID, v) }
 func (n nothing) Decide(r *Request)                        { n.t.Errorf("%s is decided", r.Ev.ID) }
-func (n nothing) Bring(r *Request) { n.t.Errorf("%s is brought back", r.Ev.ID) }
+func (n nothing) Bring(r *Request)                         { n.t.Errorf("%s is brought back", r.Ev.ID) }
 
 func (n nothing) DropDeadLetter(l DeadLetter) { n.t.Errorf("the letter %+v is deleted", l) }
+
+// verdicts is a partition that notes which verdicts there are.
+type verdicts struct {
+	nothing
+	codes map[fault.Code]int
+}
+
+func (v verdicts) Conclude(_ *Request, said taskstate.Verdict) { v.codes[said.Code]++ }
+
+// TestNoCommandWaitsForRoom in the log: it would keep the log from forgetting what is before it.
+func TestNoCommandWaitsForRoom(t *testing.T) {
+	l, p := New(), verdicts{nothing{t}, map[fault.Code]int{}}
+	l.Resume(p)
+	for _, kind := range []taskstate.Kind{taskstate.Cancel, taskstate.Redrove} {
+		r := &Request{Ev: &taskstate.Event{Kind: kind, ID: ids.TaskID{1}, Domain: "shop", Redrive: &taskstate.Redrive{}}, Seq: 44, Place: int(kind)}
+		l.Wait(r)
+		l.Search(r)
+	}
+	l.Found(&Found{Search: l.HandOut(nil)[0], NoRoom: true}, p, p)
+	testkit.Equal(t, "verdicts, and commands that wait", fmt.Sprint(p.codes, len(l.Places())), "map[UNKNOWN:2] 0")
+}
+
+// TestATaskThatDoesNotComeIsLookedForLessOften. It is looked for as long as a command waits.
+func TestATaskThatDoesNotComeIsLookedForLessOften(t *testing.T) {
+	l, p := New(), passed{nothing{t}}
+	l.Resume(p)
+	r := &Request{Ev: &taskstate.Event{Kind: taskstate.Cancel, ID: ids.TaskID{1}, Domain: "shop"}, Seq: 44}
+	l.Wait(r)
+	l.Search(r)
+	looks, last, longest := 0, 0, 0
+	for n := range 1000 {
+		for _, s := range l.HandOut(nil) {
+			looks, longest, last = looks+1, max(longest, n-last), n
+			l.Found(&Found{Search: s, Coming: true}, p, p)
+		}
+		l.Expire(p, p)
+	}
+	if looks > 50 || longest > looksRest || len(l.Places()) != 1 {
+		t.Errorf("%d looks, up to %d calls apart, %d commands wait", looks, longest, len(l.Places()))
+	}
+}
+
+// passed is a partition whose lanes are read.
+type passed struct{ nothing }
+
+func (passed) Passed(ids.Lane, uint64, string) bool { return true }
 
 // TestI14_FatDeadTasksLeaveRoomForOthers: a cancel that waits for the lanes keeps nothing of the payload.
 func TestI14_FatDeadTasksLeaveRoomForOthers(t *testing.T) {

@@ -16,6 +16,9 @@ const (
 	// no more from that. Both are bounds of memory: what is in the log is waited for in any case.
 	CommandsMax       = 10_000
 	DomainCommandsMax = CommandsMax / 4
+	// A task that should come, and does not, is looked for again at each of the first looksQuick calls of Expire, and every looksRest
+	// calls in the end.
+	looksQuick, looksRest = 16, 64
 	// ExpireMax is how many tasks that something waits for are looked at in one Expire.
 	ExpireMax = 1000
 )
@@ -244,7 +247,10 @@ func (l *Locator) stillComing(r *Request, p Partition) bool {
 		}
 	}
 	if t, left := p.Memory(r.Ev.ID); r.coming || t != nil && left && t.State == taskstate.Waiting {
-		l.Search(r) // it is somewhere: it was parked here, or a timer owner said that it comes
+		// It is somewhere: it was parked here, or a timer owner said that it comes. It is looked for again, less and less often.
+		if r.looks++; r.looks <= looksQuick || r.looks&(r.looks-1) == 0 || r.looks%looksRest == 0 {
+			l.Search(r)
+		}
 		return true
 	}
 	return false

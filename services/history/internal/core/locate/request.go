@@ -27,8 +27,9 @@ type Request struct {
 
 	// until, once known, is where the lanes end that may hold the task of a command.
 	until *[ids.Lanes]uint64
-	// coming: the timer said that it fires the task for it.
+	// coming: the timer said that it fires the task for it; looks is how often that was in vain.
 	coming bool
+	looks  int
 	// deadLetter is the one that a redrive brings back, at deadLetterSeq, once it is read.
 	deadLetter    *taskstate.Task
 	deadLetterSeq uint64

@@ -9,8 +9,8 @@ import (
 type bucket struct {
 	// live tasks are still to be fired.
 	live int
-	// lastSeq is its last message.
-	lastSeq uint64
+	// lastSeq is its last message, lastTasks the last one with tasks.
+	lastSeq, lastTasks uint64
 	// outdated are the sequences of its messages of replaced history owners, in order.
 	outdated []uint64
 }
@@ -33,7 +33,7 @@ type Purge struct {
 }
 
 // Purgeable returns the buckets of which everything was fired or is void, and
-// whose last message is not above parked, which is how far history is known to
+// whose last message with tasks is not above parked, which is how far history is known to
 // remember what it parked. End is the store's last sequence, asked for after
 // parked: nothing is purgeable until that has been loaded.
 //
@@ -52,7 +52,7 @@ func (t *Table) Purgeable(parked, end uint64) []Purge {
 	}
 	var all []Purge
 	for number, b := range t.buckets {
-		if b.live == 0 && b.lastSeq <= parked && b.lastSeq < t.lastSeq {
+		if b.live == 0 && b.lastTasks <= parked && b.lastSeq < t.lastSeq {
 			all = append(all, Purge{Bucket: int64(number), UpTo: b.lastSeq})
 		}
 	}

@@ -15,6 +15,8 @@ type Limits struct {
 	Messages int
 	// MessageTasks and MessageBytes of one message.
 	MessageTasks, MessageBytes int
+	// Reads is how many messages of the store the records lie in, at most.
+	Reads int
 }
 
 // recordOverhead is what a record costs in a message at most, besides its own bytes.
@@ -118,6 +120,9 @@ type planner struct {
 	open map[destination]int
 	// turns counts the messages of each domain.
 	turns map[string]int
+	// reads are the messages of the store that the records lie in, last the one of the last record.
+	reads map[uint64]bool
+	last  uint64
 }
 
 // destination is a tasklist and a lane. Tasks with order keys may be of one key, so those of a domain stay in order, whatever their tasklists: queue is
@@ -141,7 +146,7 @@ func destinationOf(g *group, early bool) destination {
 }
 
 func (p *planner) begin(limits Limits) {
-	*p = planner{limits: limits, open: map[destination]int{}, turns: map[string]int{}}
+	*p = planner{limits: limits, open: map[destination]int{}, turns: map[string]int{}, reads: map[uint64]bool{}}
 }
 
 // add files e, or returns false where it does not fit any more. Those who come
@@ -149,6 +154,10 @@ func (p *planner) begin(limits Limits) {
 func (p *planner) add(h handle, e *entry, g *group, record Key) bool {
 	size := int(e.bytes) + recordOverhead
 	if p.tasks > 0 && (p.tasks >= p.limits.Tasks || p.bytes+size > p.limits.Bytes) {
+		return false
+	}
+	another := record.Seq != p.last && !p.reads[record.Seq]
+	if another && p.limits.Reads > 0 && len(p.reads) >= p.limits.Reads {
 		return false
 	}
 	key := destinationOf(g, e.key() != record)
@@ -169,6 +178,9 @@ func (p *planner) add(h handle, e *entry, g *group, record Key) bool {
 	m.DueMS = append(m.DueMS, e.dueMS)
 	m.handles = append(m.handles, h)
 	m.bytes += size
+	if p.last = record.Seq; another {
+		p.reads[record.Seq] = true
+	}
 	p.tasks++
 	p.bytes += size
 	return true

@@ -182,7 +182,7 @@ func TestR2_ATaskOfAnotherDomainIsLeftAlone(t *testing.T) {
 	want := Answer{Coming: []ids.TaskID{testID(2), testID(3), testID(4), testID(6)}, Fired: []Fate{{ID: testID(1)}}}
 	for _, domain := range []string{"a", ""} {
 		messages, a := table.FireEarly(ask(domain), 89_999)
-		if !reflect.DeepEqual(messages, []EarlyMessage{{1, earlies(0, 0, 0, 2, 3, 4).Early}}) || !reflect.DeepEqual(a, want) {
+		if !reflect.DeepEqual(EarlyMessages(messages), []EarlyMessage{{1, earlies(0, 0, 0, 2, 3, 4).Early}}) || !reflect.DeepEqual(a, want) {
 			t.Errorf("%+v, %+v", messages, a)
 		}
 		if messages, a := table.FireEarly(ask(domain), 90_000); messages != nil || !reflect.DeepEqual(a, want) {

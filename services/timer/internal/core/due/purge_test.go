@@ -34,6 +34,15 @@ func TestPurgeableNeedsEverythingLoadedAndFired(t *testing.T) {
 	table.check(t)
 }
 
+// TestABucketOfAnEarlyTaskGoes, though history has parked nothing since the early message.
+func TestABucketOfAnEarlyTaskGoes(t *testing.T) {
+	table := newTable(t, message(1, 90_000, 1), earlies(2, 500, 1, 1), message(3, 9*testMinute, 9))
+	fire(table, 1000)
+	if got := table.Purgeable(1, 3); !slices.Equal(got, []Purge{{Bucket: 1, UpTo: 2}}) {
+		t.Errorf("%v", got)
+	}
+}
+
 // TestPurgesAreInOrder of their buckets, the fences last, and so are early messages.
 func TestPurgesAreInOrder(t *testing.T) {
 	for range 8 { // a map has the buckets
@@ -46,7 +55,8 @@ func TestPurgesAreInOrder(t *testing.T) {
 		testkit.MustEqual(t, "purgeable", got, []int64{1, 2, 3})
 	}
 	table := newTable(t, message(1, testMinute, 1), message(2, 1000, 2))
-	if all, _ := table.FireEarly([]Wanted{{ID: testID(1)}, {ID: testID(2)}}, 0); len(all) != 2 || all[0].Bucket != 0 || all[1].Bucket != 1 {
+	needed, _ := table.FireEarly([]Wanted{{ID: testID(1)}, {ID: testID(2)}}, 0)
+	if all := EarlyMessages(needed); len(all) != 2 || all[0].Bucket != 0 || all[1].Bucket != 1 {
 		t.Errorf("early messages %+v", all)
 	}
 }

@@ -99,6 +99,9 @@ func (t *Table) Load(m Message) (outdated int) {
 	}
 	b := t.bucket(int32(m.Bucket))
 	b.lastSeq = m.Seq
+	if len(m.Tasks) > 0 {
+		b.lastTasks = m.Seq
+	}
 	t.fireEarly(&m)
 	if t.outdated(&m) {
 		b.outdated = append(b.outdated, m.Seq)

@@ -22,12 +22,14 @@ type EarlyMessage struct {
 }
 
 // Answer tells what becomes of tasks that somebody wants fired. A task that the
-// table does not know, or that is another domain's, is in neither list.
+// table does not know, or that is another domain's, is in no list.
 type Answer struct {
-	// Coming fire now.
+	// Coming fire now, or others of their domain before them.
 	Coming []ids.TaskID
 	// Fired recently.
 	Fired []Fate
+	// NoRoom wait, and the log has no room for them.
+	NoRoom []ids.TaskID
 }
 
 // Fate is where a fired task went.
@@ -37,11 +39,10 @@ type Fate struct {
 	LogSeq uint64
 }
 
-// FireEarly returns what must be stored so that all fire now, and the answer for when it is stored. It changes nothing: the messages take effect when they
-// are loaded. Tasks that are due by nowMS need none.
-func (t *Table) FireEarly(all []Wanted, nowMS int64) (messages []EarlyMessage, a Answer) {
+// FireEarly returns the stays for which an early message must be stored so that all fire now, and the answer for when that is done. It changes nothing: the
+// messages take effect when they are loaded. Tasks that are due by nowMS need none.
+func (t *Table) FireEarly(all []Wanted, nowMS int64) (needed []Stay, a Answer) {
 	seen := make(map[Wanted]bool, len(all))
-	at := map[int64]int{}
 	for _, w := range all {
 		if seen[w] {
 			continue
@@ -56,17 +57,31 @@ func (t *Table) FireEarly(all []Wanted, nowMS int64) (messages []EarlyMessage, a
 			continue
 		}
 		a.Coming = append(a.Coming, w.ID)
-		if stay.Early || stay.DueMS <= nowMS {
-			continue
+		if !stay.Early && stay.DueMS > nowMS {
+			needed = append(needed, stay)
 		}
+	}
+	return needed, a
+}
+
+// EarlyMessages are those that have stays fire early, by bucket.
+func EarlyMessages(all []Stay) (messages []EarlyMessage) {
+	at := map[int64]int{}
+	for _, stay := range all {
 		i, ok := at[stay.Bucket]
 		if !ok {
 			i = len(messages)
 			at[stay.Bucket] = i
 			messages = append(messages, EarlyMessage{Bucket: stay.Bucket})
 		}
-		messages[i].All = append(messages[i].All, Early{ID: w.ID, Generation: stay.Parkings})
+		messages[i].All = append(messages[i].All, Early{ID: stay.ID, Generation: stay.Parkings})
 	}
 	slices.SortFunc(messages, func(a, b EarlyMessage) int { return cmp.Compare(a.Bucket, b.Bucket) })
-	return messages, a
+	return messages
+}
+
+// Waits reports whether a stay has not been fired.
+func (t *Table) Waits(s Stay) bool {
+	now, status := t.Find(s.ID, "")
+	return status == Waiting && now.Parkings == s.Parkings
 }
