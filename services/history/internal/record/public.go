@@ -3,6 +3,7 @@ package record
 import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
 // Public is the task as `get` shows it at an instant, Unix ms; brief leaves out payloads and events.
@@ -30,6 +31,7 @@ func Public(t *taskstate.Task, brief bool, now int64) *yardv1.Task {
 	if brief {
 		return out
 	}
+	out.Traceparent = telemetry.FormatTraceparent([]byte(t.Trace))
 	out.Payload, out.Result = publicBlob(t.Payload), publicBlob(t.Result)
 	if t.State == taskstate.Running {
 		out.Progress = publicBlob(t.Attempt.Progress)
