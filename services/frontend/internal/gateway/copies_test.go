@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestAnUpdateSaysSinceWhenCopiesMayBeInTheLog: one whose name no one else knows is alone until it is sent again; one with a request id may be a repeat since the time in
@@ -121,5 +123,45 @@ func TestAReplacementThatMayBeACopyIsNotKnown(t *testing.T) {
 		if all[0] != "existing "+first[0] || all[1][:len("existing")] != "existing" {
 			t.Errorf("%v", all)
 		}
+	})
+}
+
+// TestWhatIsAnsweredIsNotSentAgain: a command that was refused since its task is dead would be applied to the task that was redriven meanwhile.
+func TestWhatIsAnsweredIsNotSentAgain(t *testing.T) {
+	onRunning(t, func(t *testing.T, r *rig) {
+		answer, got := r.answers(t)
+		req := &yardv1.CancelRequest{}
+		for n := range uint64(3) {
+			req.TaskIds = append(req.TaskIds, completion(1, n+1).TaskId)
+		}
+		r.Cancel(r.call(), req, answer)
+		synctest.Wait()
+		first := r.bus.sentEvents()[0]
+		says := func(e sentEvents, at int, code fault.Code) {
+			r.TakeVerdicts(testkit.Encoded(t, &logv1.VerdictBatch{RequestId: e.id, First: uint32(at), Verdicts: []*logv1.EventVerdict{{Code: string(code)}}}))
+			synctest.Wait()
+		}
+		says(first, 1, fault.FailedPrecondition)
+		var second sentEvents
+		for waited := time.Duration(0); second.batch == nil && waited < 5*time.Second; waited += DefaultConfig().VerdictTimeout {
+			time.Sleep(DefaultConfig().VerdictTimeout)
+			if sent := r.bus.sentEvents(); len(sent) > 1 {
+				second = sent[1]
+			}
+		}
+		testkit.MustEqual(t, "events that were sent again", len(second.batch.GetEvents()), 2)
+		for i, at := range []int{0, 2} {
+			if id := second.batch.Events[i].TaskId; string(id) != string(first.batch.Events[at].TaskId) || second.batch.RequestId != second.id {
+				t.Errorf("event %d of %v", i, second.batch)
+			}
+		}
+		says(first, 2, fault.NotFound) // the answer on what was sent first is late: the other has an answer of its own
+		says(second, 1, fault.Unavailable)
+		says(second, 0, "")
+		var codes []string
+		for _, v := range verdicts(t, <-got) {
+			codes = append(codes, v.Code)
+		}
+		testkit.Equal(t, "verdicts", fmt.Sprint(codes), "[OK FAILED_PRECONDITION UNAVAILABLE]")
 	})
 }

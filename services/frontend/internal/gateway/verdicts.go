@@ -60,6 +60,7 @@ type cancels struct {
 // flight is one batch of events that was sent and misses verdicts.
 type flight struct {
 	verdicts []*logv1.EventVerdict // nil = missing
+	sent     []int                 // the places in verdicts of the events of the last message
 	left     int
 	news     chan struct{} // room for one: some have come
 	refused  chan string   // room for one: why the log did not take it
@@ -203,6 +204,7 @@ type sending struct {
 	id        uint64
 	partition int
 	batch     []*share
+	events    []*logv1.Event // of the batch
 	message   *logv1.EventBatch
 	data      []byte
 	sends     int
@@ -232,7 +234,7 @@ func (o *outcomes) flush(p int, batch []*share) (sent int) {
 		return 0
 	}
 	w := &sending{
-		outcomes: o, flight: f, id: id, partition: p, batch: batch, message: message, data: data,
+		outcomes: o, flight: f, id: id, partition: p, batch: batch, events: events, message: message, data: data,
 		why: "history gave no verdict in time",
 	}
 	if !w.wait(o.untilNext(batch, w.send()), true) {
@@ -289,11 +291,8 @@ func (w *sending) send() time.Duration {
 	if w.sends > 0 && w.batch[0].cancels() && !w.takesCancels(w.partition, w.batch) {
 		return next // they wait there
 	}
-	if w.sends == 1 {
-		copied(w.message.Events)
-		if data, err := w.message.MarshalVT(); err == nil {
-			w.data = data
-		}
+	if w.sends > 0 && !w.again() {
+		return next // they are answered
 	}
 	if w.g.Bus.PublishEvents(w.partition, w.id, w.data) != nil {
 		next, w.why = refusedPause, "there is no connection to the log"
@@ -303,6 +302,41 @@ func (w *sending) send() time.Duration {
 		w.g.metrics.resends.Add(1)
 	}
 	return next
+}
+
+// again makes the message that is sent once more, and returns false if nothing is missing. An event with a verdict is not in it: history
+// does not know each event again, and one that it has refused would be applied to a task that was redriven since.
+func (w *sending) again() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var missing []int
+	at := 0
+	for _, s := range w.batch {
+		for range s.events {
+			if w.verdicts[at] == nil && !s.over {
+				missing = append(missing, at)
+			}
+			at++
+		}
+	}
+	if len(missing) == 0 {
+		return false
+	}
+	if len(missing) < len(w.sent) { // verdicts on the message before have other places
+		delete(w.flights, w.id)
+		w.last++
+		w.id, w.sent = w.last, missing
+		w.flights[w.id] = w.flight
+		w.message.RequestId, w.message.Events = w.id, nil
+		for _, at := range missing {
+			w.message.Events = append(w.message.Events, w.events[at])
+		}
+	}
+	copied(w.message.Events)
+	if data, err := w.message.MarshalVT(); err == nil {
+		w.data = data
+	}
+	return true
 }
 
 // untilNext is d, or less where a deadline comes before.
@@ -359,6 +393,9 @@ func (o *outcomes) complete(verdicts []*logv1.EventVerdict) bool {
 
 func (o *outcomes) open(n int) (uint64, *flight) {
 	f := &flight{verdicts: make([]*logv1.EventVerdict, n), left: n, news: make(chan struct{}, 1), refused: make(chan string, 1)}
+	for at := range n {
+		f.sent = append(f.sent, at)
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.last++
@@ -384,11 +421,11 @@ func (g *Gateway) TakeVerdicts(data []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	f := o.flights[b.RequestId]
-	if f == nil || uint64(b.First)+uint64(len(b.Verdicts)) > uint64(len(f.verdicts)) || f.left == 0 {
+	if f == nil || uint64(b.First)+uint64(len(b.Verdicts)) > uint64(len(f.sent)) || f.left == 0 {
 		return
 	}
 	for i, v := range b.Verdicts {
-		if at := int(b.First) + i; f.verdicts[at] == nil {
+		if at := f.sent[int(b.First)+i]; f.verdicts[at] == nil {
 			f.verdicts[at] = v
 			f.left--
 		}

@@ -96,6 +96,19 @@ func TestACopyOfAnUpdateThatWasRefused(t *testing.T) {
 	}
 }
 
+// TestACopyOfAnUpdateFromBeforeARedrive was refused perhaps, since the task was dead; one that is younger than the redrive is applied.
+func TestACopyOfAnUpdateFromBeforeARedrive(t *testing.T) {
+	for since, copied := range map[int64]bool{t0 - 1: true, t0: true, t0 + 1: false} {
+		task := deadTask()
+		Bring(task, redriveOf(1), t0)
+		was := task.Revision()
+		v := sent(task, t0+2000, Update{Priority: 1, Request: 7, Since: since})
+		if mayBeCopy(v) != copied || (v.Code == "") == copied || (task.Revision() == was) != copied {
+			t.Errorf("since %+d: %+v, revision %d", since-t0, v, task.Revision())
+		}
+	}
+}
+
 // TestACopyOfAnUpdateOfATaskThatHasEnded, or runs, is not refused for that: it may have been applied.
 func TestACopyOfAnUpdateOfATaskThatHasEnded(t *testing.T) {
 	for name, then := range map[string]func(*Task){

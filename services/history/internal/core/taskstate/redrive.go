@@ -77,6 +77,9 @@ func Bring(t *Task, e *Event, now int64) Effects {
 	}
 	t.DueAt = now
 	t.limitTime(now)
+	u := t.updates()
+	u.At = max(u.At, now) // an update that was refused since the task was dead may have a copy in the log
+	t.setUpdates(u)
 	t.step(Step{Kind: StepRedriven, At: now, Message: e.Message})
 	return t.park(now)
 }
