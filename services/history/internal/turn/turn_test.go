@@ -3,7 +3,9 @@ package turn
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -190,6 +192,31 @@ func TestWhatGathersIsOneTurn(t *testing.T) {
 			t.Errorf("the time of turn %d is %d", turn.Seq, turn.At)
 		}
 	}
+}
+
+// TestATurnIsCut: it takes no more than bytesMax, unless a batch is larger; the rest comes with the next ones, in order.
+func TestATurnIsCut(t *testing.T) {
+	a, l, o := claimed(t)
+	sized := func(n uint64, bytes int) []byte {
+		id := ids.NewTaskID(time.UnixMilli(1), 0, n)
+		ev := &logv1.Event{Kind: logv1.EventKind_EVENT_KIND_CANCEL, TaskId: id[:], Message: strings.Repeat("x", bytes)}
+		data, err := (&logv1.EventBatch{LogVersion: 1, RequestId: n, Events: []*logv1.Event{ev}}).MarshalVT()
+		testkit.NoError(t, err)
+		return data
+	}
+	for n, bytes := range []int{200 << 10, 200 << 10, 200 << 10, 600 << 10, 1, 400 << 10} {
+		l.take(sized(uint64(n+1), bytes))
+	}
+	var cut [][]uint64
+	for !a.Idle() {
+		o.step(a)
+		var of []uint64
+		for _, b := range o.turns[len(o.turns)-1].Batches {
+			of = append(of, b.RequestID)
+		}
+		cut = append(cut, of)
+	}
+	testkit.Equal(t, "requests by turn", fmt.Sprint(cut), "[[1 2] [3] [4] [5 6]]")
 }
 
 // TestI12_ATurnWaitsForTheLease: it is stored, and applied when the lease holds again; until then no other one begins.
