@@ -125,17 +125,18 @@ func TestARedriveThatWaitsIsLookedForWithItsLetter(t *testing.T) {
 }
 
 // TestACancelFromBeforeARedriveTakesNothingOut of the timer store: it is about the dead letter. It waited for a lane when the task came back, and was looked
-// for when the task had been parked.
+// for when the task had been parked. Here a service of ours cancels, so the search for the redrive, which another caller asks for, does not decide it.
 func TestACancelFromBeforeARedriveTakesNothingOut(t *testing.T) {
 	b := newBench(t, Config{})
 	b.seq = 40
 	b.r.Admit(Queue{Lane: 3}, false, 30)
 	fx := b.step(&Events{Seq: 41, At: scenarioStart, Bytes: 10, ReplyTo: "asker", RequestID: 41, Events: []taskstate.Event{{
-		Kind: taskstate.Cancel, ID: id(1), Domain: "shop",
+		Kind: taskstate.Cancel, ID: id(1),
 	}}})
-	f := &Found{Search: fx.Searches[0], Archived: deadLetterOf()}
+	f := &Found{Search: fx.Searches[0], Archived: deadLetterOf(), Unsure: true}
 	f.Ends[3] = 50
 	b.step(f)
+	testkit.MustEqual(t, "cancels wait", b.r.locator.Weight(""), 1)
 	fx = b.foundLetter(b.step(redrove(b.r.EventAt()+1)), 30)
 	if len(fx.Park) != 1 {
 		t.Fatalf("parked %v", fx.Park)
@@ -212,6 +213,36 @@ func TestARedriveWithoutALetterIsRepeated(t *testing.T) {
 		if v := b.said(b.step(f)); v.Code != want {
 			t.Errorf("with a letter %v: %+v, want %s", letter != nil, v, want)
 		}
+	}
+}
+
+// TestACancelBehindARedriveIsAboutTheNextStay: the redrive waits for its letter, while the task is still known as dead.
+func TestACancelBehindARedriveIsAboutTheNextStay(t *testing.T) {
+	b := newBench(t, Config{})
+	b.submit(func(t *taskstate.Task) { t.Policy = &taskstate.Policy{MaxAttempts: 1, StartToCloseMS: 1000} }, 1)
+	b.start(1)
+	b.finish(taskstate.Failed, 1)
+	b.linger()
+	b.step(Stored{Kind: JobArchive, Seq: b.seq})
+	b.seq++
+	redrive := b.step(redrove(b.seq))
+	if fx := b.cancels("shop", 1); len(fx.Answers) > 0 {
+		t.Fatalf("the cancel is answered before the redrive is decided: %s", answered(fx))
+	}
+	searches := b.foundLetter(redrive, 1).Searches
+	searches = append(searches, b.step(Stored{Kind: JobPark, Seq: 1}).Searches...)
+	for n := 0; n < len(searches); n++ {
+		searches = append(searches, b.step(&Found{Search: searches[n], Coming: true}).Searches...)
+	}
+	if len(searches) == 0 {
+		t.Fatal("the cancel waits, and the task is not looked for")
+	}
+	back := deadLetterOf()
+	taskstate.Bring(back, &taskstate.Event{Seq: 4, Redrive: &taskstate.Redrive{Request: 9}}, b.now.MS)
+	b.seq++
+	b.prove(b.step(&Submits{Lane: 3, Seq: b.seq, At: b.now.MS, Bytes: 10, Tasks: []*Entry{{Task: *back}}}))
+	if task := b.r.Get(id(1)); task.State != taskstate.Cancelled || task.Parkings != 1 {
+		t.Errorf("stay %d is %s", task.Parkings, task.State)
 	}
 }
 
