@@ -310,3 +310,22 @@ func TestALetterThatIsLeftBringsNothingBackTwice(t *testing.T) {
 		t.Errorf("stay %d is parked a second time", fx.Park[0].Parkings)
 	}
 }
+
+// TestACancelWaitsUntilTheLetterIsDeleted: the redriven task waits for the job before its own. If it ended before it is stored, its letter would stay, of a
+// task that is cancelled.
+func TestACancelWaitsUntilTheLetterIsDeleted(t *testing.T) {
+	b := newBench(t, Config{})
+	b.submit(func(t *taskstate.Task) { t.DueAt = scenarioStart + 60_000 }, 2)
+	b.turn() // its write begins
+	b.seq++
+	b.foundLetter(b.step(redrove(b.seq)), 0)
+	if fx := b.cancels("shop", 1); len(fx.Answers) > 0 {
+		t.Errorf("the cancel is answered: %s", answered(fx))
+	}
+	if fx := b.step(Stored{Kind: JobPark, Seq: 1}); len(fx.Park) != 1 || fx.Park[0].ID != id(1) || len(fx.ParkLetters) != 1 {
+		t.Fatalf("parks %v, and deletes %v", fx.Park, fx.ParkLetters)
+	}
+	if fx := b.step(Stored{Kind: JobPark, Seq: 2}); len(fx.Searches) != 1 {
+		t.Errorf("searches %+v", fx.Searches)
+	}
+}
