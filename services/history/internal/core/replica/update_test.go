@@ -135,3 +135,32 @@ func TestACancelOnTheWayIntoTheTimerStore(t *testing.T) {
 	}
 	b.equal("archived", archived(b.linger()), []int{2})
 }
+
+// TestUpdatesKeepTheirOrderOverATakeover: the first one came while the task was being stored, and waits as of the snapshot; the second one lies behind that.
+func TestUpdatesKeepTheirOrderOverATakeover(t *testing.T) {
+	b := newBench(t, Config{})
+	b.submit(func(t *taskstate.Task) { t.DueAt = scenarioStart + 60_000 }, 1)
+	b.turn() // its write begins
+	ask := func(seq, request uint64, priority int32) *Events {
+		return &Events{Seq: seq, At: b.now.MS, Bytes: 10, Events: []taskstate.Event{
+			{Kind: taskstate.Changed, ID: id(1), Domain: "shop", Update: &taskstate.Update{Request: request, Priority: priority, Since: isNew}},
+		}}
+	}
+	first, second := ask(b.r.EventAt()+1, 4, 1), ask(b.r.EventAt()+3, 5, 2)
+	b.step(ask(first.Seq, 4, 1))
+	b.seq = b.r.EventAt()
+	snap := b.snapshot()
+	testkit.Equal(t, "waiting as of the snapshot", fmt.Sprint(snap.Waiting), fmt.Sprint([]EventPlace{{Seq: first.Seq}}))
+	next := b.takeover(b.r.cfg, snap, first, second)
+	fx := next.step(Stored{Kind: JobPark, Seq: 1})
+	if len(fx.Searches) != 1 {
+		t.Fatalf("searches %+v", fx.Searches)
+	}
+	next.step(&Found{Search: fx.Searches[0], Coming: true})
+	next.seq = next.r.EventAt() + 10
+	fx = next.step(&Submits{Lane: ids.LaneLater, Domain: "shop", Seq: next.seq, At: b.now.MS, Tasks: []*Entry{{Task: snap.Tasks[0].Task}}})
+	next.prove(fx)
+	if len(fx.Park) != 1 || fx.Park[0].Priority != 2 || fx.Park[0].Revision() != 3 {
+		t.Fatalf("parks %v", fx.Park)
+	}
+}
