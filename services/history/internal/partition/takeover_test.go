@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
@@ -166,6 +168,29 @@ func TestPoisonGoesToTheQuarantineAndTheRestGoesOn(t *testing.T) {
 		s.mu.Lock()
 		testkit.Equal(t, "records are in the quarantine", len(s.quarantined), 3)
 		s.mu.Unlock()
+	})
+}
+
+// TestATakeoverMissesNoMessage: a turn says that one was admitted, and the log does not have it. It must not take the next one in its place.
+func TestATakeoverMissesNoMessage(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *shell) {
+		_, stop := ready(s.deps("a"))
+		lost := s.submit(3, task(newID(1), "shop"))
+		s.cancels("shop", newID(9)) // its turn has the admission
+		synctest.Wait()
+		s.submit(3, task(newID(2), "shop"))
+		testkit.Check(t, stop())
+		testkit.NoError(t, s.world.Forget(t.Context(), replica.Levels{Lanes: [ids.Lanes]uint64{3: lost}}))
+		next, stopNext := run(s.deps("b"))
+		time.Sleep(3 * time.Second)
+		select {
+		case <-next.Ready():
+			t.Error("the next owner serves")
+		default:
+		}
+		if err := stopNext(); !errors.Is(err, partition.ErrUnreadable) {
+			t.Errorf("the next owner ended with %v", err)
+		}
 	})
 }
 
