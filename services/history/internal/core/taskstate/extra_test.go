@@ -1,6 +1,9 @@
 package taskstate
 
-import "testing"
+import (
+	"encoding/json"
+	"testing"
+)
 
 func TestHasHeaders(t *testing.T) {
 	with := &Task{Extra: &Extra{Headers: []Header{{"a", "1"}, {"b", ""}, {"c", "3"}}}}
@@ -54,5 +57,55 @@ func TestABatchOfATask(t *testing.T) {
 	of := &Task{Extra: &Extra{Batch: &Batch{ID: "night"}}}
 	if new(Task).BatchID() != "" || (&Task{Extra: new(Extra)}).BatchID() != "" || of.BatchID() != "night" {
 		t.Errorf("it is a member of %q", of.BatchID())
+	}
+}
+
+// TestACopyKeepsWhatFewTasksHave: a snapshot shares it with the task, which goes on while that is written.
+func TestACopyKeepsWhatFewTasksHave(t *testing.T) {
+	task := fresh()
+	task.Policy = &Policy{MaxAttempts: 1, InitialIntervalMS: 1000, Backoff: 1, MaxIntervalMS: 1000, StartToCloseMS: 60_000}
+	task.Extra = (&Extra{
+		Headers: []Header{{"a", "b"}}, Expiry: Expiry{StartWithinMS: 500_000, FinishWithinMS: 900_000}, Group: "acme", Unique: &Unique{Key: "7"},
+		Order: &Order{Key: "a", Blocks: true}, Batch: &Batch{ID: "night"},
+	}).LiesAt(7, 0)
+	shared := func(t *Task) string {
+		text, err := json.Marshal([]any{t.Extra, t.Policy, t.Steps})
+		if err != nil {
+			panic(err)
+		}
+		return string(text)
+	}
+	started := func() {
+		if v := grab(task, t0+100); !v.Granted {
+			t.Fatalf("not granted: %+v", v)
+		}
+	}
+	for _, c := range []struct {
+		what string
+		do   func()
+	}{
+		{"gets its turn", task.TakeTurn},
+		{"starts", started},
+		{"blocks its key", func() { send(task, Failed, t0+200) }},
+		{"is changed", func() { changeAt(task, &Update{Priority: 1, Group: "zoo", Headers: []Header{{"c", "d"}}}, 10, t0+300) }},
+		{"is changed again", func() {
+			changeAt(task, &Update{StartWithinMS: 600_000, Policy: &Policy{MaxAttempts: 2}, IfRevision: 2}, 11, t0+300)
+		}},
+		{"is refused a change", func() { changeAt(task, &Update{Priority: 2, IfRevision: 1}, 12, t0+300) }},
+		{"is unblocked", func() { ofKey(task, Event{Kind: Unblocked, OrderKey: "a"}, 77, 13, t0+400) }},
+		{"starts again", started},
+		{"is cancelled", func() { send(task, Cancel, t0+500) }},
+		{"is brought back", func() { Bring(task, redriveOf(11), t0+600) }},
+		{"is brought back again", func() { Bring(task, redriveOf(12), t0+700) }},
+	} {
+		was := *task
+		before, now := shared(&was), shared(task)
+		c.do()
+		if shared(&was) != before {
+			t.Errorf("its copy changes as the task %s", c.what)
+		}
+		if shared(task) == now {
+			t.Errorf("nothing changes as the task %s", c.what)
+		}
 	}
 }
