@@ -141,6 +141,35 @@ func TestNothingFiresEarlyWithoutRoom(t *testing.T) {
 	}
 }
 
+// lateStore hands out nothing that is written after the load until it is let.
+type lateStore struct {
+	firing.Store
+	let chan struct{}
+}
+
+func (s lateStore) Read(ctx context.Context, from uint64, handle func(firing.Stored) error) error {
+	select {
+	case <-s.let:
+		return s.Store.Read(ctx, from, handle)
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// TestATaskFiresEarlyThatWasJustParked: the owner has not read it. Without it history would say that there is no such task.
+func TestATaskFiresEarlyThatWasJustParked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	let := make(chan struct{})
+	r := w.own(func(d *firing.Deps) { d.Store = lateStore{d.Store, let} })
+	all := w.park(2, time.Now().Add(time.Hour))
+	time.AfterFunc(200*time.Millisecond, func() { close(let) })
+	a, err := r.FireEarly(t.Context(), wanted(idsOf(all)))
+	testkit.NoError(t, err)
+	testkit.MustEqual(t, "tasks that come", len(a.Coming), len(all))
+	w.eachOnce(all)
+}
+
 // Every task is asked for while it becomes due.
 func TestI10_DueOrEarlyEachFiresOnce(t *testing.T) {
 	t.Parallel()
