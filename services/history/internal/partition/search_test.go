@@ -87,6 +87,59 @@ func TestI14_ACancelIsNotHeldUpByAnotherDomainsSearches(t *testing.T) {
 	})
 }
 
+// forgetfulTimer fires a task as it is asked for it, and says that it knows of none.
+type forgetfulTimer struct {
+	partition.Timer
+	fire func()
+}
+
+func (t forgetfulTimer) FireEarly(context.Context, []replica.Search) (partition.Early, error) {
+	t.fire()
+	return partition.Early{}, nil
+}
+
+// heldLane hands out nothing of the lane of delayed tasks until it is let.
+type heldLane struct {
+	partition.Log
+	let chan struct{}
+}
+
+func (l heldLane) Read(ctx context.Context, s partition.Source, domain string, from, upTo uint64, handle func(partition.Record) error) error {
+	if s == partition.Source(ids.LaneLater) {
+		select {
+		case <-l.let:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return l.Log.Read(ctx, s, domain, from, upTo, handle)
+}
+
+// TestACommandWaitsForWhatTheTimerHasJustFired: the lanes end where they do after the timer was asked. Before that the task was in no lane.
+func TestACommandWaitsForWhatTheTimerHasJustFired(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *shell) {
+		d := s.deps("a")
+		let := make(chan struct{})
+		id := newID(1)
+		back := task(id, "shop")
+		back.Parkings, back.Position = 1, uint64(ids.NewPosition(1, 3))
+		fire := sync.OnceFunc(func() { s.world.AppendSubmit(ids.LaneLater, encoded(t, &logv1.Batch{Tasks: []*logv1.Record{back}})) })
+		d.Log, d.Timer = heldLane{d.Log, let}, forgetfulTimer{d.Timer, fire}
+		s.submit(3, task(newID(2), "shop")) // where the stay before lay
+		s.serves(d)
+		s.cancels("shop", id)
+		time.Sleep(5 * time.Second)
+		close(let)
+		time.Sleep(5 * time.Second)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if len(s.verdicts) != 1 || s.verdicts[0].Code != "" {
+			t.Errorf("answered %v", s.verdicts)
+		}
+		testkit.Equal(t, "times archived", s.archived()[id], 1)
+	})
+}
+
 // laterLog says that lane 3 ends behind what is in it.
 type laterLog struct {
 	partition.Log
