@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -112,5 +113,34 @@ func TestALogThatRefusesToBeAskedEndsNoOwner(t *testing.T) {
 		if sealed.appended.Load() < 2 {
 			t.Error("the log was not asked again")
 		}
+	})
+}
+
+// TestWhatRestsOnAnAdmissionIsNotInMemorySoFar: the log has not taken the turn that admits a task which is parked as it comes, so another owner may find
+// otherwise. A frontend must not decide by it what becomes of a unique key. One that is ready keeps its key in any case.
+func TestWhatRestsOnAnAdmissionIsNotInMemorySoFar(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *shell) {
+		d := s.deps("a")
+		still := &stillLog{Log: s.world}
+		d.Log = still
+		o := s.serves(d)
+		moves := make(chan struct{})
+		still.moves.Store(&moves)
+		later, ready := task(newID(1), "shop"), task(newID(2), "shop")
+		later.DueAtMs = time.Now().Add(time.Hour).UnixMilli()
+		s.submit(3, later, ready)
+		for _, r := range []*logv1.Record{later, ready} {
+			var got *rpcv1.GetTaskResponse
+			o.Get(t.Context(), &rpcv1.GetTaskRequest{TaskId: r.Id, Domain: "shop", InMemory: true}, func(resp *rpcv1.GetTaskResponse, err error) {
+				testkit.Check(t, err)
+				got = resp
+			})
+			synctest.Wait()
+			if got.GetTask() != nil != (r == ready) {
+				t.Errorf("in memory is %v", got.GetTask())
+			}
+		}
+		still.moves.Store(nil)
+		close(moves)
 	})
 }
