@@ -19,6 +19,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/batches"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/queries"
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 )
@@ -39,19 +40,20 @@ func Serve(ctx context.Context, nc *nats.Conn, o *partition.Owner, replies *nats
 		}
 		subs = append(subs, s)
 	}
+	questions := queries.Of(o)
 	call := func(verb string) string { return topology.HistoryCall(o.Partition, verb) }
 	add(nc.Subscribe(call("get"), func(m *nats.Msg) {
 		if replies.Service(m.Reply) {
 			get(ctx, nc, o, m, log)
 		}
 	}))
-	add(serve(nc, call("list"), replies, log, o.List))
-	add(serve(nc, call("describe"), replies, log, o.Describe))
-	add(serve(nc, call("bookings"), replies, log, o.Bookings))
-	add(serve(nc, call("undelivered"), replies, log, o.Undelivered))
+	add(serve(nc, call("list"), replies, log, questions.List))
+	add(serve(nc, call("describe"), replies, log, questions.Describe))
+	add(serve(nc, call("bookings"), replies, log, questions.Bookings))
+	add(serve(nc, call("undelivered"), replies, log, questions.Undelivered))
 	add(serve(nc, call("retrigger"), replies, log, o.Retrigger))
-	add(serve(nc, call("workers"), replies, log, o.ListWorkers))
-	add(serve(nc, call("keys"), replies, log, o.Keys))
+	add(serve(nc, call("workers"), replies, log, questions.ListWorkers))
+	add(serve(nc, call("keys"), replies, log, questions.Keys))
 	add(serve(nc, call("batch"), replies, log, func(ctx context.Context, req *rpcv1.CountBatchRequest) (*rpcv1.CountBatchResponse, error) {
 		return batches.Count(ctx, o, o.Log, req)
 	}))

@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/queries"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -34,7 +35,7 @@ func TestCallersOfAnOwnerThatEndsAreAnswered(t *testing.T) {
 			for range callers {
 				o.Get(t.Context(), &rpcv1.GetTaskRequest{TaskId: id[:]}, func(_ *rpcv1.GetTaskResponse, err error) { answers <- err })
 				go func() {
-					_, err := o.Describe(t.Context(), &rpcv1.DescribePartitionRequest{})
+					_, err := queries.Of(o).Describe(t.Context(), &rpcv1.DescribePartitionRequest{})
 					answers <- err
 				}()
 			}

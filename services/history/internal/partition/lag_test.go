@@ -16,6 +16,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/queries"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -109,7 +110,7 @@ func (s *tenants) end(what string, all []ids.TaskID) {
 // describe compares what is reported of a domain.
 func (s *tenants) describe(o *partition.Owner, domain string, lags bool, unread int64) {
 	s.t.Helper()
-	d, err := o.Describe(s.t.Context(), &rpcv1.DescribePartitionRequest{Domain: domain, Tasklist: "mail"})
+	d, err := queries.Of(o).Describe(s.t.Context(), &rpcv1.DescribePartitionRequest{Domain: domain, Tasklist: "mail"})
 	if err != nil || d.LaggingLanes != 0 != lags || d.UnreadBatches < unread || !lags && d.UnreadBatches > 0 {
 		s.t.Errorf("%s is described as %v, %v", domain, d, err)
 	}

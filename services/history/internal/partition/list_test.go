@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/queries"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -19,7 +20,7 @@ func pages(t *testing.T, o *partition.Owner, filter *yardv1.ListRequest, limit i
 	t.Helper()
 	filter = filter.CloneVT()
 	for filter.Limit = limit; ; {
-		page, err := o.List(t.Context(), &rpcv1.ListTasksRequest{Domain: "shop", Filter: filter})
+		page, err := queries.Of(o).List(t.Context(), &rpcv1.ListTasksRequest{Domain: "shop", Filter: filter})
 		testkit.NoError(t, err)
 		for _, task := range page.Tasks {
 			all = append(all, task.TaskId)
@@ -116,7 +117,7 @@ func TestATaskIsListedThatComesBackMeanwhile(t *testing.T) {
 			states []yardv1.TaskState
 			want   int
 		}{{nil, 1}, {[]yardv1.TaskState{yardv1.TaskState_TASK_STATE_DEAD}, 0}} {
-			page, err := o.List(t.Context(), &rpcv1.ListTasksRequest{Domain: "shop", Filter: &yardv1.ListRequest{States: c.states}})
+			page, err := queries.Of(o).List(t.Context(), &rpcv1.ListTasksRequest{Domain: "shop", Filter: &yardv1.ListRequest{States: c.states}})
 			if err != nil || len(page.Tasks) != c.want || c.want > 0 && page.Tasks[0].Redrives != 1 {
 				t.Errorf("of %v: %v, %v", c.states, page, err)
 			}

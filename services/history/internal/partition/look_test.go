@@ -10,13 +10,14 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/queries"
 )
 
-// queries are all that look at what is in memory.
-func queries(o *partition.Owner, domain string) []func(context.Context) error {
+// looks are all that look at what is in memory.
+func looks(o *partition.Owner, domain string) []func(context.Context) error {
 	list := func(next bool) func(context.Context) error {
 		return func(ctx context.Context) error {
-			_, err := o.List(ctx, &rpcv1.ListTasksRequest{
+			_, err := queries.Of(o).List(ctx, &rpcv1.ListTasksRequest{
 				Domain: domain, Next: next, Filter: &yardv1.ListRequest{Limit: 1, States: []yardv1.TaskState{yardv1.TaskState_TASK_STATE_READY}},
 			})
 			return err
@@ -24,7 +25,7 @@ func queries(o *partition.Owner, domain string) []func(context.Context) error {
 	}
 	describe := func(list int32) func(context.Context) error {
 		return func(ctx context.Context) error {
-			_, err := o.Describe(ctx, &rpcv1.DescribePartitionRequest{Domain: domain, List: list})
+			_, err := queries.Of(o).Describe(ctx, &rpcv1.DescribePartitionRequest{Domain: domain, List: list})
 			return err
 		}
 	}
@@ -58,7 +59,7 @@ func TestI14_QueriesGoOneAfterTheOther(t *testing.T) {
 		synctest.Wait()
 		const each = 20
 		for range each {
-			for _, q := range queries(o, "flood") {
+			for _, q := range looks(o, "flood") {
 				go func() { note("flood", q(t.Context())) }()
 			}
 		}
@@ -68,7 +69,7 @@ func TestI14_QueriesGoOneAfterTheOther(t *testing.T) {
 		}
 		order = nil
 		ended, cancel := context.WithCancel(t.Context())
-		for i, q := range queries(o, "shop") {
+		for i, q := range looks(o, "shop") {
 			ctx := t.Context()
 			if i == 0 {
 				ctx = ended

@@ -15,6 +15,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/queries"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -56,7 +57,7 @@ func (s *shell) last() *logv1.EventVerdict {
 func (s *shell) undelivered(o *partition.Owner, epoch uint64) (grants []*rpcv1.UndeliveredGrant, pages int) {
 	req := &rpcv1.UndeliveredRequest{Epoch: epoch}
 	for {
-		page, err := o.Undelivered(s.t.Context(), req)
+		page, err := queries.Of(o).Undelivered(s.t.Context(), req)
 		if err != nil || page.SizeVT() > 520<<10 {
 			s.t.Fatalf("page %d has %d bytes: %v", pages, page.SizeVT(), err)
 		}
@@ -149,7 +150,7 @@ func TestR39BookingsOfManyAttemptsFitIntoPages(t *testing.T) {
 		seen := map[string]bool{}
 		pages := 0
 		for req := (&rpcv1.BookingsRequest{}); ; pages++ {
-			page, err := o.Bookings(t.Context(), req)
+			page, err := queries.Of(o).Bookings(t.Context(), req)
 			if err != nil || page.SizeVT() > 520<<10 {
 				t.Fatalf("page %d has %d bytes: %v", pages, page.SizeVT(), err)
 			}
@@ -168,10 +169,10 @@ func TestR39BookingsOfManyAttemptsFitIntoPages(t *testing.T) {
 		if len(seen) != messages*each || pages == 0 {
 			t.Errorf("%d attempts in %d pages", len(seen), pages+1)
 		}
-		if _, err := o.Bookings(t.Context(), &rpcv1.BookingsRequest{Cursor: []byte("forged")}); err == nil {
+		if _, err := queries.Of(o).Bookings(t.Context(), &rpcv1.BookingsRequest{Cursor: []byte("forged")}); err == nil {
 			t.Error("a cursor of no one's was taken")
 		}
-		none, err := o.Bookings(t.Context(), &rpcv1.BookingsRequest{Shard: 1})
+		none, err := queries.Of(o).Bookings(t.Context(), &rpcv1.BookingsRequest{Shard: 1})
 		if err != nil || len(none.Groups)+len(none.Cursor) > 0 {
 			t.Errorf("another shard has %v, %v", none, err)
 		}
@@ -192,7 +193,7 @@ func TestHoldersOfASlotAreTold(t *testing.T) {
 				req.Holders = append(req.Holders, &rpcv1.HoldersQuery{Limit: fmt.Sprint("other/", i), Most: most})
 			}
 			req.Holders[limits-1] = &rpcv1.HoldersQuery{Limit: "type/t", Most: most, Types: []string{"t"}, ReadyByMs: time.Now().UnixMilli()}
-			return o.Bookings(t.Context(), req)
+			return queries.Of(o).Bookings(t.Context(), req)
 		}
 		got, err := ask(dispatch.HoldersMax, dispatch.HoldersLimitsMax)
 		if err != nil || len(got.Holders) != dispatch.HoldersLimitsMax || len(got.Groups) > 0 {
@@ -220,12 +221,12 @@ func TestI8AnOvertakenOwnerIsTold(t *testing.T) {
 		s.fence(2)
 		s.last()
 		for epoch, want := range map[uint64]bool{0: false, 1: true, 2: false, 3: false} {
-			page, err := o.Bookings(t.Context(), &rpcv1.BookingsRequest{Epoch: epoch})
+			page, err := queries.Of(o).Bookings(t.Context(), &rpcv1.BookingsRequest{Epoch: epoch})
 			if err != nil || page.Overtaken != want {
 				t.Errorf("the owner of epoch %d: %v, %v", epoch, page, err)
 			}
 		}
-		if page, err := o.Bookings(t.Context(), &rpcv1.BookingsRequest{Shard: 1, Epoch: 1}); err != nil || page.Overtaken {
+		if page, err := queries.Of(o).Bookings(t.Context(), &rpcv1.BookingsRequest{Shard: 1, Epoch: 1}); err != nil || page.Overtaken {
 			t.Errorf("of another shard: %v, %v", page, err)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/hearing"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/queries"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -62,7 +63,7 @@ func TestTheAttemptsOfASilentWorkerAreReadyAgain(t *testing.T) {
 		time.Sleep(time.Second)
 		list := func() *rpcv1.ListWorkersResponse {
 			t.Helper()
-			got, err := o.ListWorkers(t.Context(), &rpcv1.ListWorkersRequest{Domain: "shop", Limit: 10})
+			got, err := queries.Of(o).ListWorkers(t.Context(), &rpcv1.ListWorkersRequest{Domain: "shop", Limit: 10})
 			testkit.NoError(t, err)
 			return got
 		}
@@ -75,7 +76,7 @@ func TestTheAttemptsOfASilentWorkerAreReadyAgain(t *testing.T) {
 			t.Errorf("%v", one)
 		}
 		for named, want := range map[string]int{deadWorker: 1, "another-worker-id": 0} {
-			if some, err := o.ListWorkers(t.Context(), &rpcv1.ListWorkersRequest{Domain: "shop", Limit: 10, WorkerIds: []string{named}}); err != nil || len(some.Workers) != want {
+			if some, err := queries.Of(o).ListWorkers(t.Context(), &rpcv1.ListWorkersRequest{Domain: "shop", Limit: 10, WorkerIds: []string{named}}); err != nil || len(some.Workers) != want {
 				t.Errorf("of %s: %v %v", named, some, err)
 			}
 		}
@@ -161,7 +162,7 @@ func TestTheNextOwnerMissesAWorkerThatDiedWithTheOneBefore(t *testing.T) {
 						d.Workers.Heard("shop", sign(deadWorker))
 					}
 					time.Sleep(time.Second)
-					alive, err := o.ListWorkers(t.Context(), &rpcv1.ListWorkersRequest{Domain: "shop", Limit: 10})
+					alive, err := queries.Of(o).ListWorkers(t.Context(), &rpcv1.ListWorkersRequest{Domain: "shop", Limit: 10})
 					if err != nil || len(alive.Workers) > 0 != (c.lives && n > 4) {
 						t.Errorf("alive after %d s: %v, %v", n, alive, err)
 					}

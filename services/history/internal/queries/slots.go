@@ -1,4 +1,4 @@
-package partition
+package queries
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
@@ -19,19 +21,19 @@ const pageBytesMax = 512 << 10
 
 // Bookings tells, page by page, which attempts that were granted to a matching shard hold a slot, or run; as of every
 // event that was in the log when the first page was asked for.
-func (o *Owner) Bookings(ctx context.Context, req *rpcv1.BookingsRequest) (*rpcv1.BookingsResponse, error) {
+func (q Queries) Bookings(ctx context.Context, req *rpcv1.BookingsRequest) (*rpcv1.BookingsResponse, error) {
 	if len(req.Holders) > 0 {
-		return o.holders(ctx, req)
+		return q.holders(ctx, req)
 	}
-	after, err := o.pageAfter(ctx, req.Cursor)
+	after, err := q.pageAfter(ctx, req.Cursor)
 	if err != nil {
 		return nil, err
 	}
 	var page dispatch.BookingsPage
 	overtaken := false
-	err = o.ask(ctx, func() {
-		overtaken = req.Epoch > 0 && o.core.Superseded(int(req.Shard), req.Epoch)
-		page = o.core.Bookings(dispatch.BookingsQuery{
+	err = q.Ask(ctx, func(core *replica.Replica) {
+		overtaken = req.Epoch > 0 && core.Superseded(int(req.Shard), req.Epoch)
+		page = core.Bookings(dispatch.BookingsQuery{
 			Shard: int(req.Shard), Domain: req.Domain, Types: req.Types, All: req.All, After: after, BytesMax: pageBytesMax,
 		})
 	})
@@ -51,7 +53,7 @@ func (o *Owner) Bookings(ctx context.Context, req *rpcv1.BookingsRequest) (*rpcv
 
 // holders tells which running attempts have held slots of some limits for the longest, and how many tasks wait; as of
 // every event that was in the log when it was asked for.
-func (o *Owner) holders(ctx context.Context, req *rpcv1.BookingsRequest) (*rpcv1.BookingsResponse, error) {
+func (q Queries) holders(ctx context.Context, req *rpcv1.BookingsRequest) (*rpcv1.BookingsResponse, error) {
 	if len(req.Holders) > dispatch.HoldersLimitsMax {
 		return nil, fault.At(fault.InvalidArgument, "/holders", "must be at most %d limits", dispatch.HoldersLimitsMax)
 	}
@@ -62,12 +64,12 @@ func (o *Owner) holders(ctx context.Context, req *rpcv1.BookingsRequest) (*rpcv1
 		}
 		queries[i] = dispatch.HoldersQuery{Limit: q.Limit, Most: int(q.Most), Types: q.Types, Group: q.Group, ReadyBy: q.ReadyByMs}
 	}
-	if _, err := o.pageAfter(ctx, nil); err != nil {
+	if _, err := q.pageAfter(ctx, nil); err != nil {
 		return nil, err
 	}
 	out := &rpcv1.BookingsResponse{}
-	err := o.ask(ctx, func() {
-		for _, h := range o.core.Holders(req.Domain, queries) {
+	err := q.Ask(ctx, func(core *replica.Replica) {
+		for _, h := range core.Holders(req.Domain, queries) {
 			one := &rpcv1.LimitHolders{Leaving: int32(h.Leaving), Waiting: int32(h.Waiting)}
 			for _, t := range h.Oldest {
 				one.Oldest = append(one.Oldest, &rpcv1.SlotAttempt{
@@ -82,18 +84,18 @@ func (o *Owner) holders(ctx context.Context, req *rpcv1.BookingsRequest) (*rpcv1
 
 // Undelivered tells, page by page, what the owners before an epoch of a matching shard were granted and may not have
 // delivered; as of every event that was in the log when the first page was asked for.
-func (o *Owner) Undelivered(ctx context.Context, req *rpcv1.UndeliveredRequest) (*rpcv1.UndeliveredResponse, error) {
-	after, err := o.pageAfter(ctx, req.Cursor)
+func (q Queries) Undelivered(ctx context.Context, req *rpcv1.UndeliveredRequest) (*rpcv1.UndeliveredResponse, error) {
+	after, err := q.pageAfter(ctx, req.Cursor)
 	if err != nil {
 		return nil, err
 	}
 	out := &rpcv1.UndeliveredResponse{}
-	err = o.ask(ctx, func() {
+	err = q.Ask(ctx, func(core *replica.Replica) {
 		const fixed = 16
-		size, last := 0, ids.TaskID{}
-		o.encoder.NowMS = o.now().MS
-		o.core.Undelivered(int(req.Shard), req.Epoch, after, func(u *replica.Undelivered) bool {
-			task := o.encoder.Polled(&u.Grant)
+		size, last, encoder := 0, ids.TaskID{}, record.Encoder{Tokens: q.Tokens}
+		encoder.NowMS = q.NowMS()
+		core.Undelivered(int(req.Shard), req.Epoch, after, func(u *replica.Undelivered) bool {
+			task := encoder.Polled(&u.Grant)
 			if size += fixed + len(task) + len(u.Poll.ReplyTo) + len(u.Grant.Task.Domain); size > pageBytesMax && len(out.Grants) > 0 {
 				out.Cursor = cursor(last)
 				return false
@@ -108,23 +110,23 @@ func (o *Owner) Undelivered(ctx context.Context, req *rpcv1.UndeliveredRequest) 
 
 // pageAfter is the task that a page begins behind. For the first page it waits until every grab is decided that is in
 // the log now.
-func (o *Owner) pageAfter(ctx context.Context, cursor []byte) (after ids.TaskID, err error) {
+func (q Queries) pageAfter(ctx context.Context, cursor []byte) (after ids.TaskID, err error) {
 	if len(cursor) > 0 {
 		if after, err = ids.TaskIDFromBytes(cursor); err != nil {
 			return after, fault.At(fault.InvalidArgument, "/cursor", "%v", err)
 		}
 		return after, nil
 	}
-	_, ends, err := o.Log.Ends(ctx)
+	_, ends, err := q.Log.Ends(ctx)
 	if err != nil {
 		return after, fault.New(fault.Unavailable, "find the log's end: %v", err)
 	}
 	for decided := false; ; {
-		if err := o.ask(ctx, func() { decided = o.core.EventAt() >= ends[SourceEvents] }); err != nil || decided {
+		if err := q.Ask(ctx, func(core *replica.Replica) { decided = core.EventAt() >= ends[partition.SourceEvents] }); err != nil || decided {
 			return after, err
 		}
 		if !backoff.Sleep(ctx, 2*time.Millisecond) {
-			return after, fault.New(fault.Unavailable, "the owner of partition %d lags behind its log", o.Partition)
+			return after, fault.New(fault.Unavailable, "the owner of partition %d lags behind its log", q.Partition)
 		}
 	}
 }

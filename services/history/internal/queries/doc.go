@@ -1,0 +1,14 @@
+// Package queries answers questions about the tasks of one partition. It changes nothing.
+//
+// Owns: which tasks an answer has, in which order, and where the next page begins.
+// Never does: decide how many may ask at a time. The owner lets them look one after the other (partition.Owner.Look).
+// On failure: an owner without its lease, or with too many queries waiting, says so; the caller asks again.
+package queries
+
+import "github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+
+// Queries answers about the partition of an owner.
+type Queries struct{ *partition.Owner }
+
+// Of answers about the partition of o.
+func Of(o *partition.Owner) Queries { return Queries{o} }
