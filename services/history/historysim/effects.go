@@ -23,13 +23,13 @@ func (o *Owner) flush() {
 	o.r.Flush(o.host.Now(), fx)
 	o.check()
 	if fx.Archive != nil {
-		o.archive(copies(fx.Archive), o.r.ArchiveSeq())
+		stores{o}.archive(copies(fx.Archive), o.r.ArchiveSeq())
 	}
 	if len(fx.Letters) > 0 {
 		o.until(Op{Kind: DropLetters, Letters: append([]Letter(nil), fx.Letters...)}, func(Outcome) {})
 	}
 	if fx.Park != nil {
-		o.park(copies(fx.Park), append([]Letter(nil), fx.ParkLetters...))
+		stores{o}.park(copies(fx.Park), append([]Letter(nil), fx.ParkLetters...))
 	}
 	if fx.Append != nil {
 		o.turns.propose(fx.Append)
@@ -50,7 +50,7 @@ func (o *Owner) flush() {
 		o.send(&Op{Kind: ForgetSnapshots, Snapshot: *fx.Forget}, nil)
 	}
 	for _, s := range fx.Searches {
-		o.search(s)
+		searches{o}.search(s)
 	}
 	for _, l := range fx.Looks {
 		o.send(&Op{Kind: Count, Lane: l.Lane, Domain: l.Domain, From: l.Read}, func(out Outcome) {
@@ -68,6 +68,12 @@ func (o *Owner) flush() {
 	fx.Reset()
 }
 
+// stores carries out what the owner stores, searches what it looks for.
+type (
+	stores   struct{ *Owner }
+	searches struct{ *Owner }
+)
+
 // snapshot stores a copy of the state.
 func (o *Owner) snapshot(s *replica.Snapshot) {
 	var enc record.Encoder
@@ -79,7 +85,7 @@ func (o *Owner) snapshot(s *replica.Snapshot) {
 
 // park stores tasks in messages by bucket, one after the other, each until it is stored. Then the letters of those that came back are deleted. If a newer owner has fenced,
 // this one never hears that they are parked.
-func (o *Owner) park(tasks []Task, letters []Letter) {
+func (o stores) park(tasks []Task, letters []Letter) {
 	var ops []Op
 	at := make(map[int64]int)
 	for i := range tasks {
@@ -113,7 +119,7 @@ func (o *Owner) park(tasks []Task, letters []Letter) {
 	})
 }
 
-func (o *Owner) parkNext(ops []Op, last uint64, done func(last uint64)) {
+func (o stores) parkNext(ops []Op, last uint64, done func(last uint64)) {
 	if len(ops) == 0 {
 		done(last)
 		return
@@ -131,7 +137,7 @@ func copies(entries []*replica.Entry) []Task {
 
 // archive stores what is dead as letters first. Then it appends behind the last message that the owner knows. Tasks that another owner has
 // appended meanwhile are read, not stored again, and reported.
-func (o *Owner) archive(tasks []Task, last uint64) {
+func (o stores) archive(tasks []Task, last uint64) {
 	var dead []Task
 	for i := range tasks {
 		if tasks[i].State == Dead {
@@ -146,7 +152,7 @@ func (o *Owner) archive(tasks []Task, last uint64) {
 	o.until(Op{Kind: StoreLetters, Tasks: dead}, file)
 }
 
-func (o *Owner) file(tasks []Task, last uint64, done replica.Stored) {
+func (o stores) file(tasks []Task, last uint64, done replica.Stored) {
 	done.Seq = last
 	if len(tasks) == 0 {
 		o.give(done)
@@ -218,7 +224,7 @@ func (o *Owner) saved(ok bool, revision uint64, sentAt time.Duration) {
 // search has the timer fire what a command is about; then it asks the archive, the timer, and the part of the log that is not read. The lanes'
 // ends are measured after the first answer. Letters are looked for before the timer, and those that were not found behind the archive once
 // more.
-func (o *Owner) search(s Search) {
+func (o searches) search(s Search) {
 	found, levels := &replica.Found{Search: s}, o.r.UnreadLevels("")
 	if !s.Command {
 		o.searchArchive(found, levels, false)
@@ -233,7 +239,7 @@ func (o *Owner) search(s Search) {
 }
 
 // searchArchive goes on with a search; fired: the timer has fired the task. A task that is dead may have come back.
-func (o *Owner) searchArchive(found *replica.Found, levels Levels, fired bool) {
+func (o searches) searchArchive(found *replica.Found, levels Levels, fired bool) {
 	o.until(Op{Kind: ReadEnds}, func(ends Outcome) {
 		found.Ends = ends.Ends
 		o.until(Op{Kind: AskArchive, Search: found.Search}, func(archive Outcome) {
@@ -266,7 +272,7 @@ func (o *Owner) searchArchive(found *replica.Found, levels Levels, fired bool) {
 }
 
 // searchLetter notes the dead letter that a redrive brings back, if it is not known.
-func (o *Owner) searchLetter(found *replica.Found, then func()) {
+func (o searches) searchLetter(found *replica.Found, then func()) {
 	if !found.Redrive || found.DeadLetter != nil {
 		then()
 		return
@@ -277,7 +283,7 @@ func (o *Owner) searchLetter(found *replica.Found, then func()) {
 	})
 }
 
-func (o *Owner) searchUnread(found *replica.Found, levels Levels) {
+func (o searches) searchUnread(found *replica.Found, levels Levels) {
 	o.until(Op{Kind: AskUnread, Search: found.Search, Levels: levels}, func(unread Outcome) {
 		if found.Unread = copyOf(unread.Task); found.Unread != nil {
 			found.Unread.Before, found.Unread.Position = found.Unread.Position, unread.Position
