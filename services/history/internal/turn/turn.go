@@ -290,7 +290,7 @@ func (a *Appender) done(all []Request, admitted []replica.Admission, seq uint64,
 	switch {
 	case err == nil:
 		a.last, a.at = seq, max(a.at, at)
-		a.stored = &replica.Turn{Seq: seq, At: a.at, Admitted: admitted}
+		a.stored = &replica.Turn{Seq: seq, At: at, Admitted: admitted} // as who takes over reads it, also where our clock is ahead of the server's
 		for _, r := range all {
 			a.stored.Batches = append(a.stored.Batches, r.events)
 		}

@@ -22,11 +22,12 @@ var errDown = errors.New("no answer")
 // storedAt is when the log of these tests stores what has no other time.
 const storedAt = 5_000
 
-// log is the events of a partition. Before is called before an append; what it returns is the answer, in place of the log's. If
+// log is the events of a partition; times are when what was appended was stored. Before is called before an append; what it returns is the answer, in place of the log's. If
 // stored, the turn is there all the same.
 type log struct {
 	all    []record.Turn
 	at     int64
+	times  []int64
 	before func(n int) (stored bool, err error)
 	tries  int
 	take   func([]byte)
@@ -46,7 +47,7 @@ func (l *log) Append(_ context.Context, data []byte, after uint64) (uint64, erro
 		if err != nil {
 			return 0, err
 		}
-		l.all = append(l.all, turn)
+		l.all, l.times = append(l.all, turn), append(l.times, l.at)
 	}
 	return uint64(len(l.all)), lost
 }
@@ -182,15 +183,28 @@ func TestWhatGathersIsOneTurn(t *testing.T) {
 	if len(o.turns) != 1 || len(o.turns[0].Batches) != 6 || o.turns[0].Batches[0].ReplyTo != "" || o.turns[0].At != storedAt || len(o.own) != 1 || !a.Idle() {
 		t.Fatalf("%d turns, %d answers for its own", len(o.turns), len(o.own))
 	}
-	l.at = storedAt - 1 // the server's clock was set back
-	a.Propose([]replica.Proposal{{Kind: taskstate.Expired, NotAfter: 1}})
-	o.step(a)
-	l.take(cancel(9))
-	o.step(a)
-	for _, turn := range o.turns {
-		if turn.At != storedAt {
-			t.Errorf("the time of turn %d is %d", turn.Seq, turn.At)
+}
+
+// TestI3_TimeIsWhatATakeoverReads, also where our clock is ahead of the server's, which dates some turns: else one owner would take a lease for over, and the
+// next one would not. A turn that we date goes back behind none.
+func TestI3_TimeIsWhatATakeoverReads(t *testing.T) {
+	a, l, o := claimed(t)
+	for _, at := range []int64{storedAt, storedAt - 1, storedAt + 9, 1_500} {
+		l.at = at
+		a.Propose([]replica.Proposal{{Kind: taskstate.Expired, NotAfter: 1}})
+		o.step(a)
+		l.take(cancel(9))
+		o.step(a)
+	}
+	first, latest := len(l.all)-len(o.turns), int64(0)
+	for i, turn := range o.turns {
+		stored := l.all[first+i]
+		again, err := record.NewDecoder().Turn(&stored, turn.Seq, l.times[len(l.times)-len(o.turns)+i])
+		testkit.NoError(t, err)
+		if turn.At != again.At || stored.At > 0 && turn.At < latest {
+			t.Errorf("the time of turn %d is %d, and %d for who takes over; one before had %d", turn.Seq, turn.At, again.At, latest)
 		}
+		latest = max(latest, turn.At)
 	}
 }
 
