@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
@@ -194,6 +195,22 @@ func TestAFullTasklistRefusesOrderedTasks(t *testing.T) {
 		wantCode(t, (<-r.submit(t, withID(ordered(keyIn(0), keyIn(1), keyIn(2)), true))).err, fault.InvalidArgument)
 		wantMarksOnce(t, r.log, 0)
 		accepted(t, <-r.submit(t, withID(ordered(keyIn(0), keyIn(1)), true)))
+	})
+}
+
+// TestAFullOrderKeyRefuses a request with a task of it, as a whole, until its owner says otherwise; other keys and other domains go on.
+func TestAFullOrderKeyRefuses(t *testing.T) {
+	onKnowing(t, func(t *testing.T, r *rig) {
+		full, other := keyIn(0), keyIn(1)
+		report := func(keys ...*rpcv1.FullKey) {
+			r.TakeLoad(testkit.Encoded(t, &rpcv1.HistoryLoad{Partition: 0, FullKeys: keys}))
+		}
+		report(&rpcv1.FullKey{Domain: "shop", OrderKey: full, Tasks: 1000}, &rpcv1.FullKey{Domain: "rival", OrderKey: other, Tasks: 1000})
+		wantFull(t, <-r.submit(t, withID(ordered(other, full), true)), "/tasks/1/order_key")
+		wantMarksOnce(t, r.log, 0)
+		accepted(t, <-r.submit(t, withID(ordered(other), true)))
+		report()
+		accepted(t, <-r.submit(t, withID(ordered(full), true)))
 	})
 }
 
