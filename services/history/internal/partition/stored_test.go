@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 	"github.com/yardmaster-io/yardmaster/shared/clock"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -46,6 +48,26 @@ func TestTimesAreThoseOfTheLog(t *testing.T) {
 				t.Errorf("stored at %d: %v", at, r)
 			}
 			at = time.Now().UnixMilli()
+		}
+	})
+}
+
+// TestASubmitFromTheFuturePullsNoTurnWithIt: the server's clock was an hour ahead when it stored it. What is asked for now must not count as made then.
+func TestASubmitFromTheFuturePullsNoTurnWithIt(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *shell) {
+		d := s.deps("a")
+		d.Clock = clock.New()
+		d.Clock.Learn(time.Now().Add(-time.Hour), time.Now(), time.Now())
+		s.serves(d)
+		r := task(newID(1), "shop")
+		s.submit(3, r)
+		s.event(&logv1.Event{Kind: logv1.EventKind_EVENT_KIND_CANCEL, TaskId: r.Id, Domain: "shop"})
+		synctest.Wait()
+		last, err := s.world.LastTurn(t.Context())
+		testkit.NoError(t, err)
+		turn, err := record.ReadTurn(last.Data)
+		if ahead := time.UnixMilli(turn.At).Sub(d.Clock.Now()); err != nil || len(turn.Batches) != 1 || ahead > 2*time.Second {
+			t.Errorf("the turn of the cancel counts as made %v ahead of now, %v", ahead, err)
 		}
 	})
 }
