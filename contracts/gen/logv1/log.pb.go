@@ -2822,10 +2822,13 @@ func (x *Turn) GetBatches() []*EventBatch {
 type Admission struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// A lane, or what a domain has there, if one is named.
-	Lane          uint32         `protobuf:"varint,1,opt,name=lane,proto3" json:"lane,omitempty"`
-	Domain        string         `protobuf:"bytes,2,opt,name=domain,proto3" json:"domain,omitempty"`
-	Kind          Admission_Kind `protobuf:"varint,3,opt,name=kind,proto3,enum=yard.log.v1.Admission_Kind" json:"kind,omitempty"`
-	ToSeq         uint64         `protobuf:"varint,4,opt,name=to_seq,json=toSeq,proto3" json:"to_seq,omitempty"`
+	Lane   uint32         `protobuf:"varint,1,opt,name=lane,proto3" json:"lane,omitempty"`
+	Domain string         `protobuf:"bytes,2,opt,name=domain,proto3" json:"domain,omitempty"`
+	Kind   Admission_Kind `protobuf:"varint,3,opt,name=kind,proto3,enum=yard.log.v1.Admission_Kind" json:"kind,omitempty"`
+	ToSeq  uint64         `protobuf:"varint,4,opt,name=to_seq,json=toSeq,proto3" json:"to_seq,omitempty"`
+	// Of READ: how many messages it is, and the last one before them; 0 = not known. A takeover that finds fewer stops.
+	Messages      uint64 `protobuf:"varint,5,opt,name=messages,proto3" json:"messages,omitempty"`
+	FromSeq       uint64 `protobuf:"varint,6,opt,name=from_seq,json=fromSeq,proto3" json:"from_seq,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2884,6 +2887,20 @@ func (x *Admission) GetKind() Admission_Kind {
 func (x *Admission) GetToSeq() uint64 {
 	if x != nil {
 		return x.ToSeq
+	}
+	return 0
+}
+
+func (x *Admission) GetMessages() uint64 {
+	if x != nil {
+		return x.Messages
+	}
+	return 0
+}
+
+func (x *Admission) GetFromSeq() uint64 {
+	if x != nil {
+		return x.FromSeq
 	}
 	return 0
 }
@@ -4679,12 +4696,14 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x06number\x18\x03 \x01(\x04R\x06number\x12\x13\n" +
 	"\x05at_ms\x18\x04 \x01(\x03R\x04atMs\x122\n" +
 	"\badmitted\x18\x06 \x03(\v2\x16.yard.log.v1.AdmissionR\badmitted\x121\n" +
-	"\abatches\x18\x05 \x03(\v2\x17.yard.log.v1.EventBatchR\abatches\"\xa7\x01\n" +
+	"\abatches\x18\x05 \x03(\v2\x17.yard.log.v1.EventBatchR\abatches\"\xde\x01\n" +
 	"\tAdmission\x12\x12\n" +
 	"\x04lane\x18\x01 \x01(\rR\x04lane\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12/\n" +
 	"\x04kind\x18\x03 \x01(\x0e2\x1b.yard.log.v1.Admission.KindR\x04kind\x12\x15\n" +
-	"\x06to_seq\x18\x04 \x01(\x04R\x05toSeq\"&\n" +
+	"\x06to_seq\x18\x04 \x01(\x04R\x05toSeq\x12\x1a\n" +
+	"\bmessages\x18\x05 \x01(\x04R\bmessages\x12\x19\n" +
+	"\bfrom_seq\x18\x06 \x01(\x04R\afromSeq\"&\n" +
 	"\x04Kind\x12\b\n" +
 	"\x04READ\x10\x00\x12\t\n" +
 	"\x05SPLIT\x10\x01\x12\t\n" +

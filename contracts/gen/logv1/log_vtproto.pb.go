@@ -770,6 +770,8 @@ func (m *Admission) CloneVT() *Admission {
 	r.Domain = m.Domain
 	r.Kind = m.Kind
 	r.ToSeq = m.ToSeq
+	r.Messages = m.Messages
+	r.FromSeq = m.FromSeq
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
 		copy(r.unknownFields, m.unknownFields)
@@ -3586,6 +3588,16 @@ func (m *Admission) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.FromSeq != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.FromSeq))
+		i--
+		dAtA[i] = 0x30
+	}
+	if m.Messages != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Messages))
+		i--
+		dAtA[i] = 0x28
+	}
 	if m.ToSeq != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.ToSeq))
 		i--
@@ -6088,6 +6100,12 @@ func (m *Admission) SizeVT() (n int) {
 	}
 	if m.ToSeq != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.ToSeq))
+	}
+	if m.Messages != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Messages))
+	}
+	if m.FromSeq != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.FromSeq))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -13119,6 +13137,44 @@ func (m *Admission) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.ToSeq |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Messages", wireType)
+			}
+			m.Messages = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Messages |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 6:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field FromSeq", wireType)
+			}
+			m.FromSeq = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.FromSeq |= uint64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -23197,6 +23253,44 @@ func (m *Admission) UnmarshalVTUnsafe(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.ToSeq |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Messages", wireType)
+			}
+			m.Messages = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Messages |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 6:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field FromSeq", wireType)
+			}
+			m.FromSeq = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.FromSeq |= uint64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}

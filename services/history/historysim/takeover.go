@@ -255,8 +255,9 @@ type replay struct {
 	turns  [][]*Message
 	unread []*Message
 	read   bool
-	// steps counts those of the next turn that are taken.
-	steps int
+	// steps counts those of the next turn that are taken, messages what the next one has read, from a level on.
+	steps          int
+	from, messages uint64
 }
 
 func (r *replay) add(all []*Message) {
@@ -299,10 +300,27 @@ func (r *replay) next(o *Owner) {
 		if m.Seq > step.To {
 			break
 		}
-		if o.take(submitsOf(m, of), []*Message{m}) && o.r.ReadLevel(step.Queue) >= step.To {
-			r.steps++
-		}
+		r.take(o, &step, submitsOf(m, of), m)
 		return
 	}
 	o.host.Fault("%s: message %d was admitted and is not in the log", o.name, step.To)
+}
+
+// take takes a message of a step.
+func (r *replay) take(o *Owner, step *replica.Admission, in *replica.Submits, m *Message) {
+	if r.messages == 0 {
+		r.from = o.r.ReadLevel(step.Queue)
+	}
+	if !o.take(in, []*Message{m}) {
+		return
+	}
+	r.messages++
+	if o.r.ReadLevel(step.Queue) < step.To {
+		return
+	}
+	if r.from == step.From && r.messages != step.Messages {
+		o.host.Fault("%s: %d messages up to %d were admitted, and %d are in the log", o.name, step.Messages, step.To, r.messages)
+	}
+	r.steps++
+	r.messages = 0
 }

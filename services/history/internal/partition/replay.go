@@ -61,6 +61,8 @@ func (o *replay) readmit(ctx context.Context, step replica.Admission) error {
 	if step.Domain != "" && o.readers.of(step.Queue) == nil {
 		o.startQueue(replica.Reading{Queue: step.Queue, From: o.core.ReadLevel(step.Queue) + 1})
 	}
+	from := o.core.ReadLevel(step.Queue)
+	o.core.Replayed()
 	for o.core.ReadLevel(step.Queue) < step.To {
 		in, _, err := o.nextOf(ctx, o.readers.of(step.Queue))
 		if err != nil {
@@ -72,6 +74,9 @@ func (o *replay) readmit(ctx context.Context, step replica.Admission) error {
 		if err := o.takeSoon(ctx, in); err != nil {
 			return err
 		}
+	}
+	if n := o.core.Replayed(); from == step.From && n < step.Messages { // a snapshot may have taken some
+		return fmt.Errorf("%w: %d messages up to %d of lane %s were admitted, and %d are in the log", ErrUnreadable, step.Messages, step.To, step.Lane, n)
 	}
 	return nil
 }

@@ -56,11 +56,14 @@ type Step struct {
 	Kind StepKind
 	// To is the last message that was read. Of a split it is that of the lane at that moment.
 	To uint64
+	// Messages are how many were read, From the last one before these; of other kinds 0.
+	From, Messages uint64
 }
 
 func (g *Gate) note(s Step) {
 	if n := len(g.steps); n > 0 && s.Kind == Read && g.steps[n-1].Kind == Read && g.steps[n-1].Queue == s.Queue {
 		g.steps[n-1].To = s.To
+		g.steps[n-1].Messages++
 		return
 	}
 	g.steps = append(g.steps, s)
@@ -89,8 +92,14 @@ func (g *Gate) Replay(s Step) {
 	}
 }
 
-// Replayed ends a takeover: the steps so far are in the log.
-func (g *Gate) Replayed() { g.steps = nil }
+// Replayed takes in that the steps so far are in the log, in a takeover. It returns how many messages were read since the last call.
+func (g *Gate) Replayed() (messages uint64) {
+	for _, s := range g.steps {
+		messages += s.Messages
+	}
+	g.steps = nil
+	return messages
+}
 
 // ReadLevel is how far a queue is read, or a lane.
 func (g *Gate) ReadLevel(at Queue) uint64 {

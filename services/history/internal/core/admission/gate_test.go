@@ -183,7 +183,7 @@ func TestALaneThatHadRoomIsNotLookedAtAtOnce(t *testing.T) {
 func TestI7_SoManyDomainsAreSplitOff(t *testing.T) {
 	b := newBench(t)
 	for n := range queuesMax - 1 {
-		b.g.Replay(Step{Queue{lane, fmt.Sprint("flood-", n)}, Split, 0})
+		b.g.Replay(Step{Queue: Queue{lane, fmt.Sprint("flood-", n)}, Kind: Split, To: 0})
 	}
 	b.file(false, 1, "one", 4)
 	b.file(false, 2, "two", 6)
@@ -260,7 +260,7 @@ func TestWhatADomainHoldsItselfHalvesNothing(t *testing.T) {
 	b.file(false, 1, "flood", 6)
 	b.file(false, 2, "torrent", 4)
 	for _, domain := range []string{"flood", "torrent"} {
-		b.g.Replay(Step{Queue{lane, domain}, Split, 2})
+		b.g.Replay(Step{Queue: Queue{lane, domain}, Kind: Split, To: 2})
 	}
 	b.file(false, 3, "flood", 1)
 	if !b.g.QueueRoom(Queue{lane, "flood"}, 3) {
@@ -324,7 +324,7 @@ func TestI7_HalfOfTheUrgentWindowIsShared(t *testing.T) {
 
 	g = New(Config{WindowTasks: 10, WindowBytes: 1 << 20})
 	charge(ids.LaneFirst, "flood", 10, false, 10, 0)
-	g.Replay(Step{Queue{ids.LaneFirst, "flood"}, Split, 1})
+	g.Replay(Step{Queue: Queue{ids.LaneFirst, "flood"}, Kind: Split, To: 1})
 	check(0, 2, 1<<18)
 	charge(ids.LaneFirst, "shop", 1, true, 10, 0)
 	testkit.Equal(t, "apart with one of two", strings.Join(g.Apart(), " "), "flood")
@@ -349,7 +349,7 @@ func TestI11_AllThatAreSplitOffAreFiledApart(t *testing.T) {
 	b := newBench(t)
 	for n := range floods {
 		b.file(false, uint64(n+1), fmt.Sprint("flood-", n), 1)
-		b.g.Replay(Step{Queue{lane, fmt.Sprint("flood-", n)}, Split, 0})
+		b.g.Replay(Step{Queue: Queue{lane, fmt.Sprint("flood-", n)}, Kind: Split, To: 0})
 	}
 	testkit.Equal(t, "apart", len(b.g.Apart()), floods)
 }
@@ -398,7 +398,11 @@ func TestI3_StepsAreThoseOfATurn(t *testing.T) {
 	b.flood(6, 5)
 	b.file(false, 3, "flood", 1)
 	b.file(false, 4, "shop", 1)
-	want := []Step{{Queue{Lane: lane}, Read, 2}, {Queue{lane, "flood"}, Split, 2}, {Queue{Lane: lane}, Read, 4}}
+	want := []Step{
+		{Queue: Queue{Lane: lane}, To: 2, Messages: 2},
+		{Queue: Queue{lane, "flood"}, Kind: Split, To: 2},
+		{Queue: Queue{Lane: lane}, To: 4, From: 2, Messages: 2},
+	}
 	steps := b.g.BeginTurn()
 	testkit.Equal(t, "the steps", fmt.Sprint(steps), fmt.Sprint(want))
 	b.leave(10)
@@ -408,7 +412,7 @@ func TestI3_StepsAreThoseOfATurn(t *testing.T) {
 	b.g.EndTurn(steps)
 	b.file(true, 3, "flood", 1)
 	b.looks()
-	want = append(want, Step{Queue{lane, "flood"}, Read, 3}, Step{Queue{lane, "flood"}, Merge, 4})
+	want = append(want, Step{Queue: Queue{lane, "flood"}, To: 3, From: 2, Messages: 1}, Step{Queue: Queue{lane, "flood"}, Kind: Merge, To: 4})
 	testkit.Equal(t, "with those of the refused turn", fmt.Sprint(b.g.BeginTurn()), fmt.Sprint(want))
 	b.g.EndTurn(nil)
 	testkit.Equal(t, "after that", len(b.g.BeginTurn()), 0)

@@ -83,7 +83,7 @@ func (g *Gate) split(at Queue) {
 	q := &queue{Queue: at, read: g.lanes[at.Lane]}
 	g.startQueue(q)
 	q.account.move(&g.rooms[at.Lane], &g.pools[at.Lane])
-	g.note(Step{at, Split, q.read})
+	g.note(Step{Queue: at, Kind: Split, To: q.read})
 }
 
 // MergeBack lets the domains go back into their lanes that have caught up.
@@ -103,7 +103,7 @@ func (g *Gate) merge(q *queue) {
 	q.account.move(&g.pools[q.Lane], &g.rooms[q.Lane])
 	g.dropAccount(q.account)
 	delete(g.queues, q.Queue)
-	g.note(Step{q.Queue, Merge, g.lanes[q.Lane]})
+	g.note(Step{Queue: q.Queue, Kind: Merge, To: g.lanes[q.Lane]})
 }
 
 // fitsIn tells whether what a domain still holds leaves half of its lane's window free. Else it would soon be split off again.
@@ -122,13 +122,13 @@ func (g *Gate) Admit(at Queue, own bool, seq uint64) bool {
 	case own && (q == nil || seq <= q.read):
 		return false // its reader has not heard that it is split off no more
 	case own:
-		g.note(Step{at, Read, seq})
+		g.note(Step{Queue: at, To: seq, From: q.read, Messages: 1})
 		q.read = seq
 		return true
 	case seq <= g.lanes[at.Lane]:
 		panic(fmt.Sprintf("message %d of lane %s is read after %d", seq, at.Lane, g.lanes[at.Lane]))
 	}
-	g.note(Step{lane, Read, seq})
+	g.note(Step{Queue: lane, To: seq, From: g.lanes[at.Lane], Messages: 1})
 	g.lanes[at.Lane] = seq
 	if q == nil {
 		return true

@@ -288,7 +288,12 @@ func TestI3_NothingIsAdmittedWhileATurnIsUnderWay(t *testing.T) {
 	at := Queue{Lane: lagLane, Domain: "flood"}
 	b.file(true, 3, "flood", 20)
 	steps := b.r.BeginTurn()
-	want := []Admission{{Queue: Queue{Lane: lagLane}, To: 2}, {Queue: at, Kind: Split, To: 2}, {Queue: Queue{Lane: lagLane}, To: 4}, {Queue: at, To: 3}}
+	want := []Admission{
+		{Queue: Queue{Lane: lagLane}, To: 2, Messages: 2},
+		{Queue: at, Kind: Split, To: 2},
+		{Queue: Queue{Lane: lagLane}, To: 4, From: 2, Messages: 2},
+		{Queue: at, To: 3, From: 2, Messages: 1},
+	}
 	testkit.Equal(t, "admitted", fmt.Sprint(steps), fmt.Sprint(want))
 	for n := range 10 {
 		b.r.leave(b.r.tasks[id(n+1)])
