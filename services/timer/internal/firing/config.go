@@ -78,7 +78,7 @@ const (
 	earlyParallel = 16
 	// earlyTasks and earlyBytes bound the stays of a domain that fire early together, before another domain has its turn: due tasks wait for
 	// them. earlyFor is how long a call goes on, earlyMax how many calls of a domain wait for their turn.
-	earlyTasks, earlyBytes = 64, 1 << 20
+	earlyTasks, earlyBytes = 256, 1 << 20
 	earlyFor               = 500 * time.Millisecond
 	earlyMax               = 16
 	// cursorsKept is how many old cursors may pile up before they are removed.

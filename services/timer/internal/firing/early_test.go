@@ -104,7 +104,7 @@ func (c countedEarly) Early(ctx context.Context, bucket int64, data []byte) erro
 // TestI14_FewFireEarlyAtATime: the tasks of other domains that are due wait for those, and not for all that a domain asks for.
 func TestI14_FewFireEarlyAtATime(t *testing.T) {
 	t.Parallel()
-	for payload, most := range map[int]int{100: 64, 300 << 10: 3} {
+	for payload, most := range map[int]int{100: 256, 300 << 10: 3} {
 		w := newWorld(t)
 		named := 0
 		r := w.own(func(d *firing.Deps) {
