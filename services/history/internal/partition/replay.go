@@ -12,6 +12,8 @@ import (
 type replay struct {
 	*Owner
 	beat *time.Ticker
+	// ends are the last messages of the lanes, as of the claim.
+	ends [Sources]uint64
 }
 
 // run steps through the turns of the log, and before each through what it has admitted.
@@ -62,6 +64,9 @@ func (o *replay) readmit(ctx context.Context, step replica.Admission) error {
 		o.startQueue(replica.Reading{Queue: step.Queue, From: o.core.ReadLevel(step.Queue) + 1})
 	}
 	from := o.core.ReadLevel(step.Queue)
+	if step.To > max(from, o.ends[step.Lane]) { // who reads on would wait for it
+		return fmt.Errorf("%w: message %d of lane %s was admitted and is not in the log: the last one is %d", ErrUnreadable, step.To, step.Lane, o.ends[step.Lane])
+	}
 	o.core.Replayed()
 	for o.core.ReadLevel(step.Queue) < step.To {
 		in, _, err := o.nextOf(ctx, o.readers.of(step.Queue))

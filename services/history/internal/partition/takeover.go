@@ -61,7 +61,11 @@ func (o *Owner) takeOver(ctx context.Context) error {
 		o.readers.follow(ctx, Source(lane), read+1)
 	}
 	o.readQueues()
-	again := replay{o, time.NewTicker(beatEvery)}
+	_, ends, err := o.Log.Ends(ctx)
+	if err != nil {
+		return fmt.Errorf("find the end of each lane: %w", err)
+	}
+	again := replay{o, time.NewTicker(beatEvery), ends}
 	defer again.beat.Stop()
 	if err := again.run(ctx, start.Snapshot.From(), upTo); err != nil {
 		return err
