@@ -141,7 +141,7 @@ func TestAStuckTaskHoldsUpItsKeyOnly(t *testing.T) {
 		w.update(&yardv1.TaskUpdate{TaskId: at, DelayMs: 3_600_000})
 		w.complete(w.takeOne("behind"))
 		w.ended(behind)
-		w.reach(at, "waiting")
+		w.listed(yard.Filter{OrderKey: w.parked(at).OrderKey, States: []yard.State{"waiting"}}, at) // from the timer store
 		w.update(&yardv1.TaskUpdate{TaskId: at, RunNow: true})
 		w.complete(w.takeOne("first"))
 		w.ended(at)

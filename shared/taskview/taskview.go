@@ -16,8 +16,11 @@ func Of(r *logv1.Record, state yardv1.TaskState, brief bool) *yardv1.Task {
 		TaskId: id.String(), Domain: r.Domain, Tasklist: r.Tasklist, Type: r.Type, Priority: r.Priority, State: state,
 		Failures: r.Failures, Grants: int32(r.Version - r.Updates.GetPassed()), Revision: int64(r.Updates.GetApplied() + 1), Redrives: int32(r.Redriven.GetCount()),
 		CreatedAtMs: id.Time().UnixMilli(), DueAtMs: r.DueAtMs, ErrorMessage: r.ErrorMessage, ErrorType: r.ErrorType,
-		Group: r.Group, Cost: r.Cost, UniqueKey: r.Unique.GetKey(), UniqueForMs: r.Unique.GetForMs(), BatchId: r.BatchId,
+		Group: r.Group, Cost: r.Cost, UniqueKey: r.Unique.GetKey(), UniqueForMs: r.Unique.GetForMs(), OrderKey: r.Order.GetKey(), BatchId: r.BatchId,
 		StartByMs: r.GetExpiry().GetStartByMs(), FinishByMs: r.GetExpiry().GetFinishByMs(),
+	}
+	if r.Order.GetBlocks() {
+		t.OrderPolicy = yardv1.OrderPolicy_ORDER_POLICY_BLOCK
 	}
 	for _, h := range r.Headers {
 		if t.Headers == nil {

@@ -260,6 +260,6 @@ func previewed(wanted []ids.TaskID, found []*Letter) (all []*yardv1.Verdict) {
 // publicLetter is a dead letter as the API shows it; brief leaves out payload and events.
 func publicLetter(r *logv1.Record, brief bool) *yardv1.Task {
 	t := taskview.Of(r, yardv1.TaskState_TASK_STATE_DEAD, brief)
-	t.FinishedAtMs, t.OrderKey = r.FinishedAtMs, r.Order.GetKey()
+	t.FinishedAtMs = r.FinishedAtMs
 	return t
 }

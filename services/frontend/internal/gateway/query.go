@@ -166,17 +166,17 @@ func (g *Gateway) List(c Call, req *yardv1.ListRequest, answer Answer) {
 func (g *Gateway) listPage(ctx context.Context, c Call, req *yardv1.ListRequest) (page []*yardv1.Task, next string, err error) {
 	ask := &rpcv1.ListTasksRequest{Domain: c.Domain, Filter: req}
 	first, n, timers := 0, g.Partitioning.History, g.Partitioning.History
-	if req.OrderKey != "" || req.Blocked {
-		timers = 0 // what has an order key is never there
-	}
 	if req.OrderKey != "" {
-		first, n = topology.OrderKeyPartition(c.Domain, req.OrderKey, g.Partitioning), 1
+		first, n, timers = topology.OrderKeyPartition(c.Domain, req.OrderKey, g.Partitioning), 1, 1
+	}
+	if req.Blocked {
+		timers = 0 // what blocks its key has begun, and is never there
 	}
 	found, err := everyone(ctx, n+timers, func(ctx context.Context, i int) (*rpcv1.ListTasksResponse, error) {
 		if i < n {
 			return g.Owners.HistoryList(ctx, first+i, ask)
 		}
-		return g.Owners.TimerList(ctx, i-n, ask)
+		return g.Owners.TimerList(ctx, first+i-n, ask)
 	})
 	if err != nil {
 		return nil, "", err

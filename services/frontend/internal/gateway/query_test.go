@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,7 +12,9 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func (r *rig) get(t *testing.T, id ids.TaskID, wait time.Duration) <-chan outcome {
@@ -128,6 +132,34 @@ func TestListIsWholeOrAnError(t *testing.T) {
 		got := sent(t, r, r.List, &yardv1.ListRequest{})
 		wantCode(t, (<-got).err, fault.Unavailable)
 	})
+}
+
+// TestAListOfAnOrderKeyAsksItsPartition, and the timer's of that: delayed tasks wait there. What blocks its key has begun.
+func TestAListOfAnOrderKeyAsksItsPartition(t *testing.T) {
+	const key = "account 7"
+	p := topology.OrderKeyPartition("shop", key, topology.Partitioning{History: rigPartitions})
+	for blocked, want := range map[bool]string{false: fmt.Sprintf("[history %d timer %d]", p, p), true: fmt.Sprintf("[history %d]", p)} {
+		synctest.Test(t, func(t *testing.T) {
+			asked := make(chan string, 10)
+			list := func(who string) func(context.Context, int, *rpcv1.ListTasksRequest) (*rpcv1.ListTasksResponse, error) {
+				return func(_ context.Context, p int, _ *rpcv1.ListTasksRequest) (*rpcv1.ListTasksResponse, error) {
+					asked <- fmt.Sprintf("%s %d", who, p)
+					return &rpcv1.ListTasksResponse{}, nil
+				}
+			}
+			r := newRig(t, func(d *Deps) { d.Owners.HistoryList, d.Owners.TimerList = list("history"), list("timer") }).running(t)
+			if o := <-sent(t, r, r.List, &yardv1.ListRequest{OrderKey: key, Blocked: blocked}); o.err != nil {
+				t.Fatal(o.err)
+			}
+			close(asked)
+			var all []string
+			for s := range asked {
+				all = append(all, s)
+			}
+			slices.Sort(all)
+			testkit.Equal(t, "were asked", fmt.Sprint(all), want)
+		})
+	}
 }
 
 // TestAPageMayEndWhereASearchStopped: also one without tasks; and what others reported beyond comes later.

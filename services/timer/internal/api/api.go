@@ -157,7 +157,7 @@ func (c calls) list(ctx context.Context, req *rpcv1.ListTasksRequest) (natsrpc.M
 	if !f.First && !f.Retry {
 		return &rpcv1.ListTasksResponse{}, nil
 	}
-	tasks, end, more, err := search(ctx, c.owner, f, want.Group, want.BatchId, want.Headers)
+	tasks, end, more, err := search(ctx, c.owner, f, want)
 	if err != nil {
 		return nil, err
 	}

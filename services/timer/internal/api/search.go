@@ -20,12 +20,12 @@ type lister interface {
 	List(ctx context.Context, f firing.Filter, visit func(records [][]byte) (enough bool, err error)) (end ids.TaskID, more bool, err error)
 }
 
-// search lists waiting tasks, newest first, that are of this group and batch and have these headers. The index holds none of these, so with
+// search lists waiting tasks, newest first, that are of the group and batch that are wanted, and have the order key and headers. The index holds none of these, so with
 // some it reads tasks until it has enough, or as far as one search goes. With more, all from the newest down to end
 // were looked at.
-func search(ctx context.Context, owner lister, f firing.Filter, group, batch string, headers map[string]string) (tasks []*yardv1.Task, end string, more bool, err error) {
+func search(ctx context.Context, owner lister, f firing.Filter, want *yardv1.ListRequest) (tasks []*yardv1.Task, end string, more bool, err error) {
 	wanted := f.Limit
-	if group != "" || batch != "" || len(headers) > 0 {
+	if want.Group != "" || want.BatchId != "" || want.OrderKey != "" || len(want.Headers) > 0 {
 		f.Limit = searchMax
 	}
 	last, more, err := owner.List(ctx, f, func(records [][]byte) (bool, error) {
@@ -34,7 +34,7 @@ func search(ctx context.Context, owner lister, f firing.Filter, group, batch str
 			if err != nil {
 				return false, err
 			}
-			if (group == "" || r.Group == group) && (batch == "" || r.BatchId == batch) && has(r.Headers, headers) {
+			if isOf(r, want) {
 				tasks = append(tasks, public(r, true))
 			}
 		}
@@ -44,6 +44,12 @@ func search(ctx context.Context, owner lister, f firing.Filter, group, batch str
 		return nil, "", false, refusal(err)
 	}
 	return tasks, last.String(), more, nil
+}
+
+// isOf tells whether a record has what is wanted beside what the index knows.
+func isOf(r *logv1.Record, want *yardv1.ListRequest) bool {
+	return (want.Group == "" || r.Group == want.Group) && (want.BatchId == "" || r.BatchId == want.BatchId) &&
+		(want.OrderKey == "" || r.Order.GetKey() == want.OrderKey) && has(r.Headers, want.Headers)
 }
 
 // has tells whether all holds each of these headers with exactly this value.

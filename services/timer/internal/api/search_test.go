@@ -9,6 +9,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -50,7 +51,7 @@ func waitingTasks(t *testing.T, n, every int) *waiting {
 		r := &logv1.Record{Id: id[:], Headers: []*logv1.Header{{Name: "n", Value: fmt.Sprint(i)}}}
 		if i%every == 0 {
 			r.Headers = append(r.Headers, &logv1.Header{Name: "partner", Value: "acme"})
-			r.Group = "acme"
+			r.Group, r.BatchId, r.Order = "acme", "b", &logv1.Order{Key: "k", Blocks: true}
 		}
 		data := testkit.Encoded(t, r)
 		w.all, w.records = append(w.all, id), append(w.records, data)
@@ -60,7 +61,7 @@ func waitingTasks(t *testing.T, n, every int) *waiting {
 
 func TestASearchReadsUntilItHasEnough(t *testing.T) {
 	w := waitingTasks(t, 5000, 500)
-	found, _, more, err := search(t.Context(), w, firing.Filter{Limit: 3}, "", "", map[string]string{"partner": "acme"})
+	found, _, more, err := search(t.Context(), w, firing.Filter{Limit: 3}, &yardv1.ListRequest{Headers: map[string]string{"partner": "acme"}})
 	if err != nil || len(found) < 3 || !more || w.looks != 2 || found[2].Headers["n"] != "4000" {
 		t.Errorf("%d found in %d looks, more %v: %v", len(found), w.looks, more, err)
 	}
@@ -69,14 +70,14 @@ func TestASearchReadsUntilItHasEnough(t *testing.T) {
 // TestASearchIsBounded: it says how far it came, and the next one goes on there.
 func TestASearchIsBounded(t *testing.T) {
 	w := waitingTasks(t, searchMax+50, 50)
-	want := map[string]string{"n": "50", "partner": "acme"}
-	found, end, more, err := search(t.Context(), w, firing.Filter{Limit: 3}, "", "", want)
+	want := &yardv1.ListRequest{Headers: map[string]string{"n": "50", "partner": "acme"}}
+	found, end, more, err := search(t.Context(), w, firing.Filter{Limit: 3}, want)
 	if err != nil || len(found) != 0 || !more || w.looks != searchMax/partTasks || end != w.all[searchMax-1].String() {
 		t.Fatalf("%d found in %d looks, to %s, more %v: %v", len(found), w.looks, end, more, err)
 	}
 	before, err := ids.ParseTaskID(end)
 	testkit.NoError(t, err)
-	found, _, more, err = search(t.Context(), w, firing.Filter{Limit: 3, Before: before}, "", "", want)
+	found, _, more, err = search(t.Context(), w, firing.Filter{Limit: 3, Before: before}, want)
 	if err != nil || len(found) != 1 || more {
 		t.Errorf("%d found, more %v: %v", len(found), more, err)
 	}
@@ -91,7 +92,7 @@ func (busy) List(context.Context, firing.Filter, func([][]byte) (bool, error)) (
 
 // I14: who is refused learns when to ask again.
 func TestI14_ASearchTooManyIsRefusedWithATime(t *testing.T) {
-	_, _, _, err := search(t.Context(), busy{}, firing.Filter{Limit: 3}, "acme", "", nil)
+	_, _, _, err := search(t.Context(), busy{}, firing.Filter{Limit: 3}, &yardv1.ListRequest{Group: "acme"})
 	if e := fault.From(err); e == nil || e.Code != fault.ResourceExhausted || e.RetryAfter <= 0 {
 		t.Errorf("got %v", err)
 	}
@@ -99,21 +100,24 @@ func TestI14_ASearchTooManyIsRefusedWithATime(t *testing.T) {
 
 func TestAListWithoutHeadersIsOneLook(t *testing.T) {
 	w := waitingTasks(t, 10, 2)
-	found, _, more, err := search(t.Context(), w, firing.Filter{Limit: 3}, "", "", nil)
+	found, _, more, err := search(t.Context(), w, firing.Filter{Limit: 3}, &yardv1.ListRequest{})
 	if err != nil || len(found) != 3 || !more || w.looks != 1 {
 		t.Errorf("%d found in %d looks, more %v: %v", len(found), w.looks, more, err)
 	}
 }
 
-func TestASearchByGroupFindsNoOther(t *testing.T) {
-	w := waitingTasks(t, 5000, 500)
-	found, _, _, err := search(t.Context(), w, firing.Filter{Limit: 100}, "acme", "", nil)
-	if err != nil || len(found) != 10 || w.looks < 2 {
-		t.Errorf("%d found in %d looks: %v", len(found), w.looks, err)
-	}
-	for _, task := range found {
-		if task.Group != "acme" {
-			t.Errorf("of %q: %v", task.Group, task)
+// TestASearchReadsRecords for what the index does not know.
+func TestASearchReadsRecords(t *testing.T) {
+	for name, want := range map[string]*yardv1.ListRequest{"group": {Group: "acme"}, "batch": {BatchId: "b"}, "order key": {OrderKey: "k"}} {
+		w := waitingTasks(t, 5000, 500)
+		found, _, _, err := search(t.Context(), w, firing.Filter{Limit: 100}, want)
+		if err != nil || len(found) != 10 || w.looks < 2 {
+			t.Errorf("%s: %d found in %d looks: %v", name, len(found), w.looks, err)
+		}
+		for _, task := range found {
+			if task.Group != "acme" || task.BatchId != "b" || task.OrderKey != "k" || task.OrderPolicy != yardv1.OrderPolicy_ORDER_POLICY_BLOCK {
+				t.Errorf("%s: %v", name, task)
+			}
 		}
 	}
 }

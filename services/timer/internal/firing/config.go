@@ -76,9 +76,10 @@ const (
 	arrivalsMax = 64
 	// earlyParallel is how many buckets get early messages at a time.
 	earlyParallel = 16
-	// earlyTasks and earlyBytes bound the stays of a domain that fire early together, before another domain has its turn: due tasks wait for
-	// them. earlyFor is how long a call goes on, earlyMax how many calls of a domain wait for their turn.
+	// earlyTasks, earlyBytes and earlyReads, the messages of the store that they lie in, bound the stays of a domain that fire early together,
+	// before another domain has its turn: due tasks wait for them. earlyFor is how long a call goes on, earlyMax how many calls of a domain wait for their turn.
 	earlyTasks, earlyBytes = 256, 1 << 20
+	earlyReads             = 64
 	earlyFor               = 500 * time.Millisecond
 	earlyMax               = 16
 	// cursorsKept is how many old cursors may pile up before they are removed.

@@ -51,11 +51,7 @@ func (o *Owner) FireEarly(ctx context.Context, all []due.Wanted) (due.Answer, er
 // fireDomain has stays of a domain fire early, some at a time, until ctx ends.
 func (o *Owner) fireDomain(ctx context.Context, domain string, all []due.Stay) error {
 	for len(all) > 0 {
-		n, bytes := 0, 0
-		for n < len(all) && n < earlyTasks && (n == 0 || bytes+all[n].Bytes <= earlyBytes) {
-			bytes += all[n].Bytes
-			n++
-		}
+		n := together(all)
 		err := o.earlies.Run(ctx, domain, func() error { return o.fireSome(ctx, all[:n]) })
 		switch {
 		case ctx.Err() != nil, errors.Is(err, turns.ErrBusy):
@@ -66,6 +62,19 @@ func (o *Owner) fireDomain(ctx context.Context, domain string, all []due.Stay) e
 		all = all[n:]
 	}
 	return nil
+}
+
+// together is how many of all fire at a time, 1 at least.
+func together(all []due.Stay) (n int) {
+	bytes, reads := 0, make(map[uint64]bool, earlyReads)
+	for ; n < min(len(all), earlyTasks); n++ {
+		s := &all[n]
+		bytes, reads[s.Seq] = bytes+s.Bytes, true
+		if n > 0 && (bytes > earlyBytes || len(reads) > earlyReads) {
+			break
+		}
+	}
+	return n
 }
 
 // fireSome stores early messages, and waits until what they name is fired.

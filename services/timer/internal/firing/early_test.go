@@ -104,20 +104,20 @@ func (c countedEarly) Early(ctx context.Context, bucket int64, data []byte) erro
 // TestI14_FewFireEarlyAtATime: the tasks of other domains that are due wait for those, and not for all that a domain asks for.
 func TestI14_FewFireEarlyAtATime(t *testing.T) {
 	t.Parallel()
-	for payload, most := range map[int]int{100: 256, 300 << 10: 3} {
+	for _, c := range []struct{ payload, message, most int }{{100, 300, 256}, {100, 1, 64}, {300 << 10, 1, 3}} {
 		w := newWorld(t)
 		named := 0
 		r := w.own(func(d *firing.Deps) {
 			d.Pruner = countedEarly{d.Pruner, func(names int) {
-				if fired := len(w.fired()); names > most || fired != named {
-					t.Errorf("payloads of %d: %d fire early, when %d of %d before them have", payload, names, fired, named)
+				if fired := len(w.fired()); names > c.most || fired != named {
+					t.Errorf("%+v: %d fire early, when %d of %d before them have", c, names, fired, named)
 				}
 				named += names
 			}}
 		})
 		var all []*logv1.Record
-		for range 2*most + 1 {
-			all = append(all, w.park(1, time.Now().Add(48*time.Hour).Truncate(time.Hour), func(_ int, r *logv1.Record) { r.Payload = make([]byte, payload) })...)
+		for len(all) < 2*c.most+1 {
+			all = append(all, w.park(c.message, time.Now().Add(48*time.Hour).Truncate(time.Hour), func(_ int, r *logv1.Record) { r.Payload = make([]byte, c.payload) })...)
 		}
 		for len(all) > named {
 			if a, err := r.FireEarly(t.Context(), wanted(idsOf(all))); err != nil || len(a.Coming)+len(a.Fired) != len(all) {
