@@ -60,7 +60,7 @@ func TestABatchOfATask(t *testing.T) {
 	}
 }
 
-// TestACopyKeepsWhatFewTasksHave: a snapshot shares it with the task, which goes on while that is written.
+// TestACopyKeepsWhatFewTasksHave, and its steps: a snapshot shares these with the task, which goes on while that is written, and drops its oldest steps.
 func TestACopyKeepsWhatFewTasksHave(t *testing.T) {
 	task := fresh()
 	task.Policy = &Policy{MaxAttempts: 1, InitialIntervalMS: 1000, Backoff: 1, MaxIntervalMS: 1000, StartToCloseMS: 60_000}
@@ -68,6 +68,7 @@ func TestACopyKeepsWhatFewTasksHave(t *testing.T) {
 		Headers: []Header{{"a", "b"}}, Expiry: Expiry{StartWithinMS: 500_000, FinishWithinMS: 900_000}, Group: "acme", Unique: &Unique{Key: "7"},
 		Order: &Order{Key: "a", Blocks: true}, Batch: &Batch{ID: "night"},
 	}).LiesAt(7, 0)
+	task.Steps = stepped(repeat(stepsMax, "")...).Steps
 	shared := func(t *Task) string {
 		text, err := json.Marshal([]any{t.Extra, t.Policy, t.Steps})
 		if err != nil {

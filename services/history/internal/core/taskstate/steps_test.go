@@ -62,20 +62,6 @@ func TestI7_StepsAreBounded(t *testing.T) {
 	}
 }
 
-// TestACopyKeepsItsSteps: a snapshot shares them with the task, which goes on and drops its oldest.
-func TestACopyKeepsItsSteps(t *testing.T) {
-	task := stepped(repeat(stepsMax, "")...)
-	was := *task
-	for range 9 {
-		task.step(Step{Kind: StepFailed, Grant: stepsMax})
-	}
-	for i, s := range was.Steps {
-		if int(s.Grant) != i {
-			t.Fatalf("step %d is %d now", i, s.Grant)
-		}
-	}
-}
-
 // TestEqualMessagesShareMemory with one of the two steps before.
 func TestEqualMessagesShareMemory(t *testing.T) {
 	fresh := func(s string) string { return string([]byte(s)) }
