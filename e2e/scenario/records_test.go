@@ -48,7 +48,7 @@ var unwritten = []string{
 	// A domain that floods lags behind its lane.
 	"Admission.domain", "Admission.kind", "SnapshotHead.queues", "SnapshotHead.fences",
 	// A command waits for its task for a moment only.
-	"SnapshotHead.waiting_seqs", "SnapshotHead.waiting_indexes",
+	"SnapshotChunk.commands", "SnapshotCommand.at_ms", "SnapshotCommand.event", "SnapshotCommand.index", "SnapshotCommand.seq",
 	"QueueCursor.domain", "QueueCursor.lane", "QueueCursor.first_seq", "QueueCursor.last_seq", "QueueCursor.read_seq",
 	// A batch expires after a minute at the soonest.
 	"BatchHome.expired", "BatchEnds.expired",

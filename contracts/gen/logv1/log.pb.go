@@ -3825,7 +3825,9 @@ type SnapshotChunk struct {
 	Head  *SnapshotHead   `protobuf:"bytes,2,opt,name=head,proto3" json:"head,omitempty"`
 	Tasks []*SnapshotTask `protobuf:"bytes,3,rep,name=tasks,proto3" json:"tasks,omitempty"`
 	// The batches of which tasks have been admitted, and that are not over.
-	Batches       []*BatchCount `protobuf:"bytes,4,rep,name=batches,proto3" json:"batches,omitempty"`
+	Batches []*BatchCount `protobuf:"bytes,4,rep,name=batches,proto3" json:"batches,omitempty"`
+	// The commands that wait for their task, in the order of the log.
+	Commands      []*SnapshotCommand `protobuf:"bytes,5,rep,name=commands,proto3" json:"commands,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3888,6 +3890,83 @@ func (x *SnapshotChunk) GetBatches() []*BatchCount {
 	return nil
 }
 
+func (x *SnapshotChunk) GetCommands() []*SnapshotCommand {
+	if x != nil {
+		return x.Commands
+	}
+	return nil
+}
+
+// SnapshotCommand is a command that waits for its task.
+type SnapshotCommand struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its turn, its index among the events of that, and when that was made, Unix ms.
+	Seq           uint64 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
+	Index         uint32 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
+	AtMs          int64  `protobuf:"varint,3,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
+	Event         *Event `protobuf:"bytes,4,opt,name=event,proto3" json:"event,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SnapshotCommand) Reset() {
+	*x = SnapshotCommand{}
+	mi := &file_yard_log_v1_log_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SnapshotCommand) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SnapshotCommand) ProtoMessage() {}
+
+func (x *SnapshotCommand) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_log_v1_log_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SnapshotCommand.ProtoReflect.Descriptor instead.
+func (*SnapshotCommand) Descriptor() ([]byte, []int) {
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *SnapshotCommand) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *SnapshotCommand) GetIndex() uint32 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *SnapshotCommand) GetAtMs() int64 {
+	if x != nil {
+		return x.AtMs
+	}
+	return 0
+}
+
+func (x *SnapshotCommand) GetEvent() *Event {
+	if x != nil {
+		return x.Event
+	}
+	return nil
+}
+
 // SnapshotHead is what a snapshot has besides tasks.
 type SnapshotHead struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3901,17 +3980,14 @@ type SnapshotHead struct {
 	TimerSeq   uint64 `protobuf:"varint,5,opt,name=timer_seq,json=timerSeq,proto3" json:"timer_seq,omitempty"`
 	ArchiveSeq uint64 `protobuf:"varint,6,opt,name=archive_seq,json=archiveSeq,proto3" json:"archive_seq,omitempty"`
 	// The epoch of the last fence of the timer store up to timer_seq; 0 = there is none.
-	TimerEpoch uint64 `protobuf:"varint,7,opt,name=timer_epoch,json=timerEpoch,proto3" json:"timer_epoch,omitempty"`
-	// The commands that wait for their task, in order: their turns, and their indexes among the events of those. They stay in the log.
-	WaitingSeqs    []uint64 `protobuf:"varint,8,rep,packed,name=waiting_seqs,json=waitingSeqs,proto3" json:"waiting_seqs,omitempty"`
-	WaitingIndexes []uint32 `protobuf:"varint,9,rep,packed,name=waiting_indexes,json=waitingIndexes,proto3" json:"waiting_indexes,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	TimerEpoch    uint64 `protobuf:"varint,7,opt,name=timer_epoch,json=timerEpoch,proto3" json:"timer_epoch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SnapshotHead) Reset() {
 	*x = SnapshotHead{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[36]
+	mi := &file_yard_log_v1_log_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3923,7 +3999,7 @@ func (x *SnapshotHead) String() string {
 func (*SnapshotHead) ProtoMessage() {}
 
 func (x *SnapshotHead) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[36]
+	mi := &file_yard_log_v1_log_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3936,7 +4012,7 @@ func (x *SnapshotHead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotHead.ProtoReflect.Descriptor instead.
 func (*SnapshotHead) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{36}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SnapshotHead) GetSeq() uint64 {
@@ -3988,20 +4064,6 @@ func (x *SnapshotHead) GetTimerEpoch() uint64 {
 	return 0
 }
 
-func (x *SnapshotHead) GetWaitingSeqs() []uint64 {
-	if x != nil {
-		return x.WaitingSeqs
-	}
-	return nil
-}
-
-func (x *SnapshotHead) GetWaitingIndexes() []uint32 {
-	if x != nil {
-		return x.WaitingIndexes
-	}
-	return nil
-}
-
 // BatchCount is how many tasks of a batch a partition has admitted.
 type BatchCount struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -4017,7 +4079,7 @@ type BatchCount struct {
 
 func (x *BatchCount) Reset() {
 	*x = BatchCount{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[37]
+	mi := &file_yard_log_v1_log_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4029,7 +4091,7 @@ func (x *BatchCount) String() string {
 func (*BatchCount) ProtoMessage() {}
 
 func (x *BatchCount) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[37]
+	mi := &file_yard_log_v1_log_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4042,7 +4104,7 @@ func (x *BatchCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchCount.ProtoReflect.Descriptor instead.
 func (*BatchCount) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{37}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *BatchCount) GetDomain() string {
@@ -4102,7 +4164,7 @@ type SnapshotTask struct {
 
 func (x *SnapshotTask) Reset() {
 	*x = SnapshotTask{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[38]
+	mi := &file_yard_log_v1_log_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4114,7 +4176,7 @@ func (x *SnapshotTask) String() string {
 func (*SnapshotTask) ProtoMessage() {}
 
 func (x *SnapshotTask) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[38]
+	mi := &file_yard_log_v1_log_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4127,7 +4189,7 @@ func (x *SnapshotTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotTask.ProtoReflect.Descriptor instead.
 func (*SnapshotTask) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{38}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *SnapshotTask) GetTask() *Record {
@@ -4197,7 +4259,7 @@ type ShardFence struct {
 
 func (x *ShardFence) Reset() {
 	*x = ShardFence{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[39]
+	mi := &file_yard_log_v1_log_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4209,7 +4271,7 @@ func (x *ShardFence) String() string {
 func (*ShardFence) ProtoMessage() {}
 
 func (x *ShardFence) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[39]
+	mi := &file_yard_log_v1_log_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4222,7 +4284,7 @@ func (x *ShardFence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardFence.ProtoReflect.Descriptor instead.
 func (*ShardFence) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{39}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ShardFence) GetShard() uint32 {
@@ -4250,7 +4312,7 @@ type LaneCursor struct {
 
 func (x *LaneCursor) Reset() {
 	*x = LaneCursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[40]
+	mi := &file_yard_log_v1_log_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4262,7 +4324,7 @@ func (x *LaneCursor) String() string {
 func (*LaneCursor) ProtoMessage() {}
 
 func (x *LaneCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[40]
+	mi := &file_yard_log_v1_log_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4275,7 +4337,7 @@ func (x *LaneCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaneCursor.ProtoReflect.Descriptor instead.
 func (*LaneCursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{40}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *LaneCursor) GetLane() uint32 {
@@ -4308,7 +4370,7 @@ type QueueCursor struct {
 
 func (x *QueueCursor) Reset() {
 	*x = QueueCursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[41]
+	mi := &file_yard_log_v1_log_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4320,7 +4382,7 @@ func (x *QueueCursor) String() string {
 func (*QueueCursor) ProtoMessage() {}
 
 func (x *QueueCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[41]
+	mi := &file_yard_log_v1_log_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4333,7 +4395,7 @@ func (x *QueueCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueCursor.ProtoReflect.Descriptor instead.
 func (*QueueCursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{41}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *QueueCursor) GetLane() uint32 {
@@ -4382,7 +4444,7 @@ type BatchHint_Ref struct {
 
 func (x *BatchHint_Ref) Reset() {
 	*x = BatchHint_Ref{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[42]
+	mi := &file_yard_log_v1_log_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4394,7 +4456,7 @@ func (x *BatchHint_Ref) String() string {
 func (*BatchHint_Ref) ProtoMessage() {}
 
 func (x *BatchHint_Ref) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[42]
+	mi := &file_yard_log_v1_log_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4795,13 +4857,19 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x06chunks\x18\x03 \x01(\rR\x06chunks\x12\x14\n" +
 	"\x05bytes\x18\x04 \x01(\x03R\x05bytes\x12\x16\n" +
 	"\x06digest\x18\x05 \x01(\fR\x06digest\x12\x1b\n" +
-	"\ttimer_seq\x18\x06 \x01(\x04R\btimerSeq\"\xc3\x01\n" +
+	"\ttimer_seq\x18\x06 \x01(\x04R\btimerSeq\"\xfd\x01\n" +
 	"\rSnapshotChunk\x12\x1f\n" +
 	"\vlog_version\x18\x01 \x01(\rR\n" +
 	"logVersion\x12-\n" +
 	"\x04head\x18\x02 \x01(\v2\x19.yard.log.v1.SnapshotHeadR\x04head\x12/\n" +
 	"\x05tasks\x18\x03 \x03(\v2\x19.yard.log.v1.SnapshotTaskR\x05tasks\x121\n" +
-	"\abatches\x18\x04 \x03(\v2\x17.yard.log.v1.BatchCountR\abatches\"\xdd\x02\n" +
+	"\abatches\x18\x04 \x03(\v2\x17.yard.log.v1.BatchCountR\abatches\x128\n" +
+	"\bcommands\x18\x05 \x03(\v2\x1c.yard.log.v1.SnapshotCommandR\bcommands\"x\n" +
+	"\x0fSnapshotCommand\x12\x10\n" +
+	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x14\n" +
+	"\x05index\x18\x02 \x01(\rR\x05index\x12\x13\n" +
+	"\x05at_ms\x18\x03 \x01(\x03R\x04atMs\x12(\n" +
+	"\x05event\x18\x04 \x01(\v2\x12.yard.log.v1.EventR\x05event\"\x91\x02\n" +
 	"\fSnapshotHead\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12-\n" +
 	"\x05lanes\x18\x02 \x03(\v2\x17.yard.log.v1.LaneCursorR\x05lanes\x120\n" +
@@ -4811,9 +4879,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\varchive_seq\x18\x06 \x01(\x04R\n" +
 	"archiveSeq\x12\x1f\n" +
 	"\vtimer_epoch\x18\a \x01(\x04R\n" +
-	"timerEpoch\x12!\n" +
-	"\fwaiting_seqs\x18\b \x03(\x04R\vwaitingSeqs\x12'\n" +
-	"\x0fwaiting_indexes\x18\t \x03(\rR\x0ewaitingIndexes\"\x9a\x01\n" +
+	"timerEpoch\"\x9a\x01\n" +
 	"\n" +
 	"BatchCount\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x19\n" +
@@ -4876,53 +4942,54 @@ func file_yard_log_v1_log_proto_rawDescGZIP() []byte {
 }
 
 var file_yard_log_v1_log_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_yard_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
+var file_yard_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
 var file_yard_log_v1_log_proto_goTypes = []any{
-	(EventKind)(0),        // 0: yard.log.v1.EventKind
-	(Admission_Kind)(0),   // 1: yard.log.v1.Admission.Kind
-	(*Policy)(nil),        // 2: yard.log.v1.Policy
-	(*ErrorRetry)(nil),    // 3: yard.log.v1.ErrorRetry
-	(*Record)(nil),        // 4: yard.log.v1.Record
-	(*BatchHome)(nil),     // 5: yard.log.v1.BatchHome
-	(*BatchClosed)(nil),   // 6: yard.log.v1.BatchClosed
-	(*BatchEnds)(nil),     // 7: yard.log.v1.BatchEnds
-	(*BatchHint)(nil),     // 8: yard.log.v1.BatchHint
-	(*Order)(nil),         // 9: yard.log.v1.Order
-	(*Redriven)(nil),      // 10: yard.log.v1.Redriven
-	(*Redrive)(nil),       // 11: yard.log.v1.Redrive
-	(*Unique)(nil),        // 12: yard.log.v1.Unique
-	(*UniqueKey)(nil),     // 13: yard.log.v1.UniqueKey
-	(*Updates)(nil),       // 14: yard.log.v1.Updates
-	(*Update)(nil),        // 15: yard.log.v1.Update
-	(*Expiry)(nil),        // 16: yard.log.v1.Expiry
-	(*Header)(nil),        // 17: yard.log.v1.Header
-	(*Attempt)(nil),       // 18: yard.log.v1.Attempt
-	(*Granted)(nil),       // 19: yard.log.v1.Granted
-	(*Step)(nil),          // 20: yard.log.v1.Step
-	(*Batch)(nil),         // 21: yard.log.v1.Batch
-	(*ArchivePage)(nil),   // 22: yard.log.v1.ArchivePage
-	(*Event)(nil),         // 23: yard.log.v1.Event
-	(*PollRef)(nil),       // 24: yard.log.v1.PollRef
-	(*Turn)(nil),          // 25: yard.log.v1.Turn
-	(*Admission)(nil),     // 26: yard.log.v1.Admission
-	(*EventBatch)(nil),    // 27: yard.log.v1.EventBatch
-	(*VerdictBatch)(nil),  // 28: yard.log.v1.VerdictBatch
-	(*EventVerdict)(nil),  // 29: yard.log.v1.EventVerdict
-	(*Hints)(nil),         // 30: yard.log.v1.Hints
-	(*TriggerBatch)(nil),  // 31: yard.log.v1.TriggerBatch
-	(*SlotRelease)(nil),   // 32: yard.log.v1.SlotRelease
-	(*Cursor)(nil),        // 33: yard.log.v1.Cursor
-	(*CursorPart)(nil),    // 34: yard.log.v1.CursorPart
-	(*Checkpoint)(nil),    // 35: yard.log.v1.Checkpoint
-	(*SnapshotRef)(nil),   // 36: yard.log.v1.SnapshotRef
-	(*SnapshotChunk)(nil), // 37: yard.log.v1.SnapshotChunk
-	(*SnapshotHead)(nil),  // 38: yard.log.v1.SnapshotHead
-	(*BatchCount)(nil),    // 39: yard.log.v1.BatchCount
-	(*SnapshotTask)(nil),  // 40: yard.log.v1.SnapshotTask
-	(*ShardFence)(nil),    // 41: yard.log.v1.ShardFence
-	(*LaneCursor)(nil),    // 42: yard.log.v1.LaneCursor
-	(*QueueCursor)(nil),   // 43: yard.log.v1.QueueCursor
-	(*BatchHint_Ref)(nil), // 44: yard.log.v1.BatchHint.Ref
+	(EventKind)(0),          // 0: yard.log.v1.EventKind
+	(Admission_Kind)(0),     // 1: yard.log.v1.Admission.Kind
+	(*Policy)(nil),          // 2: yard.log.v1.Policy
+	(*ErrorRetry)(nil),      // 3: yard.log.v1.ErrorRetry
+	(*Record)(nil),          // 4: yard.log.v1.Record
+	(*BatchHome)(nil),       // 5: yard.log.v1.BatchHome
+	(*BatchClosed)(nil),     // 6: yard.log.v1.BatchClosed
+	(*BatchEnds)(nil),       // 7: yard.log.v1.BatchEnds
+	(*BatchHint)(nil),       // 8: yard.log.v1.BatchHint
+	(*Order)(nil),           // 9: yard.log.v1.Order
+	(*Redriven)(nil),        // 10: yard.log.v1.Redriven
+	(*Redrive)(nil),         // 11: yard.log.v1.Redrive
+	(*Unique)(nil),          // 12: yard.log.v1.Unique
+	(*UniqueKey)(nil),       // 13: yard.log.v1.UniqueKey
+	(*Updates)(nil),         // 14: yard.log.v1.Updates
+	(*Update)(nil),          // 15: yard.log.v1.Update
+	(*Expiry)(nil),          // 16: yard.log.v1.Expiry
+	(*Header)(nil),          // 17: yard.log.v1.Header
+	(*Attempt)(nil),         // 18: yard.log.v1.Attempt
+	(*Granted)(nil),         // 19: yard.log.v1.Granted
+	(*Step)(nil),            // 20: yard.log.v1.Step
+	(*Batch)(nil),           // 21: yard.log.v1.Batch
+	(*ArchivePage)(nil),     // 22: yard.log.v1.ArchivePage
+	(*Event)(nil),           // 23: yard.log.v1.Event
+	(*PollRef)(nil),         // 24: yard.log.v1.PollRef
+	(*Turn)(nil),            // 25: yard.log.v1.Turn
+	(*Admission)(nil),       // 26: yard.log.v1.Admission
+	(*EventBatch)(nil),      // 27: yard.log.v1.EventBatch
+	(*VerdictBatch)(nil),    // 28: yard.log.v1.VerdictBatch
+	(*EventVerdict)(nil),    // 29: yard.log.v1.EventVerdict
+	(*Hints)(nil),           // 30: yard.log.v1.Hints
+	(*TriggerBatch)(nil),    // 31: yard.log.v1.TriggerBatch
+	(*SlotRelease)(nil),     // 32: yard.log.v1.SlotRelease
+	(*Cursor)(nil),          // 33: yard.log.v1.Cursor
+	(*CursorPart)(nil),      // 34: yard.log.v1.CursorPart
+	(*Checkpoint)(nil),      // 35: yard.log.v1.Checkpoint
+	(*SnapshotRef)(nil),     // 36: yard.log.v1.SnapshotRef
+	(*SnapshotChunk)(nil),   // 37: yard.log.v1.SnapshotChunk
+	(*SnapshotCommand)(nil), // 38: yard.log.v1.SnapshotCommand
+	(*SnapshotHead)(nil),    // 39: yard.log.v1.SnapshotHead
+	(*BatchCount)(nil),      // 40: yard.log.v1.BatchCount
+	(*SnapshotTask)(nil),    // 41: yard.log.v1.SnapshotTask
+	(*ShardFence)(nil),      // 42: yard.log.v1.ShardFence
+	(*LaneCursor)(nil),      // 43: yard.log.v1.LaneCursor
+	(*QueueCursor)(nil),     // 44: yard.log.v1.QueueCursor
+	(*BatchHint_Ref)(nil),   // 45: yard.log.v1.BatchHint.Ref
 }
 var file_yard_log_v1_log_proto_depIdxs = []int32{
 	3,  // 0: yard.log.v1.Policy.by_error:type_name -> yard.log.v1.ErrorRetry
@@ -4937,7 +5004,7 @@ var file_yard_log_v1_log_proto_depIdxs = []int32{
 	9,  // 9: yard.log.v1.Record.order:type_name -> yard.log.v1.Order
 	4,  // 10: yard.log.v1.BatchHome.callback:type_name -> yard.log.v1.Record
 	7,  // 11: yard.log.v1.BatchHome.ends:type_name -> yard.log.v1.BatchEnds
-	44, // 12: yard.log.v1.BatchHint.batches:type_name -> yard.log.v1.BatchHint.Ref
+	45, // 12: yard.log.v1.BatchHint.batches:type_name -> yard.log.v1.BatchHint.Ref
 	2,  // 13: yard.log.v1.Redrive.policy:type_name -> yard.log.v1.Policy
 	2,  // 14: yard.log.v1.Update.policy:type_name -> yard.log.v1.Policy
 	16, // 15: yard.log.v1.Update.expiry:type_name -> yard.log.v1.Expiry
@@ -4957,20 +5024,22 @@ var file_yard_log_v1_log_proto_depIdxs = []int32{
 	32, // 29: yard.log.v1.Hints.releases:type_name -> yard.log.v1.SlotRelease
 	34, // 30: yard.log.v1.Cursor.ahead:type_name -> yard.log.v1.CursorPart
 	36, // 31: yard.log.v1.Checkpoint.snapshot:type_name -> yard.log.v1.SnapshotRef
-	38, // 32: yard.log.v1.SnapshotChunk.head:type_name -> yard.log.v1.SnapshotHead
-	40, // 33: yard.log.v1.SnapshotChunk.tasks:type_name -> yard.log.v1.SnapshotTask
-	39, // 34: yard.log.v1.SnapshotChunk.batches:type_name -> yard.log.v1.BatchCount
-	42, // 35: yard.log.v1.SnapshotHead.lanes:type_name -> yard.log.v1.LaneCursor
-	43, // 36: yard.log.v1.SnapshotHead.queues:type_name -> yard.log.v1.QueueCursor
-	41, // 37: yard.log.v1.SnapshotHead.fences:type_name -> yard.log.v1.ShardFence
-	7,  // 38: yard.log.v1.BatchCount.ends:type_name -> yard.log.v1.BatchEnds
-	4,  // 39: yard.log.v1.SnapshotTask.task:type_name -> yard.log.v1.Record
-	19, // 40: yard.log.v1.SnapshotTask.granted:type_name -> yard.log.v1.Granted
-	41, // [41:41] is the sub-list for method output_type
-	41, // [41:41] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	39, // 32: yard.log.v1.SnapshotChunk.head:type_name -> yard.log.v1.SnapshotHead
+	41, // 33: yard.log.v1.SnapshotChunk.tasks:type_name -> yard.log.v1.SnapshotTask
+	40, // 34: yard.log.v1.SnapshotChunk.batches:type_name -> yard.log.v1.BatchCount
+	38, // 35: yard.log.v1.SnapshotChunk.commands:type_name -> yard.log.v1.SnapshotCommand
+	23, // 36: yard.log.v1.SnapshotCommand.event:type_name -> yard.log.v1.Event
+	43, // 37: yard.log.v1.SnapshotHead.lanes:type_name -> yard.log.v1.LaneCursor
+	44, // 38: yard.log.v1.SnapshotHead.queues:type_name -> yard.log.v1.QueueCursor
+	42, // 39: yard.log.v1.SnapshotHead.fences:type_name -> yard.log.v1.ShardFence
+	7,  // 40: yard.log.v1.BatchCount.ends:type_name -> yard.log.v1.BatchEnds
+	4,  // 41: yard.log.v1.SnapshotTask.task:type_name -> yard.log.v1.Record
+	19, // 42: yard.log.v1.SnapshotTask.granted:type_name -> yard.log.v1.Granted
+	43, // [43:43] is the sub-list for method output_type
+	43, // [43:43] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_yard_log_v1_log_proto_init() }
@@ -4984,7 +5053,7 @@ func file_yard_log_v1_log_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_log_v1_log_proto_rawDesc), len(file_yard_log_v1_log_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   43,
+			NumMessages:   44,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -2009,14 +2009,12 @@ func (x *FireEarlyRequest) GetDomains() []string {
 
 type FireEarlyResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Ids that fire now. If one does not come, it is to be asked for again: others of its domain fire first, or it was fired before.
+	// Ids that fire now. If one does not come, it is to be asked for again: others of its domain fire first, the log has no room, or it was fired before.
 	Coming [][]byte `protobuf:"bytes,1,rep,name=coming,proto3" json:"coming,omitempty"`
 	// Ids fired just now: their records are in the history log.
 	Fired [][]byte `protobuf:"bytes,2,rep,name=fired,proto3" json:"fired,omitempty"`
 	// The sequence in the history log of each of fired, in the same order; 0 = not known.
-	FiredSeqs []uint64 `protobuf:"varint,3,rep,packed,name=fired_seqs,json=firedSeqs,proto3" json:"fired_seqs,omitempty"`
-	// Ids that wait and are not fired: the history log has no room.
-	NoRoom        [][]byte `protobuf:"bytes,4,rep,name=no_room,json=noRoom,proto3" json:"no_room,omitempty"`
+	FiredSeqs     []uint64 `protobuf:"varint,3,rep,packed,name=fired_seqs,json=firedSeqs,proto3" json:"fired_seqs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2068,13 +2066,6 @@ func (x *FireEarlyResponse) GetFired() [][]byte {
 func (x *FireEarlyResponse) GetFiredSeqs() []uint64 {
 	if x != nil {
 		return x.FiredSeqs
-	}
-	return nil
-}
-
-func (x *FireEarlyResponse) GetNoRoom() [][]byte {
-	if x != nil {
-		return x.NoRoom
 	}
 	return nil
 }
@@ -3884,13 +3875,12 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\btriggers\x18\x01 \x01(\x03R\btriggers\"G\n" +
 	"\x10FireEarlyRequest\x12\x19\n" +
 	"\btask_ids\x18\x01 \x03(\fR\ataskIds\x12\x18\n" +
-	"\adomains\x18\x02 \x03(\tR\adomains\"y\n" +
+	"\adomains\x18\x02 \x03(\tR\adomains\"`\n" +
 	"\x11FireEarlyResponse\x12\x16\n" +
 	"\x06coming\x18\x01 \x03(\fR\x06coming\x12\x14\n" +
 	"\x05fired\x18\x02 \x03(\fR\x05fired\x12\x1d\n" +
 	"\n" +
-	"fired_seqs\x18\x03 \x03(\x04R\tfiredSeqs\x12\x17\n" +
-	"\ano_room\x18\x04 \x03(\fR\x06noRoom\"D\n" +
+	"fired_seqs\x18\x03 \x03(\x04R\tfiredSeqs\"D\n" +
 	"\x11LocateTaskRequest\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\fR\x06taskId\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\"v\n" +

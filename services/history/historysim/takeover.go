@@ -97,7 +97,7 @@ func (o takeover) readLog() {
 			for _, q := range o.start.Snapshot.Queues {
 				starts[q.Lane] = min(starts[q.Lane], q.Read)
 			}
-			o.until(Op{Kind: ReadLog, Starts: starts, From: o.start.Snapshot.From(), To: end}, func(log Outcome) {
+			o.until(Op{Kind: ReadLog, Starts: starts, From: o.start.Snapshot.Seq + 1, To: end}, func(log Outcome) {
 				o.again.add(log.Messages)
 				if o.again.over() {
 					o.recover()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
-	"slices"
 	"strconv"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -79,17 +78,13 @@ func (t Timer) FireEarly(ctx context.Context, wanted []replica.Search) (early pa
 	if err != nil {
 		return early, err
 	}
-	early = partition.Early{Coming: make(map[ids.TaskID]bool, len(resp.Coming)), NoRoom: make(map[ids.TaskID]bool), Fired: make(map[ids.TaskID]uint64, len(resp.Fired))}
-	for i, b := range slices.Concat(resp.Coming, resp.NoRoom) {
+	early = partition.Early{Coming: make(map[ids.TaskID]bool, len(resp.Coming)), Fired: make(map[ids.TaskID]uint64, len(resp.Fired))}
+	for _, b := range resp.Coming {
 		id, err := ids.TaskIDFromBytes(b)
 		if err != nil {
 			return early, err
 		}
-		if i < len(resp.Coming) {
-			early.Coming[id] = true
-		} else {
-			early.NoRoom[id] = true
-		}
+		early.Coming[id] = true
 	}
 	for i, b := range resp.Fired {
 		id, err := ids.TaskIDFromBytes(b)

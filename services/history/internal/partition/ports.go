@@ -78,11 +78,11 @@ type Timer interface {
 	Locate(ctx context.Context, id ids.TaskID) (waiting *logv1.Record, fired uint64, err error)
 }
 
-// Early is what became of tasks that were to be fired early. Coming fire now, or are to be asked for again; NoRoom wait, and the log has no room for them; Fired
-// have been fired, with their sequence, 0 = not known. Others do not wait, or are another domain's.
+// Early is what became of tasks that were to be fired early. Coming fire now, or are to be asked for again; Fired have been fired, with their
+// sequence, 0 = not known. Others do not wait, or are another domain's.
 type Early struct {
-	Coming, NoRoom map[ids.TaskID]bool
-	Fired          map[ids.TaskID]uint64
+	Coming map[ids.TaskID]bool
+	Fired  map[ids.TaskID]uint64
 }
 
 // Checkpoints keeps the partition's checkpoint.

@@ -155,10 +155,10 @@ func (w writers) askForCommands(ctx context.Context, job []*sought, dec searchDe
 		return err
 	}
 	for _, f := range job {
-		f.Coming, f.NoRoom = early.Coming[f.ID], early.NoRoom[f.ID]
+		f.Coming = early.Coming[f.ID]
 		hint, fired := early.Fired[f.ID]
 		dead := f.Archived != nil && f.Archived.State == taskstate.Dead
-		if f.Coming || f.NoRoom || f.Archived != nil && !dead {
+		if f.Coming || f.Archived != nil && !dead {
 			continue
 		}
 		levels, some := f.levels.Behind(f.Ends)

@@ -67,7 +67,7 @@ func (o *Owner) takeOver(ctx context.Context) error {
 	}
 	again := replay{o, time.NewTicker(beatEvery), ends}
 	defer again.beat.Stop()
-	if err := again.run(ctx, start.Snapshot.From(), upTo); err != nil {
+	if err := again.run(ctx, start.Snapshot.Seq+1, upTo); err != nil {
 		return err
 	}
 	o.step(replica.Recovered{})

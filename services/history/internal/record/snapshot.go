@@ -18,8 +18,8 @@ import (
 const (
 	// chunkBytes is how large a chunk of a snapshot gets before the next one begins; one with a large task may be larger.
 	chunkBytes = 400 << 10
-	// chunkTasks and chunkBatches are the fields of SnapshotChunk that have its tasks and batches.
-	chunkTasks, chunkBatches = 3, 4
+	// chunkTasks, chunkBatches and chunkCommands are the fields of SnapshotChunk that have its tasks, batches and commands.
+	chunkTasks, chunkBatches, chunkCommands = 3, 4, 5
 )
 
 // Snapshot encodes s in chunks. The reference says how many there are, and what they contain.
@@ -30,9 +30,6 @@ func (e *Encoder) Snapshot(s *replica.Snapshot, version uint32, epoch uint64) (c
 	}
 	for _, f := range s.Fences {
 		head.Fences = append(head.Fences, &logv1.ShardFence{Shard: f.Shard, Epoch: f.Epoch})
-	}
-	for _, at := range s.Waiting {
-		head.WaitingSeqs, head.WaitingIndexes = append(head.WaitingSeqs, at.Seq), append(head.WaitingIndexes, at.Index)
 	}
 	begin := func(head *logv1.SnapshotHead) []byte {
 		chunk, err := (&logv1.SnapshotChunk{LogVersion: version, Head: head}).MarshalVT()
@@ -53,6 +50,9 @@ func (e *Encoder) Snapshot(s *replica.Snapshot, version uint32, epoch uint64) (c
 	}
 	for _, b := range s.Batches {
 		chunk = appendMessage(next(), chunkBatches, &logv1.BatchCount{Domain: b.Domain, BatchId: b.ID, MadeMs: b.Made, Tasks: b.Tasks, Ends: StoredEnds(b.Ends)})
+	}
+	for i := range s.Waiting {
+		chunk = appendMessage(next(), chunkCommands, storedCommand(&s.Waiting[i]))
 	}
 	chunks = append(chunks, chunk)
 	ref = replica.SnapshotRef{Epoch: epoch, Seq: s.Seq, Chunks: len(chunks), TimerSeq: s.TimerSeq}
@@ -124,6 +124,13 @@ func (d *Decoder) Snapshot(chunks [][]byte, ref *replica.SnapshotRef) (*replica.
 			name := batch.Name{Domain: d.intern(b.Domain), ID: d.intern(b.BatchId), Made: b.MadeMs}
 			out.Batches = append(out.Batches, batch.Count{Name: name, Tally: batch.Tally{Tasks: b.Tasks, Ends: Ends(b.Ends)}})
 		}
+		for _, stored := range c.Commands {
+			ev, err := d.command(stored)
+			if err != nil {
+				return nil, fmt.Errorf("chunk %d of a snapshot: %w", i, err)
+			}
+			out.Waiting = append(out.Waiting, ev)
+		}
 	}
 	return out, nil
 }
@@ -132,11 +139,6 @@ func (d *Decoder) snapshotHead(h *logv1.SnapshotHead, out *replica.Snapshot) {
 	out.Seq, out.Read, out.Queues = h.GetSeq(), lanes(h.GetLanes()), queues(h.GetQueues())
 	for i := range out.Queues {
 		out.Queues[i].Domain = d.intern(out.Queues[i].Domain)
-	}
-	for i, seq := range h.GetWaitingSeqs() {
-		if i < len(h.WaitingIndexes) {
-			out.Waiting = append(out.Waiting, replica.EventPlace{Seq: seq, Index: h.WaitingIndexes[i]})
-		}
 	}
 	out.TimerSeq, out.ArchiveSeq, out.TimerEpoch = h.GetTimerSeq(), h.GetArchiveSeq(), h.GetTimerEpoch()
 	for _, f := range h.GetFences() {

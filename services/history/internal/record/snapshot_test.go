@@ -3,6 +3,7 @@ package record_test
 import (
 	"bytes"
 	"errors"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -43,5 +44,54 @@ func TestASnapshotIsTheOneThatIsNamed(t *testing.T) {
 		if _, err := record.NewDecoder().Snapshot(torn, &ref); !errors.Is(err, record.ErrTorn) {
 			t.Errorf("%s: %v", what, err)
 		}
+	}
+}
+
+// filled sets each field of what v points to.
+func filled(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		filled(v.Elem())
+	case reflect.Struct:
+		for i := range v.NumField() {
+			filled(v.Field(i))
+		}
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		filled(v.Index(0))
+	case reflect.String:
+		v.SetString("x")
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Float64:
+		v.SetFloat(1)
+	case reflect.Int32, reflect.Int64:
+		v.SetInt(1)
+	default:
+		v.SetUint(1)
+	}
+}
+
+// TestASnapshotHasCommandsWhole: each field of what they ask for.
+func TestASnapshotHasCommandsWhole(t *testing.T) {
+	commands := []taskstate.Event{
+		{Kind: taskstate.Cancel, Message: "by ann"},
+		{Kind: taskstate.Changed, Update: new(taskstate.Update)},
+		{Kind: taskstate.Skipped, OrderKey: "k", CancelRunning: true, Update: &taskstate.Update{Request: 3}},
+		{Kind: taskstate.Redrove, Redrive: new(taskstate.Redrive)},
+	}
+	filled(reflect.ValueOf(commands[1].Update).Elem())
+	filled(reflect.ValueOf(commands[3].Redrive).Elem())
+	for i := range commands {
+		ev := &commands[i]
+		ev.ID, ev.Domain, ev.Seq, ev.Index, ev.At = ids.TaskID{byte(i)}, "shop", uint64(i+5), uint32(i+6), int64(i+7)
+	}
+	var enc record.Encoder
+	chunks, ref := enc.Snapshot(&replica.Snapshot{Seq: 7, Waiting: commands}, 1, 2)
+	read, err := record.NewDecoder().Snapshot(chunks, &ref)
+	testkit.NoError(t, err)
+	if !reflect.DeepEqual(read.Waiting, commands) {
+		t.Errorf("read back %+v", read.Waiting)
 	}
 }

@@ -97,9 +97,6 @@ func (c calls) fire(ctx context.Context, req *rpcv1.FireEarlyRequest) (natsrpc.M
 	for _, id := range answer.Coming {
 		resp.Coming = append(resp.Coming, id[:])
 	}
-	for _, id := range answer.NoRoom {
-		resp.NoRoom = append(resp.NoRoom, id[:])
-	}
 	for _, f := range answer.Fired {
 		resp.Fired = append(resp.Fired, f.ID[:])
 		resp.FiredSeqs = append(resp.FiredSeqs, f.LogSeq)

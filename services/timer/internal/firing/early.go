@@ -25,8 +25,7 @@ func (o *Owner) FireEarly(ctx context.Context, all []due.Wanted) (due.Answer, er
 		return due.Answer{}, err
 	}
 	if o.StorageFull != nil && o.StorageFull() != "" {
-		answer.NoRoom, answer.Coming = answer.Coming, nil
-		return answer, nil
+		return answer, nil // they are asked for again
 	}
 	byDomain := map[string][]due.Stay{}
 	for _, s := range needed {

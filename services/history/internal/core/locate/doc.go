@@ -16,7 +16,7 @@
 // An answer counts only if it was asked for after the command came and after the task last left memory. One search of a task is under way at a time, for one
 // domain: the one whose command has waited for longest.
 //
-// A command that waits is in the log, and in each snapshot by its place there, so a takeover has it again and searches again. The verdicts here follow from
+// A command that waits is in the log or in the snapshot, so a takeover has it again and searches again. The verdicts here follow from
 // answers of other stores, so they are sent behind a turn that began after them (package answer).
 //
 // # Outcomes

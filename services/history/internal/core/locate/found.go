@@ -38,9 +38,6 @@ func (l *Locator) conclusions(in *Found, fresh bool, p Partition, d Decisions) (
 		case r.Ev.Domain != in.Domain:
 			l.add(r)
 			continue
-		case in.NoRoom && fresh: // the log can forget no command that waits, so it must not wait for room
-			d.Conclude(r, taskstate.Verdict{Code: fault.Unknown, Message: "the task waits for its time, and the log has no room for it: repeat the entry later"})
-			continue
 		case r.Redrive() || behind:
 			if r.Redrive() && fresh && foundRedrive(r, in, back, d) {
 				continue

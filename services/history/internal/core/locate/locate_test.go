@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -22,27 +21,6 @@ func (n nothing) Bring(r *Request)                         { n.t.Errorf("%s is b
 
 func (n nothing) DropDeadLetter(l DeadLetter) { n.t.Errorf("the letter %+v is deleted", l) }
 
-// verdicts is a partition that notes which verdicts there are.
-type verdicts struct {
-	nothing
-	codes map[fault.Code]int
-}
-
-func (v verdicts) Conclude(_ *Request, said taskstate.Verdict) { v.codes[said.Code]++ }
-
-// TestNoCommandWaitsForRoom in the log: it would keep the log from forgetting what is before it.
-func TestNoCommandWaitsForRoom(t *testing.T) {
-	l, p := New(), verdicts{nothing{t}, map[fault.Code]int{}}
-	l.Resume(p)
-	for _, kind := range []taskstate.Kind{taskstate.Cancel, taskstate.Redrove} {
-		r := &Request{Ev: &taskstate.Event{Kind: kind, ID: ids.TaskID{1}, Domain: "shop", Redrive: &taskstate.Redrive{}}, Seq: 44, Place: int(kind)}
-		l.Wait(r)
-		l.Search(r)
-	}
-	l.Found(&Found{Search: l.HandOut(nil)[0], NoRoom: true}, p, p)
-	testkit.Equal(t, "verdicts, and commands that wait", fmt.Sprint(p.codes, len(l.Places())), "map[UNKNOWN:2] 0")
-}
-
 // TestATaskThatDoesNotComeIsLookedForLessOften. It is looked for as long as a command waits.
 func TestATaskThatDoesNotComeIsLookedForLessOften(t *testing.T) {
 	l, p := New(), passed{nothing{t}}
@@ -58,8 +36,8 @@ func TestATaskThatDoesNotComeIsLookedForLessOften(t *testing.T) {
 		}
 		l.Expire(p, p)
 	}
-	if looks > 50 || longest > looksRest || len(l.Places()) != 1 {
-		t.Errorf("%d looks, up to %d calls apart, %d commands wait", looks, longest, len(l.Places()))
+	if looks > 50 || longest > looksRest || len(l.Commands()) != 1 {
+		t.Errorf("%d looks, up to %d calls apart, %d commands wait", looks, longest, len(l.Commands()))
 	}
 }
 
@@ -81,7 +59,7 @@ func TestI14_FatDeadTasksLeaveRoomForOthers(t *testing.T) {
 		fat := &taskstate.Task{ID: s.ID, Domain: "shop", State: taskstate.Dead, Payload: taskstate.Blob{Data: make([]byte, 512<<10)}}
 		l.Found(&Found{Search: s, Archived: fat, Unsure: true, Ends: [ids.Lanes]uint64{3: 50}}, p, p)
 	}
-	testkit.Equal(t, "commands wait", fmt.Sprint(len(l.Places()), l.Weight("")), "80 80")
+	testkit.Equal(t, "commands wait", fmt.Sprint(len(l.Commands()), l.Weight("")), "80 80")
 	for id, w := range l.byID {
 		if kept := w.waiting[0].dead.Footprint(); kept > 4096 {
 			t.Fatalf("the cancel of %s keeps %d bytes", id, kept)

@@ -141,21 +141,23 @@ func (l *Locator) count(r *Request, n int) {
 // Waits reports whether commands wait for a task.
 func (l *Locator) Waits(id ids.TaskID) bool { return l.byID[id] != nil }
 
-// Place is where an event lies in the log: its turn, and its index among the events of that.
-type Place struct {
-	Seq   uint64
-	Index uint32
-}
-
-// Places are where the commands that wait lie, in order.
-func (l *Locator) Places() (all []Place) {
+// Commands are copies of those that wait, in log order, each with its place there. They share what is not changed any more.
+func (l *Locator) Commands() (all []taskstate.Event) {
 	for _, w := range l.byID {
 		for _, r := range w.waiting {
-			all = append(all, Place{r.Seq, uint32(r.Place)})
+			r.Locate()
+			all = append(all, *r.Ev)
 		}
 	}
-	slices.SortFunc(all, func(a, b Place) int { return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.Index, b.Index)) })
+	slices.SortFunc(all, func(a, b taskstate.Event) int {
+		return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.Index, b.Index))
+	})
 	return all
+}
+
+// WaitAgain has a command wait that did as of a snapshot.
+func (l *Locator) WaitAgain(ev *taskstate.Event) {
+	l.Wait(&Request{Ev: ev, Seq: ev.Seq, Place: int(ev.Index), At: ev.At, Replayed: true})
 }
 
 // Waiting is what the frontends must know of the commands that wait for their task.

@@ -26,8 +26,8 @@ type DeadLetter struct {
 // Found is the answer to a Search.
 type Found struct {
 	Search
-	// Coming: it waits in the timer store and fires now; if it does not come, it is asked for again. NoRoom: it waits there, and the log has no room for it.
-	Coming, NoRoom bool
+	// Coming: it waits in the timer store and fires now; if it does not come, it is asked for again.
+	Coming bool
 	// Archived, Waiting and Unread are where it was found; the archive is asked first, but for commands the timer is, which says Coming for
 	// Waiting. The Position of an unread one is where it lies, Before is that of the stay before.
 	Archived, Waiting, Unread *taskstate.Task

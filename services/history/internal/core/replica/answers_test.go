@@ -61,7 +61,7 @@ func TestWhatIsKnownIsAnswered(t *testing.T) {
 	b.r.Step(Tick{}, b.now, fx)
 	b.prove(fx)
 	b.answers("the others were not", fx, "7/2 NOT_FOUND, 7/5 NOT_FOUND")
-	testkit.Equal(t, "commands wait", len(b.r.locator.Places()), 0)
+	testkit.Equal(t, "commands wait", len(b.r.locator.Commands()), 0)
 }
 
 // TestAWholeAnswerIsOneMessage, if what waited is decided in the same turn.

@@ -11,11 +11,10 @@ import (
 
 // The types about tasks that are not in memory, for packages that know the replica only.
 type (
-	Search     = locate.Search
-	Found      = locate.Found
-	Letter     = locate.DeadLetter
-	EventPlace = locate.Place
-	Waiting    = locate.Waiting
+	Search  = locate.Search
+	Found   = locate.Found
+	Letter  = locate.DeadLetter
+	Waiting = locate.Waiting
 )
 
 // step is one step of a replica: its time, and what follows from it. It carries out what the locator decides.
@@ -157,19 +156,6 @@ func (s step) spendParked() {
 // isBack reports whether e is a later life of a task that is known as dead: it was redriven, so the end that is known is stored.
 func isBack(known, e *Entry) bool {
 	return known != nil && known.State == taskstate.Dead && e.Parkings > known.Parkings && e.Redriven().Count > known.Redriven().Count
-}
-
-// waitAgain takes the commands of a turn that waited as of the snapshot. The snapshot has seen the others.
-func (r *Replica) waitAgain(in *Turn) {
-	first := 0
-	for _, b := range in.Batches {
-		for i := range b.Events {
-			if place := first + i; r.replay != nil && r.replay.waiting[EventPlace{Seq: in.Seq, Index: uint32(place)}] {
-				r.wait(&locate.Request{Ev: &b.Events[i], Seq: in.Seq, At: in.At, Place: place, Replayed: true}, true)
-			}
-		}
-		first += len(b.Events)
-	}
 }
 
 // Waiting tells whether more commands may come.

@@ -122,8 +122,8 @@ func TestARepeatPutsOffNothing(t *testing.T) {
 		b.prove(fx)
 		answers += len(fx.Answers)
 	}
-	if len(b.r.locator.Places()) > 2 {
-		t.Errorf("%d cancels are answered, %d wait", answers, len(b.r.locator.Places()))
+	if len(b.r.locator.Commands()) > 2 {
+		t.Errorf("%d cancels are answered, %d wait", answers, len(b.r.locator.Commands()))
 	}
 }
 

@@ -82,7 +82,6 @@ func (r *Replica) Step(in Input, now Now, fx *Effects) bool {
 			return false
 		}
 		if in.Seq <= r.eventAt {
-			r.waitAgain(in)
 			return true
 		}
 		r.eventAt = in.Seq // a turn is taken as a whole: a checkpoint has all of it or nothing

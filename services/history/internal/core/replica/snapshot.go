@@ -23,20 +23,12 @@ type Snapshot struct {
 	ArchiveSeq, TimerSeq uint64
 	// TimerEpoch is the epoch of the last fence of the timer store up to TimerSeq.
 	TimerEpoch uint64
-	// Waiting are the commands that waited for their task, in order. They stay in the log, and a takeover reads them there.
-	Waiting []EventPlace
+	// Waiting are the commands that waited for their task, in the order of the log.
+	Waiting []taskstate.Event
 	// Batches are those of which tasks have been admitted, and that may not be over.
 	Batches []batch.Count
 	// Tasks are all that were in memory, those included that have ended or are on their way to the timer store.
 	Tasks []SnapshotTask
-}
-
-// From is the first turn that a takeover reads.
-func (s *Snapshot) From() uint64 {
-	if len(s.Waiting) > 0 {
-		return s.Waiting[0].Seq
-	}
-	return s.Seq + 1
 }
 
 // SnapshotTask is one task of a snapshot.
@@ -115,9 +107,9 @@ func (s step) snapshot() *Snapshot {
 		Seq: s.eventAt, Read: levels.Lanes, Queues: s.Cursors(), Fences: s.Fences(),
 		ArchiveSeq: s.archive.last, TimerSeq: s.park.last, TimerEpoch: s.epoch, Tasks: make([]SnapshotTask, 0, s.live),
 	}
-	out.Waiting = s.locator.Places()
+	out.Waiting = s.locator.Commands()
 	out.Batches = s.Members.Since(s.now.MS - batch.LifeMS)
-	levels.Events = out.From() - 1
+	levels.Events = out.Seq
 	for _, e := range s.tasks {
 		if !e.left {
 			out.Tasks = append(out.Tasks, SnapshotTask{e.Task, e.arrivedAt, e.Index, e.GrantedBy(), Letter{}})
@@ -127,7 +119,7 @@ func (s step) snapshot() *Snapshot {
 		}
 	}
 	s.snapshots.due, s.snapshots.making, s.snapshots.levels = false, true, levels
-	s.snapshots.bytes, s.snapshots.at = int64(len(out.Waiting)), s.now.MS // once these wait no more, the log may forget them
+	s.snapshots.bytes, s.snapshots.at = 0, s.now.MS
 	return out
 }
 
@@ -146,9 +138,8 @@ func (r *Replica) load(start *Start) {
 	snap := start.Snapshot
 	r.eventAt = snap.Seq
 	r.Load(snap.Read, snap.Queues)
-	r.replay.waiting = make(map[EventPlace]bool)
-	for _, at := range snap.Waiting {
-		r.replay.waiting[at] = true
+	for i := range snap.Waiting {
+		r.locator.WaitAgain(&snap.Waiting[i])
 	}
 	r.snapshots.current = start.Checkpoint.Snapshot
 	r.epoch = start.Epoch

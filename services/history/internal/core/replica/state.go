@@ -93,10 +93,9 @@ type Entry struct {
 	arrivedAt int64
 }
 
-// replay is what only a takeover needs: the checkpoint that it found, the commands that waited as of the snapshot, and what the other stores have behind that.
+// replay is what only a takeover needs: the checkpoint that it found, and what the other stores have behind that.
 type replay struct {
 	base     Checkpoint
-	waiting  map[EventPlace]bool
 	parked   map[Stay]bool
 	archived Ends
 }

@@ -28,8 +28,6 @@ type Answer struct {
 	Coming []ids.TaskID
 	// Fired recently.
 	Fired []Fate
-	// NoRoom wait, and the log has no room for them.
-	NoRoom []ids.TaskID
 }
 
 // Fate is where a fired task went.
