@@ -1675,7 +1675,7 @@ export interface Batch {
   state?: BatchState;
   /** How many tasks it has: the sum of the five that follow. Until it is over, those that history has admitted: in a backlog, tasks that wait on disk follow. */
   tasks?: number;
-  /** Those that have not ended. A task that ends counts here for a moment longer, until it is in the archive. */
+  /** Those that have not ended. */
   active?: number;
   /** Those that succeeded. */
   completed?: number;

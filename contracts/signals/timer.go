@@ -18,7 +18,7 @@ var (
 	})
 	TimersEarly = timer.add(Metric{
 		Name: "yardmaster.timer.tasks.fired_early", Kind: Counter, Unit: "{task}", Attributes: []string{Partition},
-		Means: "Tasks sent to history before they were due, for a cancel or an update; among those fired.",
+		Means: "Tasks sent to history before they were due, for a command such as a cancel; among those fired.",
 	})
 	TimersVoid = timer.add(Metric{
 		Name: "yardmaster.timer.tasks.void", Kind: Counter, Unit: "{task}", Attributes: []string{Partition},

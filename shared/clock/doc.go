@@ -1,5 +1,5 @@
 // Package clock tells a node the time of the NATS server, which dates the log. Times that must agree with the log
-// is decided by that time: ids, due times, firing, leases of attempts. So a node whose own clock is
+// are that time: ids, due times, firing, leases of attempts. So a node whose own clock is
 // wrong does no harm.
 //
 // Owns: how far this node's clock is off, found by looks at the server's, and what is said about it.

@@ -4064,7 +4064,7 @@ func (x *SnapshotHead) GetTimerEpoch() uint64 {
 	return 0
 }
 
-// BatchCount is how many tasks of a batch a partition has admitted.
+// BatchCount is how many tasks of a batch a partition has admitted, and how they ended.
 type BatchCount struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Domain  string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`

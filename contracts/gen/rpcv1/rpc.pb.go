@@ -2128,9 +2128,7 @@ type LocateTaskResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The record, if it waits.
 	Waiting *logv1.Record `protobuf:"bytes,1,opt,name=waiting,proto3" json:"waiting,omitempty"`
-	// It was fired recently: its record is in the history log.
-	Fired bool `protobuf:"varint,2,opt,name=fired,proto3" json:"fired,omitempty"`
-	// Its sequence in the history log; 0 = not known.
+	// It was fired recently: the sequence of its record in the history log; 0 = it was not, or it is not known.
 	FiredSeq      uint64 `protobuf:"varint,3,opt,name=fired_seq,json=firedSeq,proto3" json:"fired_seq,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2171,13 +2169,6 @@ func (x *LocateTaskResponse) GetWaiting() *logv1.Record {
 		return x.Waiting
 	}
 	return nil
-}
-
-func (x *LocateTaskResponse) GetFired() bool {
-	if x != nil {
-		return x.Fired
-	}
-	return false
 }
 
 func (x *LocateTaskResponse) GetFiredSeq() uint64 {
@@ -3883,10 +3874,9 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"fired_seqs\x18\x03 \x03(\x04R\tfiredSeqs\"D\n" +
 	"\x11LocateTaskRequest\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\fR\x06taskId\x12\x16\n" +
-	"\x06domain\x18\x02 \x01(\tR\x06domain\"v\n" +
+	"\x06domain\x18\x02 \x01(\tR\x06domain\"`\n" +
 	"\x12LocateTaskResponse\x12-\n" +
-	"\awaiting\x18\x01 \x01(\v2\x13.yard.log.v1.RecordR\awaiting\x12\x14\n" +
-	"\x05fired\x18\x02 \x01(\bR\x05fired\x12\x1b\n" +
+	"\awaiting\x18\x01 \x01(\v2\x13.yard.log.v1.RecordR\awaiting\x12\x1b\n" +
 	"\tfired_seq\x18\x03 \x01(\x04R\bfiredSeq\"\x93\x04\n" +
 	"\vHistoryLoad\x12\x1c\n" +
 	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12\x16\n" +

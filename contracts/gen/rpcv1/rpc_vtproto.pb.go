@@ -784,7 +784,6 @@ func (m *LocateTaskResponse) CloneVT() *LocateTaskResponse {
 	}
 	r := new(LocateTaskResponse)
 	r.Waiting = m.Waiting.CloneVT()
-	r.Fired = m.Fired
 	r.FiredSeq = m.FiredSeq
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
@@ -3261,16 +3260,6 @@ func (m *LocateTaskResponse) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x18
 	}
-	if m.Fired {
-		i--
-		if m.Fired {
-			dAtA[i] = 1
-		} else {
-			dAtA[i] = 0
-		}
-		i--
-		dAtA[i] = 0x10
-	}
 	if m.Waiting != nil {
 		size, err := m.Waiting.MarshalToSizedBufferVT(dAtA[:i])
 		if err != nil {
@@ -5453,9 +5442,6 @@ func (m *LocateTaskResponse) SizeVT() (n int) {
 	if m.Waiting != nil {
 		l = m.Waiting.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-	}
-	if m.Fired {
-		n += 2
 	}
 	if m.FiredSeq != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.FiredSeq))
@@ -11096,26 +11082,6 @@ func (m *LocateTaskResponse) UnmarshalVT(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
-		case 2:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Fired", wireType)
-			}
-			var v int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			m.Fired = bool(v != 0)
 		case 3:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field FiredSeq", wireType)
@@ -19698,26 +19664,6 @@ func (m *LocateTaskResponse) UnmarshalVTUnsafe(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
-		case 2:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Fired", wireType)
-			}
-			var v int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			m.Fired = bool(v != 0)
 		case 3:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field FiredSeq", wireType)

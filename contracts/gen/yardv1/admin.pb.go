@@ -7182,7 +7182,7 @@ type Batch struct {
 	State BatchState `protobuf:"varint,2,opt,name=state,proto3,enum=yard.v1.BatchState" json:"state,omitempty"`
 	// How many tasks it has: the sum of the five that follow. Until it is over, those that history has admitted: in a backlog, tasks that wait on disk follow.
 	Tasks int64 `protobuf:"varint,3,opt,name=tasks,proto3" json:"tasks,omitempty"`
-	// Those that have not ended. A task that ends counts here for a moment longer, until it is in the archive.
+	// Those that have not ended.
 	Active int64 `protobuf:"varint,4,opt,name=active,proto3" json:"active,omitempty"`
 	// Those that succeeded.
 	Completed int64 `protobuf:"varint,5,opt,name=completed,proto3" json:"completed,omitempty"`

@@ -12,12 +12,6 @@ import (
 // Wanted is a task that somebody wants fired now, and the caller's domain.
 type Wanted = due.Wanted
 
-// Fate is where a fired task went.
-type Fate = due.Fate
-
-// Answer tells what becomes of tasks that somebody wants fired.
-type Answer = due.Answer
-
 // EarlyMessage is a message to append to the timer store.
 type EarlyMessage struct {
 	Subject string
@@ -27,7 +21,7 @@ type EarlyMessage struct {
 
 // FireEarly returns what is to be stored so that tasks fire now, and the answer for when all of it is stored. The caller sees to it that all that is in
 // the store has arrived. There is no clock here: a task that is due gets a message too, which does nothing.
-func (o *Owner) FireEarly(all []Wanted) (messages []EarlyMessage, answer Answer) {
+func (o *Owner) FireEarly(all []Wanted) (messages []EarlyMessage, answer due.Answer) {
 	o.must(idle)
 	needed, answer := o.table.FireEarly(all, math.MinInt64)
 	for _, m := range due.EarlyMessages(needed) {

@@ -26,7 +26,7 @@ const (
 type stage int
 
 const (
-	// stageCommand has the timer fire a task that waits there; if it does not, the archive and the log are asked. The
+	// stageCommand has the timer fire a task that waits there, then asks the archive, and the log if neither has it. The
 	// order matters: a task moves from the first to the last, and the ends of the lanes are those of after the timer's
 	// answer.
 	stageCommand stage = iota

@@ -58,11 +58,11 @@ func (q Queries) holders(ctx context.Context, req *rpcv1.BookingsRequest) (*rpcv
 		return nil, fault.At(fault.InvalidArgument, "/holders", "must be at most %d limits", dispatch.HoldersLimitsMax)
 	}
 	queries := make([]dispatch.HoldersQuery, len(req.Holders))
-	for i, q := range req.Holders {
-		if q.Most < 1 || q.Most > dispatch.HoldersMax {
+	for i, asked := range req.Holders {
+		if asked.Most < 1 || asked.Most > dispatch.HoldersMax {
 			return nil, fault.At(fault.InvalidArgument, fmt.Sprintf("/holders/%d/most", i), "must be 1 to %d", dispatch.HoldersMax)
 		}
-		queries[i] = dispatch.HoldersQuery{Limit: q.Limit, Most: int(q.Most), Types: q.Types, Group: q.Group, ReadyBy: q.ReadyByMs}
+		queries[i] = dispatch.HoldersQuery{Limit: asked.Limit, Most: int(asked.Most), Types: asked.Types, Group: asked.Group, ReadyBy: asked.ReadyByMs}
 	}
 	if _, err := q.pageAfter(ctx, nil); err != nil {
 		return nil, err

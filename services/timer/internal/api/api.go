@@ -126,7 +126,7 @@ func (c calls) find(ctx context.Context, taskID []byte, domain string) (resp *rp
 	if err != nil {
 		return resp, refusal(err)
 	}
-	resp.Fired, resp.FiredSeq = at.Fired, at.LogSeq
+	resp.FiredSeq = at.LogSeq
 	if at.Record != nil {
 		resp.Waiting, err = decode(at.Record)
 	}

@@ -31,8 +31,7 @@ func (f Filter) matches(s due.Stay) bool {
 type Located struct {
 	// Record is encoded, of a waiting task.
 	Record []byte
-	// Fired: its record is in the history log, at LogSeq; 0 = the place is not known.
-	Fired  bool
+	// LogSeq is where its record is in the history log, if it was fired recently; 0 = it was not, or the place is not known.
 	LogSeq uint64
 }
 
@@ -52,7 +51,7 @@ func (o *Owner) Locate(ctx context.Context, id ids.TaskID, domain string) (Locat
 			return Located{}, err
 		}
 		if status != due.Waiting {
-			return Located{Fired: status == due.Fired, LogSeq: stay.LogSeq}, nil
+			return Located{LogSeq: stay.LogSeq}, nil
 		}
 		want := &ref{seq: stay.Seq, index: stay.Index, id: id}
 		if err := o.fetchHere(ctx, []*ref{want}, nil); err != nil || want.record != nil {

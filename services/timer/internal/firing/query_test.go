@@ -30,7 +30,7 @@ func TestWhoWaitsNoLongerReadsNoAnswer(t *testing.T) {
 		if n, err := r.Waiting(gone, "shop", "mail"); err != nil && n != 0 || err == nil && n != 1 {
 			t.Errorf("%d tasks wait: %v", n, err)
 		}
-		if at, err := r.Locate(gone, id, "shop"); err != nil && (at.Fired || at.Record != nil) || err == nil && at.Record == nil {
+		if at, err := r.Locate(gone, id, "shop"); err != nil && (at.LogSeq > 0 || at.Record != nil) || err == nil && at.Record == nil {
 			t.Errorf("%+v: %v", at, err)
 		}
 	}

@@ -3,7 +3,7 @@
 // Owns: how many tasks were admitted, the counts by end, the order in which batches are looked at, and what a look concludes. Never does: I/O, or reading a clock.
 // On failure: nothing can fail.
 //
-// Nothing here has to be right about what is stored now: counts only grow, and what is concluded is stored over what was read.
+// Nothing here has to be right about what is stored now: totals only grow, and what is concluded is stored over what was read.
 package batch
 
 import "github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
@@ -11,7 +11,7 @@ import "github.com/yardmaster-io/yardmaster/services/history/internal/core/tasks
 // Ends is how tasks of a batch ended.
 type Ends struct{ Completed, Dead, Cancelled, Expired int64 }
 
-// Add counts an end of t. A task that was redriven has been counted as dead before: only its last end counts. Ends of one task may come in any order.
+// Add counts an end of t. A task that was redriven has been counted as dead before: only its last end counts.
 func (e *Ends) Add(t *taskstate.Task) {
 	switch t.State {
 	case taskstate.Completed:

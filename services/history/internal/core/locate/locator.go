@@ -50,7 +50,7 @@ type Locator struct {
 	// live: the takeover is over.
 	live bool
 	// byID is the commands that wait for each task, in log order; order is these tasks, in the order in which they were looked at last.
-	byID  map[ids.TaskID]*early
+	byID  map[ids.TaskID]*line
 	order *list.List
 	// commands counts them by their weight, ofDomain those of each domain.
 	commands int
@@ -62,8 +62,8 @@ type Locator struct {
 	wanted    []Search
 }
 
-// early is what waits for one task.
-type early struct {
+// line is what waits for one task.
+type line struct {
 	id      ids.TaskID
 	waiting []*Request
 	at      *list.Element
@@ -72,7 +72,7 @@ type early struct {
 // New makes the locator of an owner that takes over.
 func New() *Locator {
 	return &Locator{
-		byID: make(map[ids.TaskID]*early), order: list.New(), ofDomain: make(map[string]int),
+		byID: make(map[ids.TaskID]*line), order: list.New(), ofDomain: make(map[string]int),
 		searching: make(map[ids.TaskID]searching), asking: make(map[Search]*question),
 	}
 }
@@ -105,7 +105,7 @@ func (r *Request) copied() *Request {
 func (l *Locator) add(r *Request) {
 	w := l.byID[r.Ev.ID]
 	if w == nil {
-		w = &early{id: r.Ev.ID}
+		w = &line{id: r.Ev.ID}
 		w.at, l.byID[w.id] = l.order.PushBack(w), w
 	}
 	at := len(w.waiting)
@@ -219,7 +219,7 @@ func (l *Locator) Expire(p Partition, d Decisions) {
 			return
 		}
 		brought := false
-		for _, r := range l.Take(first.Value.(*early).id) {
+		for _, r := range l.Take(first.Value.(*line).id) {
 			switch {
 			case brought:
 				d.Decide(r)

@@ -69,7 +69,8 @@ func (r *Request) weight() int {
 // would put it off: what came later is not about it, or is in memory.
 func (r *Request) waitFor(in *Found) {
 	if r.until == nil {
-		r.until, r.coming = &in.Ends, in.Coming
+		ends := in.Ends // what was found must not stay in memory with it
+		r.until, r.coming = &ends, in.Coming
 	}
 }
 

@@ -101,7 +101,7 @@ func (l *Locator) Search(r *Request) {
 func (l *Locator) Resume(p Partition) {
 	l.live = true
 	for at := l.order.Front(); at != nil; at = at.Next() {
-		id := at.Value.(*early).id
+		id := at.Value.(*line).id
 		if t, left := p.Memory(id); t == nil || left {
 			l.searchAll(id)
 		}

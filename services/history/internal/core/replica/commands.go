@@ -46,7 +46,7 @@ func (s step) Decide(req *locate.Request) { s.decide(req, s.tasks[req.Ev.ID]) }
 // DropDeadLetter implements locate.Decisions.
 func (s step) DropDeadLetter(l Letter) { s.fx.Letters = append(s.fx.Letters, l) }
 
-// command applies a cancel or an update to the stay in memory. If there is none, or it is being written into the timer store, or has to be before its
+// command applies a command to the stay in memory. If there is none, or it is being written into the timer store, or has to be before its
 // dead letter is deleted, the command waits, and so do those behind it. Whether it is being written is not in the log: an owner that takes over
 // applies the command to a stay that the timer store does not have. No verdict was given, so that is the first one.
 func (s step) command(req *locate.Request, e *Entry) {

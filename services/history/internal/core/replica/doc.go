@@ -19,7 +19,7 @@
 //     comes again with the trigger that follows the admission, and what else is asked about a task that has left is answered
 //     from the other stores.
 //   - A stay (ID, Parkings) follows the one before: what comes back from the timer store was parked by an event that lies before.
-//   - A command (a cancel, an update) names only the task. It concerns a task that was submitted before
+//   - A command (a cancel, an update and the like) names only the task. It concerns a task that was submitted before
 //     it, and applies to the stay that is in memory. If there is none it waits, until the other stores tell where the task is,
 //     or every lane has passed the log's end of that moment. An answer of theirs counts
 //     only if it was asked for after the command came and after the task last left.

@@ -165,15 +165,15 @@ func (r *Replica) delivery(e *Entry, req *locate.Request, v *taskstate.Verdict) 
 // behind ours: after what is left of it. One that the log took too late waits until its worker has
 // had time to be heard.
 func (s step) refused(e *Entry, ev *taskstate.Event, before taskstate.State, at int64) {
-	early := before == taskstate.Backoff && ev.Kind == taskstate.Started ||
+	tooSoon := before == taskstate.Backoff && ev.Kind == taskstate.Started ||
 		before == taskstate.Running && ev.Kind == taskstate.Expired && e.Token() == ev.Fence
 	idle := !e.left && (before == taskstate.Ready || before == taskstate.Backoff)
 	switch {
 	case ev.Kind == taskstate.Lapse && idle && e.LapsesAt() > at && !s.wake.Has(e):
 		s.wake.Set(e, s.now.MS+e.LapsesAt()-at)
-	case early && e.WakeAt() > at:
+	case tooSoon && e.WakeAt() > at:
 		s.wake.Set(e, s.now.MS+e.WakeAt()-at)
-	case early && ev.NotAfter > 0:
+	case tooSoon && ev.NotAfter > 0:
 		e.proposed |= spared
 		s.wake.Set(e, s.now.MS+graceMS)
 	}

@@ -65,7 +65,7 @@ func (r *Replica) drop(e *Entry) {
 
 // admit takes a stay in, and then what came before it.
 func (s step) admit(e *Entry) {
-	early := s.locator.Take(e.ID)
+	waited := s.locator.Take(e.ID)
 	s.tasks[e.ID] = e
 	s.enqueue(e)
 	if len(e.Trace) > 0 && s.replay == nil {
@@ -81,7 +81,7 @@ func (s step) admit(e *Entry) {
 	did.Trigger, did.Park = false, false
 	s.carryOut(e, did, false)
 	s.unlogged.admitting = true // what they do to it is in the log with its admission
-	for _, req := range early {
+	for _, req := range waited {
 		s.Decide(req)
 	}
 	s.unlogged.admitting = false

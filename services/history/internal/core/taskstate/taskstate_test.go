@@ -147,7 +147,7 @@ func TestReadmeShowsTheTable(t *testing.T) {
 		}
 	}
 	sort.Strings(lines)
-	want := begin + "```mermaid\nstateDiagram-v2\n    [*] --> ready: submit, fired\n    [*] --> waiting: submit, due later\n" +
+	want := begin + "```mermaid\nstateDiagram-v2\n    [*] --> ready: submit, fired\n    [*] --> waiting: submit, due later; or fired early\n" +
 		strings.Join(lines, "") + "    waiting --> [*]: to the timer store\n```\n" + end
 	readme, err := os.ReadFile(path)
 	testkit.NoError(t, err)
