@@ -28,13 +28,15 @@ type Config struct {
 	FiredKeep time.Duration `koanf:"fired_keep"`
 	// FiredKeepMax is how many of them are remembered, about 80 bytes each. Default 250000.
 	FiredKeepMax int `koanf:"fired_keep_max"`
+	// EarlyFor is how long a call that has tasks fire early goes on, 10 ms to 10 s. Default 500 ms, and the rest is asked for again.
+	EarlyFor time.Duration `koanf:"early_for"`
 }
 
 // DefaultConfig returns the defaults.
 func DefaultConfig() Config {
 	return Config{
 		ChunkTasksMax: 5000, ChunkBytesMax: 2 << 20, FetchParallel: 16, CacheBytes: 32 << 20,
-		PurgeEvery: 10 * time.Second, FiredKeep: 10 * time.Minute, FiredKeepMax: 250_000,
+		PurgeEvery: 10 * time.Second, FiredKeep: 10 * time.Minute, FiredKeepMax: 250_000, EarlyFor: 500 * time.Millisecond,
 	}
 }
 
@@ -77,10 +79,9 @@ const (
 	// earlyParallel is how many buckets get early messages at a time.
 	earlyParallel = 16
 	// earlyTasks, earlyBytes and earlyReads, the messages of the store that they lie in, bound the stays of a domain that fire early together,
-	// before another domain has its turn: due tasks wait for them. earlyFor is how long a call goes on, earlyMax how many calls of a domain wait for their turn.
+	// before another domain has its turn: due tasks wait for them. earlyMax is how many calls of a domain wait for their turn.
 	earlyTasks, earlyBytes = 256, 1 << 20
 	earlyReads             = 64
-	earlyFor               = 500 * time.Millisecond
 	earlyMax               = 16
 	// cursorsKept is how many old cursors may pile up before they are removed.
 	cursorsKept = 1000

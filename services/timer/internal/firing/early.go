@@ -31,7 +31,7 @@ func (o *Owner) FireEarly(ctx context.Context, all []due.Wanted) (due.Answer, er
 	for _, s := range needed {
 		byDomain[s.Group.Domain] = append(byDomain[s.Group.Domain], s)
 	}
-	short, stop := context.WithTimeout(ctx, earlyFor)
+	short, stop := context.WithTimeout(ctx, o.Config.EarlyFor)
 	defer stop()
 	errs := make(chan error, len(byDomain))
 	var domains sync.WaitGroup
@@ -82,17 +82,19 @@ func (o *Owner) fireSome(ctx context.Context, some []due.Stay) error {
 	err := parallel.Each(ctx, len(messages), earlyParallel, func(ctx context.Context, i int) error {
 		return o.Pruner.Early(ctx, messages[i].Bucket, batch.Early(messages[i].All, o.LogVersion()))
 	})
-	for wait := backoff.New(catchUpFirst, catchUpWait); err == nil; wait.Sleep(ctx) {
+	if err != nil {
+		return err
+	}
+	for wait := backoff.New(catchUpFirst, catchUpWait); ; wait.Sleep(ctx) {
 		left := false
-		err = o.ask(ctx, func() {
+		err := o.ask(ctx, func() {
 			for len(some) > 0 && !o.table.Waits(some[0]) {
 				some = some[1:]
 			}
 			left = len(some) > 0
 		})
-		if !left {
-			break
+		if err != nil || !left { // after an error left may be set just now
+			return err
 		}
 	}
-	return err
 }

@@ -82,6 +82,7 @@ func TestWhatIsWrittenCarriesTheClustersVersion(t *testing.T) {
 	r := w.own(func(d *firing.Deps) {
 		d.LogVersion = func() uint32 { return newer }
 		d.Store = deafStore{d.Store} // it could not read its own early message
+		d.Config.EarlyFor = time.Second
 	})
 	w.eachOnce(now)
 	fireEarly(t, r, later)

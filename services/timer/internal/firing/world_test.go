@@ -264,8 +264,10 @@ func (w *world) deps() firing.Deps {
 	testkit.NoError(w.tb, err)
 	history, err := natstimer.OpenLog(w.tb.Context(), w.js, 0, func() uint32 { return 1 })
 	testkit.NoError(w.tb, err)
+	config := firing.DefaultConfig()
+	config.EarlyFor = soon // no call gives up on a slow machine
 	return firing.Deps{
-		Store: store, Pruner: store, Log: history, Config: firing.DefaultConfig(), Logger: log, Now: time.Now,
+		Store: store, Pruner: store, Log: history, Config: config, Logger: log, Now: time.Now,
 		Quarantine: store.SetApart, LogVersion: func() uint32 { return 1 },
 		Gauges: firing.Gauges{
 			Waiting: func(int) {}, Fired: func(int, time.Duration) {}, Appended: func(time.Duration) {}, Early: func(int) {}, Outdated: func(int) {},
