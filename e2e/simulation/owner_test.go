@@ -21,6 +21,8 @@ type proc struct {
 	sent map[any][]*historysim.Message
 	// spread is how many partitions tasklists have, as far as it knows.
 	spread spread
+	// epoch is the one under which it has sent last.
+	epoch uint64
 	// lease is until when its checkpoints let it go on, by its clock that does not jump.
 	lease time.Duration
 }
@@ -68,6 +70,9 @@ func (p *proc) Applied(m *historysim.Message) {
 // Ended is part of historysim.Host.
 func (p *proc) Ended(why string) {
 	p.w.say(p.name, "ends: %s", why)
+	if why == historysim.TakenOver && p.w.checkpoint.Epoch == p.epoch {
+		p.w.violated("I11: %s is %s, and no newer owner is there", p.name, why)
+	}
 	if halted := strings.HasPrefix(why, historysim.Halted); halted && p.w.unknownAt == 0 {
 		p.w.violated("%s %s", p.name, why)
 	} else if halted {
@@ -80,6 +85,7 @@ func (p *proc) Ended(why string) {
 // Send is part of historysim.Host: the operation leaves, arrives, happens, is answered; each
 // can fail.
 func (p *proc) Send(op *historysim.Op) {
+	p.epoch = op.Epoch
 	sentAt := p.Now().Mono
 	p.do(p.w.dice.upTo(time.Millisecond), func() { p.leave(op, sentAt) })
 }

@@ -202,7 +202,7 @@ func (o *Owner) save(cp Checkpoint) {
 		}
 		o.until(Op{Kind: LoadCheckpoint}, func(now Outcome) {
 			if now.Stored.Epoch != o.epoch || now.Stored.Owner != o.name {
-				o.finish("taken over")
+				o.finish(TakenOver)
 				return
 			}
 			o.saved(now.Stored.Count == count, now.Revision, sentAt)

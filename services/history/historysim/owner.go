@@ -11,8 +11,11 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
-// Halted begins the reason of an owner that has met what it cannot read.
-const Halted = "halted: "
+// Halted begins the reason of an owner that has met what it cannot read. TakenOver is that of one that has met a newer owner.
+const (
+	Halted    = "halted: "
+	TakenOver = "taken over"
+)
 
 // events is the place of the stored turn among the sources, behind the lanes.
 const events = ids.Lanes
@@ -331,7 +334,10 @@ func (o *Owner) stepOne() bool {
 		o.inputs = o.inputs[1:]
 		o.r.Step(in, o.host.Now(), &o.fx)
 		o.check()
-		return true
+		if o.fx.TakenOver {
+			o.finish(TakenOver)
+		}
+		return !o.ended
 	}
 	if !o.live {
 		o.again.next(o)

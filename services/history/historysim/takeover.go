@@ -68,7 +68,7 @@ func (o takeover) loadSnapshot(then func(*replica.Snapshot)) {
 			if now.Stored.Epoch == o.epoch {
 				o.host.Fault("%s loads the snapshot of turn %d: %v", o.name, ref.Seq, err)
 			}
-			o.finish("taken over") // a newer owner has deleted it
+			o.finish(TakenOver) // a newer owner has deleted it
 		})
 	})
 }
@@ -194,7 +194,7 @@ func (t *turns) append(o *Owner, turn []*Message, done func(Outcome)) {
 			case last.Seq == t.last:
 				t.append(o, turn, done)
 			default:
-				o.finish("taken over")
+				o.finish(TakenOver)
 			}
 		})
 	})
@@ -210,7 +210,7 @@ func (t *turns) claim(o *Owner, epoch uint64, done func(seq uint64)) {
 		}
 		switch {
 		case last.LastTurn.Epoch > epoch:
-			o.finish("taken over")
+			o.finish(TakenOver)
 			return
 		case last.LastTurn == t.name: // its acknowledgement was lost
 			claimed(last)

@@ -241,8 +241,11 @@ func (o *Owner) taken(in replica.Input) bool {
 		return true
 	}
 	ok := o.core.Step(in, o.now(), &o.fx)
-	if o.fx.Halt != nil {
+	switch {
+	case o.fx.Halt != nil:
 		o.fatal = fmt.Errorf("%w: %w", ErrUnreadable, o.fx.Halt)
+	case o.fx.TakenOver:
+		o.fatal = turn.ErrTakenOver
 	}
 	return ok
 }

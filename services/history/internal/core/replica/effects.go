@@ -44,6 +44,8 @@ type Effects struct {
 	Counts Counts
 	// Halt is why this replica must not go on: the log holds what it cannot read.
 	Halt error
+	// TakenOver: a newer owner is at work, and this replica must not go on.
+	TakenOver bool
 }
 
 // Reset empties fx for the next turn and keeps its memory.

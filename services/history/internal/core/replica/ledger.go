@@ -96,10 +96,14 @@ func (x Ends) take(e *Entry) bool {
 	return true
 }
 
-// foreign lets go of what another owner has archived: it had stored the ends before this one claimed the log.
+// foreign lets go of what another owner has archived. An earlier one had stored the ends before this one claimed the log. An end that
+// is not known here was stored by a newer one.
 func (s step) foreign(in *Stored) {
 	for _, stay := range in.Others {
-		if e := s.tasks[stay.ID]; e != nil && e.State.Finished() && e.Parkings <= stay.Parkings {
+		switch e := s.tasks[stay.ID]; {
+		case e == nil, !e.State.Finished() && e.Parkings <= stay.Parkings:
+			s.fx.TakenOver = true
+		case e.Parkings <= stay.Parkings:
 			s.leave(e)
 		}
 	}

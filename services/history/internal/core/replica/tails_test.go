@@ -44,14 +44,28 @@ func TestR14_WhatAnotherOwnerArchivedIsNotArchivedAgain(t *testing.T) {
 	b.equal("the first job", archived(b.linger()), []int{1})
 	b.finish(taskstate.Succeeded, 2)
 	b.finish(taskstate.Succeeded, 3)
-	fx := b.step(Stored{Kind: JobArchive, Seq: 7, Others: []Stay{{ID: id(2)}, {ID: id(99)}}})
-	if fx.Counts.Archived != 1 || b.r.Len() != 1 || b.r.ArchiveSeq() != 7 {
+	fx := b.step(Stored{Kind: JobArchive, Seq: 7, Others: []Stay{{ID: id(2)}}})
+	if fx.TakenOver || fx.Counts.Archived != 1 || b.r.Len() != 1 || b.r.ArchiveSeq() != 7 {
 		t.Errorf("%d archived, %d left in memory, the archive is at %d", fx.Counts.Archived, b.r.Len(), b.r.ArchiveSeq())
 	}
 	b.equal("what is left of the second job", archived(b.linger()), []int{3})
 	b.step(Stored{Kind: JobArchive, Seq: 8, Others: []Stay{{ID: id(3)}}})
-	if fx := b.linger(); fx.Archive != nil || !b.r.Idle() {
+	if fx := b.linger(); fx.TakenOver || fx.Archive != nil || !b.r.Idle() {
 		t.Errorf("%v to be archived, idle %v", archived(fx), b.r.Idle())
+	}
+}
+
+// TestI3_AnEndThatOnlyTheArchiveKnowsIsANewerOwners: its turn is stored, or ours is, and the answer has not come.
+func TestI3_AnEndThatOnlyTheArchiveKnowsIsANewerOwners(t *testing.T) {
+	for _, other := range []Stay{{ID: id(2)}, {ID: id(99)}} {
+		b := newBench(t, Config{})
+		b.submit(nil, 1, 2)
+		b.start(1)
+		b.finish(taskstate.Succeeded, 1)
+		b.equal("the job", archived(b.linger()), []int{1})
+		if fx := b.step(Stored{Kind: JobArchive, Seq: 7, Others: []Stay{other}}); !fx.TakenOver {
+			t.Errorf("it goes on after %v", other)
+		}
 	}
 }
 
