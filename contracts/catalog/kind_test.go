@@ -38,7 +38,7 @@ func eachKind(t *testing.T, test func(t *testing.T, k Kind[message], make func(n
 		return &rpcv1.DrainedWorkers{Workers: []*rpcv1.DrainedWorker{{WorkerId: "w1", Drain: &yardv1.WorkerDrain{SinceMs: int64(n)}}}}
 	})
 	for _, stops := range []Stops{Pauses, Drains} {
-		for _, k := range []Kind[*yardv1.Pause]{stops.Tasklists, stops.Types, stops.Groups} {
+		for _, k := range []Kind[*yardv1.Pause]{stops.Domains, stops.Tasklists, stops.Types, stops.Groups} {
 			run(k.kind, func(n int32) message { return &yardv1.Pause{SinceMs: int64(n)} })
 		}
 	}

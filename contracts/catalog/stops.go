@@ -7,21 +7,25 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 )
 
-// Stops are the pauses, or the drains, of tasklists, types and groups.
-type Stops struct{ Tasklists, Types, Groups Kind[*yardv1.Pause] }
+// Stops are the pauses, or the drains, of domains, tasklists, types and groups.
+type Stops struct{ Domains, Tasklists, Types, Groups Kind[*yardv1.Pause] }
 
 func declareStops(word string) Stops {
 	return Stops{
+		declare[*yardv1.Pause](kind{noun: word + " of domain", prefix: word + ".domain.", clusterWide: true}),
 		declare[*yardv1.Pause](kind{noun: word + " of tasklist", prefix: word + ".tasklist."}),
 		declare[*yardv1.Pause](kind{noun: word + " of type", prefix: word + ".type.", dotted: true}),
 		declare[*yardv1.Pause](kind{noun: word + " of group", prefix: word + ".group.", dotted: true}),
 	}
 }
 
-// Stopped is what is paused, or drained, of a domain, by name.
-type Stopped struct{ Tasklists, Types, Groups map[string]*yardv1.Pause }
+// Stopped is what is paused, or drained, of a domain, by name; and the domain itself, nil = it is not.
+type Stopped struct {
+	Domain                   *yardv1.Pause
+	Tasklists, Types, Groups map[string]*yardv1.Pause
+}
 
-// Len is how many there are.
+// Len is how many there are in the domain.
 func (s Stopped) Len() int { return len(s.Tasklists) + len(s.Types) + len(s.Groups) }
 
 // Of are those of a domain that are not over at an instant, Unix ms; at 0, all that are stored. They are read-only, the maps are not.
@@ -35,15 +39,20 @@ func (s Stops) Of(c *Catalog, domain string, nowMS int64) Stopped {
 		}
 		return some
 	}
-	return Stopped{of(s.Tasklists), of(s.Types), of(s.Groups)}
+	whole := s.Domains.Of(c, "", domain)
+	if !Paused(whole, nowMS) {
+		whole = nil
+	}
+	return Stopped{whole, of(s.Tasklists), of(s.Types), of(s.Groups)}
 }
 
 // Ends are, by domain, when the next of them ends by itself after an instant, Unix ms.
 func (s Stops) Ends(c *Catalog, nowMS int64) map[string]int64 {
 	ends := map[string]int64{}
-	for _, k := range []Kind[*yardv1.Pause]{s.Tasklists, s.Types, s.Groups} {
-		for domain := range k.InDomains(c) {
-			for _, p := range k.Each(c, domain) {
+	for _, k := range []Kind[*yardv1.Pause]{s.Domains, s.Tasklists, s.Types, s.Groups} {
+		for in := range k.InDomains(c) {
+			for name, p := range k.Each(c, in) {
+				domain := k.concerns(in, name)
 				if at, known := ends[domain]; p.UntilMs > nowMS && (!known || p.UntilMs < at) {
 					ends[domain] = p.UntilMs
 				}

@@ -20,6 +20,7 @@ func TestPausesAndDrainsOfADomain(t *testing.T) {
 		b.Store(Pauses.Tasklists.Key("shop", "mail"), `{"since_ms":5,"until_ms":30}`)
 		b.Store(Pauses.Groups.Key("shop", "acme"), `{"since_ms":5,"until_ms":20}`)
 		b.Store(Pauses.Types.Key("bank", "x"), `{"since_ms":5,"until_ms":40}`)
+		b.Store(Pauses.Domains.Key("", "bank"), `{"since_ms":5,"until_ms":35}`)
 	}
 	watching(t, fill, func(w *watched) {
 		for at, want := range map[int64][]string{0: {"mail", "old"}, 8: {"mail", "old"}, 9: {"mail"}} {
@@ -31,7 +32,12 @@ func TestPausesAndDrainsOfADomain(t *testing.T) {
 		if all := Pauses.Of(w.Catalog, "shop", 9); all.Len() != 2 || all.Tasklists["mail"] == nil || all.Groups["acme"] == nil {
 			t.Errorf("%v", all)
 		}
-		for at, want := range map[int64]map[string]int64{1: {"shop": 20, "bank": 40}, 20: {"shop": 30, "bank": 40}, 30: {"bank": 40}, 40: {}} {
+		for at, paused := range map[int64]bool{0: true, 34: true, 35: false} {
+			if all := Pauses.Of(w.Catalog, "bank", at); (all.Domain != nil) != paused || all.Len() != 1 || Drains.Of(w.Catalog, "bank", at).Domain != nil {
+				t.Errorf("at %d: %+v", at, all)
+			}
+		}
+		for at, want := range map[int64]map[string]int64{1: {"shop": 20, "bank": 35}, 20: {"shop": 30, "bank": 35}, 35: {"bank": 40}, 40: {}} {
 			if ends := Pauses.Ends(w.Catalog, at); !maps.Equal(ends, want) {
 				t.Errorf("at %d pauses end at %v", at, ends)
 			}

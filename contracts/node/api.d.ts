@@ -182,7 +182,7 @@ export interface DescribeTasklistResponse {
   lagging_lanes?: number;
   /** Tasks expired since then. */
   expired?: number;
-  /** Present while the tasklist is paused. */
+  /** Present while the tasklist is paused, or its whole domain. */
   pause?: Pause;
   /** The types of the domain that are paused, by name, at most 100. */
   paused_types?: string[];
@@ -192,7 +192,7 @@ export interface DescribeTasklistResponse {
   queued?: number;
   /** Workers that polled it in the last 5 minutes, those of `tasklists.pollers`. */
   pollers?: number;
-  /** Present while the tasklist is drained. */
+  /** Present while the tasklist is drained, or its whole domain. */
   drain?: Pause;
   /** The types of the domain that are drained, by name, at most 100. */
   drained_types?: string[];
@@ -306,9 +306,9 @@ export interface PeekTasklistResponse {
   unread_batches?: number;
 }
 
-/** PauseRequest (tasklists.pause, types.pause, groups.pause): no task of the tasklist, of the type in any tasklist, or of the group in any tasklist starts until it is resumed. It takes effect within a second. Pausing again replaces the pause. The same request drains (tasklists.drain, types.drain, groups.drain): a submit with a task of it is refused with FAILED_PRECONDITION until the drain ends. It takes effect within a second. Accepted tasks go on: they start, are tried again, and come back from a delay. A repeat, with its request_id, of a submit that was stored before is still answered with its results. Draining again replaces the drain. */
+/** PauseRequest (tasklists.pause, types.pause, groups.pause, admin.domains.pause): no task of the tasklist, of the type in any tasklist, of the group in any tasklist, or of the domain starts until it is resumed. It takes effect within a second. Pausing again replaces the pause. The same request drains (tasklists.drain, types.drain, groups.drain, admin.domains.drain): a submit with a task of it is refused with FAILED_PRECONDITION until the drain ends. It takes effect within a second. Accepted tasks go on: they start, are tried again, and come back from a delay. A repeat, with its request_id, of a submit that was stored before is still answered with its results. Draining again replaces the drain. */
 export interface PauseRequest {
-  /** Required. A tasklist: [A-Za-z0-9_-]{1,64}. A type or a group: [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
+  /** Required. A tasklist or a domain: [A-Za-z0-9_-]{1,64}. A type or a group: [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
   name: string;
   /** The reason, for people; at most 1024 bytes. */
   reason?: string;
@@ -323,7 +323,7 @@ export interface PauseResponse {
   pause?: Pause;
 }
 
-/** ResumeRequest (tasklists.resume, types.resume, groups.resume) ends a pause or a drain. NOT_FOUND: there is none. */
+/** ResumeRequest (tasklists.resume, types.resume, groups.resume, admin.domains.resume) ends a pause or a drain. NOT_FOUND: there is none. */
 export interface ResumeRequest {
   /** Required. As in the request that paused or drained it. */
   name: string;
@@ -909,6 +909,10 @@ export interface GetDomainRequest {
 export interface GetDomainResponse {
   /** As stored. */
   domain: Domain;
+  /** Present while the domain is paused. */
+  pause?: Pause;
+  /** Present while the domain is drained. */
+  drain?: Pause;
 }
 
 /** ListDomainsRequest (admin.domains.list). */
@@ -1469,6 +1473,8 @@ export interface Pause {
   since_ms?: number;
   /** When it ends by itself, Unix ms. 0: not before it is resumed. */
   until_ms?: number;
+  /** It is of the whole domain, and an administrator resumes it. */
+  whole_domain?: boolean;
 }
 
 /** PeekedTask is a task that is to start. */
@@ -2014,6 +2020,12 @@ export interface AdminVerbs {
   "domains.get": { request: GetDomainRequest; response: GetDomainResponse };
   /** List all domains. */
   "domains.list": { request: ListDomainsRequest; response: ListDomainsResponse };
+  /** Pause a domain: none of its tasks starts until it is resumed, or for a time. */
+  "domains.pause": { request: PauseRequest; response: PauseResponse };
+  /** End the pause or the drain of a domain. */
+  "domains.resume": { request: ResumeRequest; response: PauseResponse };
+  /** Drain a domain: submits to it are refused until it is resumed, or for a time. */
+  "domains.drain": { request: PauseRequest; response: DrainResponse };
   /** Delete a domain without unfinished tasks, its task types, its limits and the settings of its tasklists. */
   "domains.delete": { request: DeleteDomainRequest; response: DeleteDomainResponse };
 }

@@ -46,6 +46,8 @@ type Domain struct {
 	DeadLettersMax int64
 	// Revision changes with every put. PutDomain replaces only this revision, or any if it is 0.
 	Revision int64
+	// Pause and Drain are those of the whole domain, if there are any; GetDomain has them, and PutDomain leaves them as they are.
+	Pause, Drain *Pause
 }
 
 // PutDomain creates or changes a domain and returns it as stored. STALE: another revision than
@@ -58,7 +60,9 @@ func (a *Admin) PutDomain(ctx context.Context, d Domain) (Domain, error) {
 // GetDomain returns a domain, or NOT_FOUND.
 func (a *Admin) GetDomain(ctx context.Context, name string) (Domain, error) {
 	resp, err := call[yardv1.GetDomainResponse](ctx, &a.transport, topology.Admin("domains.get"), &yardv1.GetDomainRequest{Name: name})
-	return domainOf(resp.GetDomain()), err
+	d := domainOf(resp.GetDomain())
+	d.Pause, d.Drain = maybePaused(resp.GetPause()), maybePaused(resp.GetDrain())
+	return d, err
 }
 
 // ListDomains returns all domains, by name.
@@ -73,6 +77,27 @@ func (a *Admin) ListDomains(ctx context.Context) ([]Domain, error) {
 func (a *Admin) DeleteDomain(ctx context.Context, name string, revision int64) (Domain, error) {
 	resp, err := call[yardv1.DeleteDomainResponse](ctx, &a.transport, topology.Admin("domains.delete"), &yardv1.DeleteDomainRequest{Name: name, Revision: revision})
 	return domainOf(resp.GetDomain()), err
+}
+
+// PauseDomain has no task of a domain start until it is resumed, and returns the pause as stored. It takes effect within a second. Pausing again replaces
+// the pause, and changed settings keep it. NOT_FOUND: there is no such domain.
+func (a *Admin) PauseDomain(ctx context.Context, name string, o PauseOptions) (Pause, error) {
+	resp, err := call[yardv1.PauseResponse](ctx, &a.transport, topology.Admin("domains.pause"), o.wire(name))
+	return pauseOf(resp.GetPause()), err
+}
+
+// DrainDomain has submits to a domain refused with FAILED_PRECONDITION until the drain ends, and returns the drain as stored. It takes effect within a
+// second. Accepted tasks go on. NOT_FOUND: there is no such domain.
+func (a *Admin) DrainDomain(ctx context.Context, name string, o PauseOptions) (Pause, error) {
+	resp, err := call[yardv1.DrainResponse](ctx, &a.transport, topology.Admin("domains.drain"), o.wire(name))
+	return pauseOf(resp.GetDrain()), err
+}
+
+// ResumeDomain ends the pause of a domain, or its drain, and returns that as it was. NOT_FOUND: there is none, or an earlier try ended it and its answer
+// was lost.
+func (a *Admin) ResumeDomain(ctx context.Context, name string, drain bool) (Pause, error) {
+	resp, err := call[yardv1.PauseResponse](ctx, &a.transport, topology.Admin("domains.resume"), &yardv1.ResumeRequest{Name: name, Drain: drain})
+	return pauseOf(resp.GetPause()), err
 }
 
 // Wire is the domain as the API writes it.

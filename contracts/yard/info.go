@@ -125,7 +125,7 @@ type TasklistInfo struct {
 	// LaggingLanes is how many priorities, over all partitions, go on without this domain, since it has more ready tasks there
 	// than are held of one. They are read when workers have taken some of those.
 	LaggingLanes int
-	// Pause is there while the tasklist is paused.
+	// Pause is there while the tasklist is paused, or its whole domain.
 	Pause *Pause
 	// PausedTypes are the types of the domain that are paused, by name, at most 100.
 	PausedTypes []string

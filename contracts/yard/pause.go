@@ -8,13 +8,15 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 )
 
-// Pause says why no task of a tasklist, a type or a group starts; what runs already goes on, and submits are accepted. As a drain it says why
+// Pause says why no task of a domain, a tasklist, a type or a group starts; what runs already goes on, and submits are accepted. As a drain it says why
 // no task is accepted; what was accepted goes on.
 type Pause struct {
 	// Reason is why, By is who paused or drained it, for people.
 	Reason, By string
 	// Since is since when, Until when that ends by itself; zero: not before it is resumed.
 	Since, Until time.Time
+	// WholeDomain: it is of the whole domain, and an administrator resumes it.
+	WholeDomain bool
 }
 
 // PauseOptions say why, and for how long. The zero value is a pause or a drain until it is resumed.
@@ -46,7 +48,7 @@ func (p Part) verb(verb string) string { return cmp.Or(p.noun, "tasklists") + ".
 // within a second. Pausing again replaces the pause, and changed settings keep it. FAILED_PRECONDITION: 1000 tasklists,
 // types and groups of the domain are paused.
 func (c *Client) Pause(ctx context.Context, p Part, o PauseOptions) (Pause, error) {
-	resp, err := call[yardv1.PauseResponse](ctx, &c.transport, c.subject(p.verb("pause")), o.wire(p))
+	resp, err := call[yardv1.PauseResponse](ctx, &c.transport, c.subject(p.verb("pause")), o.wire(p.name))
 	return pauseOf(resp.GetPause()), err
 }
 
@@ -58,7 +60,7 @@ func (c *Client) Resume(ctx context.Context, p Part) (Pause, error) { return c.r
 // as stored. It takes effect within a second. Accepted tasks go on. Draining again replaces the drain. FAILED_PRECONDITION: 1000
 // tasklists, types and groups of the domain are drained.
 func (c *Client) Drain(ctx context.Context, p Part, o PauseOptions) (Pause, error) {
-	resp, err := call[yardv1.DrainResponse](ctx, &c.transport, c.subject(p.verb("drain")), o.wire(p))
+	resp, err := call[yardv1.DrainResponse](ctx, &c.transport, c.subject(p.verb("drain")), o.wire(p.name))
 	return pauseOf(resp.GetDrain()), err
 }
 
@@ -72,8 +74,8 @@ func (c *Client) resume(ctx context.Context, p Part, drain bool) (Pause, error) 
 	return pauseOf(resp.GetPause()), err
 }
 
-func (o PauseOptions) wire(p Part) *yardv1.PauseRequest {
-	return &yardv1.PauseRequest{Name: p.name, Reason: o.Reason, By: o.By, ForMs: milliseconds(o.For)}
+func (o PauseOptions) wire(name string) *yardv1.PauseRequest {
+	return &yardv1.PauseRequest{Name: name, Reason: o.Reason, By: o.By, ForMs: milliseconds(o.For)}
 }
 
 // Wire is the pause as the API writes it; nil if there is none.
@@ -81,7 +83,7 @@ func (p *Pause) Wire() *yardv1.Pause {
 	if p == nil {
 		return nil
 	}
-	w := &yardv1.Pause{Reason: p.Reason, By: p.By, SinceMs: p.Since.UnixMilli()}
+	w := &yardv1.Pause{Reason: p.Reason, By: p.By, SinceMs: p.Since.UnixMilli(), WholeDomain: p.WholeDomain}
 	if !p.Until.IsZero() {
 		w.UntilMs = p.Until.UnixMilli()
 	}
@@ -89,7 +91,7 @@ func (p *Pause) Wire() *yardv1.Pause {
 }
 
 func pauseOf(w *yardv1.Pause) Pause {
-	return Pause{Reason: w.GetReason(), By: w.GetBy(), Since: instant(w.GetSinceMs()), Until: instant(w.GetUntilMs())}
+	return Pause{Reason: w.GetReason(), By: w.GetBy(), Since: instant(w.GetSinceMs()), Until: instant(w.GetUntilMs()), WholeDomain: w.GetWholeDomain()}
 }
 
 // maybePaused is nil where there is no pause.

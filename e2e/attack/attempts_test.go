@@ -42,7 +42,7 @@ var (
 		"deadletters.list", "deadletters.count", "deadletters.get", "deadletters.redrive", "deadletters.purge",
 		"keys.list", "keys.get", "keys.unblock", "keys.skip",
 	}
-	adminVerbs = []string{"domains.put", "domains.get", "domains.list", "domains.delete"}
+	adminVerbs = []string{"domains.put", "domains.get", "domains.list", "domains.delete", "domains.pause", "domains.resume", "domains.drain"}
 	// streamCalls are the endpoints of the JetStream API that name a stream.
 	streamCalls = []string{
 		"STREAM.INFO.%s", "STREAM.CREATE.%s", "STREAM.UPDATE.%s", "STREAM.DELETE.%s", "STREAM.PURGE.%s", "STREAM.MSG.GET.%s",
@@ -85,6 +85,7 @@ func places(n topology.Partitioning) []string {
 		topology.ClusterKey, topology.VersionKey, topology.TokenSecretKey, catalog.Domains.Key("", victim), catalog.Types.Key(attacker, "x"), catalog.Limits.Key(attacker, "x"),
 		catalog.Pauses.Tasklists.Key(victim, "x"), catalog.Pauses.Types.Key(victim, "x"),
 		catalog.Drains.Tasklists.Key(victim, "x"), catalog.Drains.Types.Key(victim, "x"),
+		catalog.Pauses.Domains.Key("", victim), catalog.Drains.Domains.Key("", victim),
 		catalog.Pauses.Groups.Key(victim, "x"), catalog.Drains.Groups.Key(victim, "x"),
 	} {
 		all = append(all, topology.BucketSubject(topology.ConfigBucket, key))

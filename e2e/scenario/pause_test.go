@@ -1,6 +1,7 @@
 package scenario_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -59,5 +60,53 @@ func TestAPauseEndsByItself(t *testing.T) {
 		w.described(list, func(d yard.TasklistInfo) bool { return len(d.PausedTypes) <= 0 })
 		_, err = w.client.Resume(w.soon(), yard.OfType("x"))
 		refused(t, err, fault.NotFound)
+	})
+}
+
+// TestAPausedDomainStartsNothing, whatever else of it is paused or resumed; what runs goes on, and submits are accepted until it is drained.
+func TestAPausedDomainStartsNothing(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		w.submitOne(&yardv1.NewTask{Type: "x"})
+		running := w.takeOne()
+		p, err := w.admin.PauseDomain(w.soon(), w.domain, yard.PauseOptions{Reason: "unpaid", By: "ann"})
+		if err != nil || p.Since.IsZero() {
+			t.Fatalf("%+v %v", p, err)
+		}
+		w.startsNothing(&yardv1.NewTask{Type: "probe"})
+		testkit.NoError(t, testkit.Err(w.client.Pause(w.soon(), yard.OfTasklist(list), yard.PauseOptions{})))
+		testkit.NoError(t, testkit.Err(w.client.Resume(w.soon(), yard.OfTasklist(list))))
+		testkit.NoError(t, testkit.Err(w.admin.PutDomain(w.soon(), yard.Domain{Name: w.domain, MaxConcurrency: 50})))
+		id, other := w.submitOne(&yardv1.NewTask{Type: "x"}), w.submitOne(&yardv1.NewTask{Type: "y", Tasklist: "other"})
+		w.reach(other, "ready")
+		w.nothing(list)
+		w.nothing("other")
+		equal(t, "the running attempt", w.complete(running), "OK")
+		testkit.NoError(t, testkit.Err(w.admin.DrainDomain(w.soon(), w.domain, yard.PauseOptions{Reason: "it moves"})))
+		w.eventually(func() error {
+			_, err := w.handIn(&yardv1.SubmitRequest{Tasklist: list, Tasks: []*yardv1.NewTask{{Type: "probe"}}})
+			if fault.CodeOf(err) != fault.FailedPrecondition {
+				return fmt.Errorf("a task is still accepted: %w", err)
+			}
+			return nil
+		})
+		d, err := w.client.DescribeTasklist(w.soon(), list)
+		if err != nil || d.Pause == nil || !d.Pause.WholeDomain || d.Pause.By != "ann" || d.Drain == nil || !d.Drain.WholeDomain {
+			t.Errorf("%+v %v", d, err)
+		}
+
+		testkit.NoError(t, testkit.Err(w.admin.ResumeDomain(w.soon(), w.domain, false)))
+		equal(t, "resumed", w.complete(w.take(1, "x")...), "OK")
+		want(t, w.ended(id), "completed", "submitted started completed")
+		equal(t, "of another tasklist", w.complete(w.someOf("other", 1)...), "OK")
+		if d, err := w.admin.GetDomain(w.soon(), w.domain); err != nil || d.Pause != nil || d.Drain == nil || d.Drain.Reason != "it moves" {
+			t.Errorf("%+v %v", d, err)
+		}
+		testkit.NoError(t, testkit.Err(w.admin.ResumeDomain(w.soon(), w.domain, true)))
+		w.eventually(func() error {
+			_, err := w.handIn(&yardv1.SubmitRequest{Tasklist: list, Tasks: []*yardv1.NewTask{{Type: "after"}}})
+			return err
+		})
+		refused(t, testkit.Err(w.admin.ResumeDomain(w.soon(), w.domain, false)), fault.NotFound)
+		refused(t, testkit.Err(w.admin.PauseDomain(w.soon(), "no-such-domain", yard.PauseOptions{})), fault.NotFound)
 	})
 }

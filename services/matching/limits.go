@@ -97,6 +97,9 @@ func (l limits) Limits(domain string) []match.Limit {
 		}
 	}
 	paused := catalog.Pauses.Of(l.Catalog, domain, l.clock.Now().UnixMilli())
+	if paused.Domain != nil {
+		all = append(all, match.Limit{Ref: table.PauseRef(table.DomainRef), Paused: true, Wide: true})
+	}
 	for name := range paused.Tasklists {
 		all = append(all, match.Limit{Ref: table.PauseRef(table.TasklistRef(name)), Paused: true, Tasklist: name})
 	}

@@ -465,7 +465,11 @@ func (x *GetDomainRequest) GetName() string {
 type GetDomainResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// As stored.
-	Domain        *Domain `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	Domain *Domain `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	// Present while the domain is paused.
+	Pause *Pause `protobuf:"bytes,2,opt,name=pause,proto3" json:"pause,omitempty"`
+	// Present while the domain is drained.
+	Drain         *Pause `protobuf:"bytes,3,opt,name=drain,proto3" json:"drain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -503,6 +507,20 @@ func (*GetDomainResponse) Descriptor() ([]byte, []int) {
 func (x *GetDomainResponse) GetDomain() *Domain {
 	if x != nil {
 		return x.Domain
+	}
+	return nil
+}
+
+func (x *GetDomainResponse) GetPause() *Pause {
+	if x != nil {
+		return x.Pause
+	}
+	return nil
+}
+
+func (x *GetDomainResponse) GetDrain() *Pause {
+	if x != nil {
+		return x.Drain
 	}
 	return nil
 }
@@ -2048,7 +2066,7 @@ type DescribeTasklistResponse struct {
 	LaggingLanes int32 `protobuf:"varint,13,opt,name=lagging_lanes,json=laggingLanes,proto3" json:"lagging_lanes,omitempty"`
 	// Tasks expired since then.
 	Expired int64 `protobuf:"varint,14,opt,name=expired,proto3" json:"expired,omitempty"`
-	// Present while the tasklist is paused.
+	// Present while the tasklist is paused, or its whole domain.
 	Pause *Pause `protobuf:"bytes,15,opt,name=pause,proto3" json:"pause,omitempty"`
 	// The types of the domain that are paused, by name, at most 100.
 	PausedTypes []string `protobuf:"bytes,16,rep,name=paused_types,json=pausedTypes,proto3" json:"paused_types,omitempty"`
@@ -2058,7 +2076,7 @@ type DescribeTasklistResponse struct {
 	Queued int64 `protobuf:"varint,21,opt,name=queued,proto3" json:"queued,omitempty"`
 	// Workers that polled it in the last 5 minutes, those of `tasklists.pollers`.
 	Pollers int64 `protobuf:"varint,17,opt,name=pollers,proto3" json:"pollers,omitempty"`
-	// Present while the tasklist is drained.
+	// Present while the tasklist is drained, or its whole domain.
 	Drain *Pause `protobuf:"bytes,24,opt,name=drain,proto3" json:"drain,omitempty"`
 	// The types of the domain that are drained, by name, at most 100.
 	DrainedTypes []string `protobuf:"bytes,25,rep,name=drained_types,json=drainedTypes,proto3" json:"drained_types,omitempty"`
@@ -3232,7 +3250,9 @@ type Pause struct {
 	// Since when, Unix ms; the server sets it.
 	SinceMs int64 `protobuf:"varint,3,opt,name=since_ms,json=sinceMs,proto3" json:"since_ms,omitempty"`
 	// When it ends by itself, Unix ms. 0: not before it is resumed.
-	UntilMs       int64 `protobuf:"varint,4,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"`
+	UntilMs int64 `protobuf:"varint,4,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"`
+	// It is of the whole domain, and an administrator resumes it.
+	WholeDomain   bool `protobuf:"varint,5,opt,name=whole_domain,json=wholeDomain,proto3" json:"whole_domain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3295,15 +3315,22 @@ func (x *Pause) GetUntilMs() int64 {
 	return 0
 }
 
-// PauseRequest (tasklists.pause, types.pause, groups.pause): no task of the tasklist, of the type in any tasklist, or of the group in any tasklist
-// starts until it is resumed. It takes effect within a second. Pausing again replaces the pause.
+func (x *Pause) GetWholeDomain() bool {
+	if x != nil {
+		return x.WholeDomain
+	}
+	return false
+}
+
+// PauseRequest (tasklists.pause, types.pause, groups.pause, admin.domains.pause): no task of the tasklist, of the type in any tasklist, of the group in any
+// tasklist, or of the domain starts until it is resumed. It takes effect within a second. Pausing again replaces the pause.
 //
-// The same request drains (tasklists.drain, types.drain, groups.drain): a submit with a task of it is refused with FAILED_PRECONDITION until
+// The same request drains (tasklists.drain, types.drain, groups.drain, admin.domains.drain): a submit with a task of it is refused with FAILED_PRECONDITION until
 // the drain ends. It takes effect within a second. Accepted tasks go on: they start, are tried again, and come back from a delay. A repeat, with
 // its request_id, of a submit that was stored before is still answered with its results. Draining again replaces the drain.
 type PauseRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. A tasklist: [A-Za-z0-9_-]{1,64}. A type or a group: [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row.
+	// Required. A tasklist or a domain: [A-Za-z0-9_-]{1,64}. A type or a group: [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// The reason, for people; at most 1024 bytes.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -3463,7 +3490,7 @@ func (x *DrainResponse) GetDrain() *Pause {
 	return nil
 }
 
-// ResumeRequest (tasklists.resume, types.resume, groups.resume) ends a pause or a drain. NOT_FOUND: there is none.
+// ResumeRequest (tasklists.resume, types.resume, groups.resume, admin.domains.resume) ends a pause or a drain. NOT_FOUND: there is none.
 type ResumeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. As in the request that paused or drained it.
@@ -8045,9 +8072,11 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x11PutDomainResponse\x12'\n" +
 	"\x06domain\x18\x01 \x01(\v2\x0f.yard.v1.DomainR\x06domain\"&\n" +
 	"\x10GetDomainRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"<\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\x88\x01\n" +
 	"\x11GetDomainResponse\x12'\n" +
-	"\x06domain\x18\x01 \x01(\v2\x0f.yard.v1.DomainR\x06domain\"B\n" +
+	"\x06domain\x18\x01 \x01(\v2\x0f.yard.v1.DomainR\x06domain\x12$\n" +
+	"\x05pause\x18\x02 \x01(\v2\x0e.yard.v1.PauseR\x05pause\x12$\n" +
+	"\x05drain\x18\x03 \x01(\v2\x0e.yard.v1.PauseR\x05drain\"B\n" +
 	"\x12ListDomainsRequest\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\x05R\x05limit\x12\x16\n" +
 	"\x06cursor\x18\x02 \x01(\tR\x06cursor\"a\n" +
@@ -8248,12 +8277,13 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x15\n" +
 	"\x06in_use\x18\x02 \x01(\x05R\x05inUse\x12\x14\n" +
 	"\x05limit\x18\x03 \x01(\x05R\x05limit\x12\x10\n" +
-	"\x03ref\x18\x04 \x01(\tR\x03ref\"e\n" +
+	"\x03ref\x18\x04 \x01(\tR\x03ref\"\x88\x01\n" +
 	"\x05Pause\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x19\n" +
 	"\bsince_ms\x18\x03 \x01(\x03R\asinceMs\x12\x19\n" +
-	"\buntil_ms\x18\x04 \x01(\x03R\auntilMs\"a\n" +
+	"\buntil_ms\x18\x04 \x01(\x03R\auntilMs\x12!\n" +
+	"\fwhole_domain\x18\x05 \x01(\bR\vwholeDomain\"a\n" +
 	"\fPauseRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +
@@ -8750,93 +8780,95 @@ var file_yard_v1_admin_proto_depIdxs = []int32{
 	2,   // 1: yard.v1.PutDomainRequest.domain:type_name -> yard.v1.Domain
 	2,   // 2: yard.v1.PutDomainResponse.domain:type_name -> yard.v1.Domain
 	2,   // 3: yard.v1.GetDomainResponse.domain:type_name -> yard.v1.Domain
-	2,   // 4: yard.v1.ListDomainsResponse.domains:type_name -> yard.v1.Domain
-	2,   // 5: yard.v1.DeleteDomainResponse.domain:type_name -> yard.v1.Domain
-	117, // 6: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
-	3,   // 7: yard.v1.TaskType.rate:type_name -> yard.v1.Rate
-	12,  // 8: yard.v1.PutTypeRequest.type:type_name -> yard.v1.TaskType
-	12,  // 9: yard.v1.PutTypeResponse.type:type_name -> yard.v1.TaskType
-	12,  // 10: yard.v1.GetTypeResponse.type:type_name -> yard.v1.TaskType
-	47,  // 11: yard.v1.GetTypeResponse.pause:type_name -> yard.v1.Pause
-	47,  // 12: yard.v1.GetTypeResponse.drain:type_name -> yard.v1.Pause
-	12,  // 13: yard.v1.ListTypesResponse.types:type_name -> yard.v1.TaskType
-	12,  // 14: yard.v1.DeleteTypeResponse.type:type_name -> yard.v1.TaskType
-	3,   // 15: yard.v1.Tasklist.rate:type_name -> yard.v1.Rate
-	21,  // 16: yard.v1.PutTasklistRequest.tasklist:type_name -> yard.v1.Tasklist
-	21,  // 17: yard.v1.PutTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	21,  // 18: yard.v1.GetTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	47,  // 19: yard.v1.GetTasklistResponse.pause:type_name -> yard.v1.Pause
-	47,  // 20: yard.v1.GetTasklistResponse.drain:type_name -> yard.v1.Pause
-	28,  // 21: yard.v1.ListTasklistsResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	21,  // 22: yard.v1.ListedTasklist.settings:type_name -> yard.v1.Tasklist
-	47,  // 23: yard.v1.ListedTasklist.pause:type_name -> yard.v1.Pause
-	47,  // 24: yard.v1.ListedTasklist.drain:type_name -> yard.v1.Pause
-	21,  // 25: yard.v1.DeleteTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	46,  // 26: yard.v1.DescribeTasklistResponse.slots:type_name -> yard.v1.SlotUse
-	47,  // 27: yard.v1.DescribeTasklistResponse.pause:type_name -> yard.v1.Pause
-	47,  // 28: yard.v1.DescribeTasklistResponse.drain:type_name -> yard.v1.Pause
-	35,  // 29: yard.v1.TasklistPollersResponse.pollers:type_name -> yard.v1.Poller
-	38,  // 30: yard.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
-	45,  // 31: yard.v1.LiveWorker.attempts:type_name -> yard.v1.LiveAttempt
-	118, // 32: yard.v1.LiveWorker.drain:type_name -> yard.v1.WorkerDrain
-	38,  // 33: yard.v1.DrainWorkerResponse.worker:type_name -> yard.v1.LiveWorker
-	38,  // 34: yard.v1.StopWorkerResponse.worker:type_name -> yard.v1.LiveWorker
-	118, // 35: yard.v1.ResumeWorkerResponse.drain:type_name -> yard.v1.WorkerDrain
-	47,  // 36: yard.v1.PauseResponse.pause:type_name -> yard.v1.Pause
-	47,  // 37: yard.v1.DrainResponse.drain:type_name -> yard.v1.Pause
-	54,  // 38: yard.v1.PeekTasklistResponse.tasks:type_name -> yard.v1.PeekedTask
-	119, // 39: yard.v1.PeekedTask.task:type_name -> yard.v1.Task
-	120, // 40: yard.v1.PurgeRequest.states:type_name -> yard.v1.TaskState
-	57,  // 41: yard.v1.PurgeResponse.purged:type_name -> yard.v1.Purged
-	3,   // 42: yard.v1.Limit.rate:type_name -> yard.v1.Rate
-	0,   // 43: yard.v1.Limit.on_full:type_name -> yard.v1.OnFull
-	58,  // 44: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
-	58,  // 45: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
-	58,  // 46: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
-	58,  // 47: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
-	58,  // 48: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
-	67,  // 49: yard.v1.PutGroupRequest.group:type_name -> yard.v1.Group
-	67,  // 50: yard.v1.PutGroupResponse.group:type_name -> yard.v1.Group
-	67,  // 51: yard.v1.GetGroupResponse.group:type_name -> yard.v1.Group
-	47,  // 52: yard.v1.GetGroupResponse.pause:type_name -> yard.v1.Pause
-	47,  // 53: yard.v1.GetGroupResponse.drain:type_name -> yard.v1.Pause
-	67,  // 54: yard.v1.ListGroupsResponse.groups:type_name -> yard.v1.Group
-	74,  // 55: yard.v1.ListGroupsResponse.stopped:type_name -> yard.v1.StoppedGroup
-	47,  // 56: yard.v1.StoppedGroup.pause:type_name -> yard.v1.Pause
-	47,  // 57: yard.v1.StoppedGroup.drain:type_name -> yard.v1.Pause
-	67,  // 58: yard.v1.DeleteGroupResponse.group:type_name -> yard.v1.Group
-	79,  // 59: yard.v1.TopLimitsResponse.limits:type_name -> yard.v1.LimitUse
-	80,  // 60: yard.v1.LimitUse.holders:type_name -> yard.v1.SlotHolder
-	81,  // 61: yard.v1.LimitUse.waiters:type_name -> yard.v1.SlotWaiter
-	82,  // 62: yard.v1.LimitUse.shards:type_name -> yard.v1.ShardSlots
-	120, // 63: yard.v1.SlotHolder.state:type_name -> yard.v1.TaskState
-	83,  // 64: yard.v1.ListDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
-	119, // 65: yard.v1.ListDeadLettersResponse.tasks:type_name -> yard.v1.Task
-	83,  // 66: yard.v1.CountDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
-	88,  // 67: yard.v1.CountDeadLettersResponse.counts:type_name -> yard.v1.DeadLetterCount
-	119, // 68: yard.v1.GetDeadLetterResponse.task:type_name -> yard.v1.Task
-	83,  // 69: yard.v1.RedriveRequest.filter:type_name -> yard.v1.DeadLetterFilter
-	117, // 70: yard.v1.RedriveRequest.retry:type_name -> yard.v1.RetryPolicy
-	121, // 71: yard.v1.RedriveResponse.verdicts:type_name -> yard.v1.Verdict
-	83,  // 72: yard.v1.PurgeDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
-	97,  // 73: yard.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
-	119, // 74: yard.v1.OrderKey.head:type_name -> yard.v1.Task
-	97,  // 75: yard.v1.GetKeyResponse.key:type_name -> yard.v1.OrderKey
-	117, // 76: yard.v1.UnblockKeyRequest.retry:type_name -> yard.v1.RetryPolicy
-	1,   // 77: yard.v1.Batch.state:type_name -> yard.v1.BatchState
-	122, // 78: yard.v1.CreateBatchRequest.callback:type_name -> yard.v1.NewTask
-	104, // 79: yard.v1.CreateBatchResponse.batch:type_name -> yard.v1.Batch
-	104, // 80: yard.v1.GetBatchResponse.batch:type_name -> yard.v1.Batch
-	1,   // 81: yard.v1.ListBatchesRequest.states:type_name -> yard.v1.BatchState
-	104, // 82: yard.v1.ListBatchesResponse.batches:type_name -> yard.v1.Batch
-	104, // 83: yard.v1.CloseBatchResponse.batch:type_name -> yard.v1.Batch
-	104, // 84: yard.v1.WaitBatchResponse.batch:type_name -> yard.v1.Batch
-	57,  // 85: yard.v1.CancelBatchResponse.purged:type_name -> yard.v1.Purged
-	86,  // [86:86] is the sub-list for method output_type
-	86,  // [86:86] is the sub-list for method input_type
-	86,  // [86:86] is the sub-list for extension type_name
-	86,  // [86:86] is the sub-list for extension extendee
-	0,   // [0:86] is the sub-list for field type_name
+	47,  // 4: yard.v1.GetDomainResponse.pause:type_name -> yard.v1.Pause
+	47,  // 5: yard.v1.GetDomainResponse.drain:type_name -> yard.v1.Pause
+	2,   // 6: yard.v1.ListDomainsResponse.domains:type_name -> yard.v1.Domain
+	2,   // 7: yard.v1.DeleteDomainResponse.domain:type_name -> yard.v1.Domain
+	117, // 8: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
+	3,   // 9: yard.v1.TaskType.rate:type_name -> yard.v1.Rate
+	12,  // 10: yard.v1.PutTypeRequest.type:type_name -> yard.v1.TaskType
+	12,  // 11: yard.v1.PutTypeResponse.type:type_name -> yard.v1.TaskType
+	12,  // 12: yard.v1.GetTypeResponse.type:type_name -> yard.v1.TaskType
+	47,  // 13: yard.v1.GetTypeResponse.pause:type_name -> yard.v1.Pause
+	47,  // 14: yard.v1.GetTypeResponse.drain:type_name -> yard.v1.Pause
+	12,  // 15: yard.v1.ListTypesResponse.types:type_name -> yard.v1.TaskType
+	12,  // 16: yard.v1.DeleteTypeResponse.type:type_name -> yard.v1.TaskType
+	3,   // 17: yard.v1.Tasklist.rate:type_name -> yard.v1.Rate
+	21,  // 18: yard.v1.PutTasklistRequest.tasklist:type_name -> yard.v1.Tasklist
+	21,  // 19: yard.v1.PutTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
+	21,  // 20: yard.v1.GetTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
+	47,  // 21: yard.v1.GetTasklistResponse.pause:type_name -> yard.v1.Pause
+	47,  // 22: yard.v1.GetTasklistResponse.drain:type_name -> yard.v1.Pause
+	28,  // 23: yard.v1.ListTasklistsResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	21,  // 24: yard.v1.ListedTasklist.settings:type_name -> yard.v1.Tasklist
+	47,  // 25: yard.v1.ListedTasklist.pause:type_name -> yard.v1.Pause
+	47,  // 26: yard.v1.ListedTasklist.drain:type_name -> yard.v1.Pause
+	21,  // 27: yard.v1.DeleteTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
+	46,  // 28: yard.v1.DescribeTasklistResponse.slots:type_name -> yard.v1.SlotUse
+	47,  // 29: yard.v1.DescribeTasklistResponse.pause:type_name -> yard.v1.Pause
+	47,  // 30: yard.v1.DescribeTasklistResponse.drain:type_name -> yard.v1.Pause
+	35,  // 31: yard.v1.TasklistPollersResponse.pollers:type_name -> yard.v1.Poller
+	38,  // 32: yard.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
+	45,  // 33: yard.v1.LiveWorker.attempts:type_name -> yard.v1.LiveAttempt
+	118, // 34: yard.v1.LiveWorker.drain:type_name -> yard.v1.WorkerDrain
+	38,  // 35: yard.v1.DrainWorkerResponse.worker:type_name -> yard.v1.LiveWorker
+	38,  // 36: yard.v1.StopWorkerResponse.worker:type_name -> yard.v1.LiveWorker
+	118, // 37: yard.v1.ResumeWorkerResponse.drain:type_name -> yard.v1.WorkerDrain
+	47,  // 38: yard.v1.PauseResponse.pause:type_name -> yard.v1.Pause
+	47,  // 39: yard.v1.DrainResponse.drain:type_name -> yard.v1.Pause
+	54,  // 40: yard.v1.PeekTasklistResponse.tasks:type_name -> yard.v1.PeekedTask
+	119, // 41: yard.v1.PeekedTask.task:type_name -> yard.v1.Task
+	120, // 42: yard.v1.PurgeRequest.states:type_name -> yard.v1.TaskState
+	57,  // 43: yard.v1.PurgeResponse.purged:type_name -> yard.v1.Purged
+	3,   // 44: yard.v1.Limit.rate:type_name -> yard.v1.Rate
+	0,   // 45: yard.v1.Limit.on_full:type_name -> yard.v1.OnFull
+	58,  // 46: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
+	58,  // 47: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
+	58,  // 48: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
+	58,  // 49: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
+	58,  // 50: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
+	67,  // 51: yard.v1.PutGroupRequest.group:type_name -> yard.v1.Group
+	67,  // 52: yard.v1.PutGroupResponse.group:type_name -> yard.v1.Group
+	67,  // 53: yard.v1.GetGroupResponse.group:type_name -> yard.v1.Group
+	47,  // 54: yard.v1.GetGroupResponse.pause:type_name -> yard.v1.Pause
+	47,  // 55: yard.v1.GetGroupResponse.drain:type_name -> yard.v1.Pause
+	67,  // 56: yard.v1.ListGroupsResponse.groups:type_name -> yard.v1.Group
+	74,  // 57: yard.v1.ListGroupsResponse.stopped:type_name -> yard.v1.StoppedGroup
+	47,  // 58: yard.v1.StoppedGroup.pause:type_name -> yard.v1.Pause
+	47,  // 59: yard.v1.StoppedGroup.drain:type_name -> yard.v1.Pause
+	67,  // 60: yard.v1.DeleteGroupResponse.group:type_name -> yard.v1.Group
+	79,  // 61: yard.v1.TopLimitsResponse.limits:type_name -> yard.v1.LimitUse
+	80,  // 62: yard.v1.LimitUse.holders:type_name -> yard.v1.SlotHolder
+	81,  // 63: yard.v1.LimitUse.waiters:type_name -> yard.v1.SlotWaiter
+	82,  // 64: yard.v1.LimitUse.shards:type_name -> yard.v1.ShardSlots
+	120, // 65: yard.v1.SlotHolder.state:type_name -> yard.v1.TaskState
+	83,  // 66: yard.v1.ListDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
+	119, // 67: yard.v1.ListDeadLettersResponse.tasks:type_name -> yard.v1.Task
+	83,  // 68: yard.v1.CountDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
+	88,  // 69: yard.v1.CountDeadLettersResponse.counts:type_name -> yard.v1.DeadLetterCount
+	119, // 70: yard.v1.GetDeadLetterResponse.task:type_name -> yard.v1.Task
+	83,  // 71: yard.v1.RedriveRequest.filter:type_name -> yard.v1.DeadLetterFilter
+	117, // 72: yard.v1.RedriveRequest.retry:type_name -> yard.v1.RetryPolicy
+	121, // 73: yard.v1.RedriveResponse.verdicts:type_name -> yard.v1.Verdict
+	83,  // 74: yard.v1.PurgeDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
+	97,  // 75: yard.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
+	119, // 76: yard.v1.OrderKey.head:type_name -> yard.v1.Task
+	97,  // 77: yard.v1.GetKeyResponse.key:type_name -> yard.v1.OrderKey
+	117, // 78: yard.v1.UnblockKeyRequest.retry:type_name -> yard.v1.RetryPolicy
+	1,   // 79: yard.v1.Batch.state:type_name -> yard.v1.BatchState
+	122, // 80: yard.v1.CreateBatchRequest.callback:type_name -> yard.v1.NewTask
+	104, // 81: yard.v1.CreateBatchResponse.batch:type_name -> yard.v1.Batch
+	104, // 82: yard.v1.GetBatchResponse.batch:type_name -> yard.v1.Batch
+	1,   // 83: yard.v1.ListBatchesRequest.states:type_name -> yard.v1.BatchState
+	104, // 84: yard.v1.ListBatchesResponse.batches:type_name -> yard.v1.Batch
+	104, // 85: yard.v1.CloseBatchResponse.batch:type_name -> yard.v1.Batch
+	104, // 86: yard.v1.WaitBatchResponse.batch:type_name -> yard.v1.Batch
+	57,  // 87: yard.v1.CancelBatchResponse.purged:type_name -> yard.v1.Purged
+	88,  // [88:88] is the sub-list for method output_type
+	88,  // [88:88] is the sub-list for method input_type
+	88,  // [88:88] is the sub-list for extension type_name
+	88,  // [88:88] is the sub-list for extension extendee
+	0,   // [0:88] is the sub-list for field type_name
 }
 
 func init() { file_yard_v1_admin_proto_init() }

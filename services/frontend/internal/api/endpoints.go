@@ -41,7 +41,7 @@ func (e endpoint) metadata() map[string]string {
 	}
 }
 
-// endpoints is the whole API.
+// endpoints are those of a domain.
 func (a *API) endpoints() []endpoint {
 	g := a.Gateway
 	return []endpoint{
@@ -106,9 +106,19 @@ func (a *API) endpoints() []endpoint {
 		of(a, "groups.drain", "Drain a group: submits of its tasks are refused until it is resumed, or for a time.", g.Drain(validate.Group), &yardv1.DrainResponse{}),
 		of(a, "groups.resume", "End the pause or the drain of a group.", g.Resume(validate.Group), &yardv1.PauseResponse{}),
 		of(a, "groups.purge", "Cancel the tasks of a group that do not run, step by step, or count them.", g.Purge(validate.Group), &yardv1.PurgeResponse{}),
+	}
+}
+
+// adminEndpoints are the administrative ones.
+func (a *API) adminEndpoints() []endpoint {
+	g := a.Gateway
+	return []endpoint{
 		admin(of(a, "domains.put", "Create or change a domain.", g.PutDomain, &yardv1.PutDomainResponse{})),
 		admin(of(a, "domains.get", "Get one domain.", g.GetDomain, &yardv1.GetDomainResponse{})),
 		admin(of(a, "domains.list", "List all domains, page by page.", g.ListDomains, &yardv1.ListDomainsResponse{})),
+		admin(of(a, "domains.pause", "Pause a domain: none of its tasks starts until it is resumed, or for a time.", g.Pause(validate.Domain), &yardv1.PauseResponse{})),
+		admin(of(a, "domains.drain", "Drain a domain: submits to it are refused until it is resumed, or for a time.", g.Drain(validate.Domain), &yardv1.DrainResponse{})),
+		admin(of(a, "domains.resume", "End the pause or the drain of a domain.", g.Resume(validate.Domain), &yardv1.PauseResponse{})),
 		admin(of(a, "domains.delete", "Delete a domain that holds no unfinished task.", g.DeleteDomain, &yardv1.DeleteDomainResponse{})),
 	}
 }

@@ -26,7 +26,7 @@ func (g *Gateway) PutDomain(c Call, req *yardv1.PutDomainRequest, answer Answer)
 }
 
 // GetDomain tells of one domain (admin domains.get).
-func (g *Gateway) GetDomain(_ Call, req *yardv1.GetDomainRequest, answer Answer) {
+func (g *Gateway) GetDomain(c Call, req *yardv1.GetDomainRequest, answer Answer) {
 	if err := validate.Domain.Get(req); err != nil {
 		answer(nil, err)
 		return
@@ -36,7 +36,8 @@ func (g *Gateway) GetDomain(_ Call, req *yardv1.GetDomainRequest, answer Answer)
 		answer(nil, noDomain("/name", req.Name))
 		return
 	}
-	answer(&yardv1.GetDomainResponse{Domain: d}, nil)
+	pause, drain := g.inForce(c, validate.Domain, req.Name)
+	answer(&yardv1.GetDomainResponse{Domain: d, Pause: pause, Drain: drain}, nil)
 }
 
 // ListDomains tells of all domains, page by page (admin domains.list).

@@ -32,10 +32,10 @@ func stopsOf(drain bool) stops {
 	return stops{"pause", "paused", catalog.Pauses}
 }
 
-// stoppable is a tasklist, a type or a group that may be paused, or drained.
+// stoppable is a domain, a tasklist, a type or a group that may be paused, or drained.
 type stoppable struct {
 	stops
-	domain, name string
+	domain, name string // of a domain, domain is ""
 	kind         validate.Kind
 	// records has its pause or its drain.
 	records catalog.Kind[*yardv1.Pause]
@@ -43,19 +43,22 @@ type stoppable struct {
 
 func stoppableOf(domain string, k validate.Kind, name string, drain bool) stoppable {
 	s := stopsOf(drain)
-	all := map[validate.Kind]catalog.Kind[*yardv1.Pause]{validate.Tasklist: s.Tasklists, validate.Type: s.Types, validate.Group: s.Groups}
+	all := map[validate.Kind]catalog.Kind[*yardv1.Pause]{validate.Domain: s.Domains, validate.Tasklist: s.Tasklists, validate.Type: s.Types, validate.Group: s.Groups}
+	if k == validate.Domain {
+		domain = ""
+	}
 	return stoppable{s, domain, name, k, all[k]}
 }
 
 // in is what a catalog has of it, which may be over by now, or nil.
 func (s stoppable) in(c *catalog.Catalog) *yardv1.Pause { return s.records.Of(c, s.domain, s.name) }
 
-// Pause has no task of a tasklist, a type or a group start (tasklists.pause, types.pause, groups.pause).
+// Pause has no task of a tasklist, a type or a group start (tasklists.pause, types.pause, groups.pause), or of a domain (admin domains.pause).
 func (g *Gateway) Pause(k validate.Kind) func(Call, *yardv1.PauseRequest, Answer) {
 	return g.stop(k, false, func(p *yardv1.Pause) codec.Message { return &yardv1.PauseResponse{Pause: p} })
 }
 
-// Drain has submits to a tasklist, or of a type or a group, refused (tasklists.drain, types.drain, groups.drain).
+// Drain has submits to a tasklist, or of a type or a group, refused (tasklists.drain, types.drain, groups.drain), or to a domain (admin domains.drain).
 func (g *Gateway) Drain(k validate.Kind) func(Call, *yardv1.PauseRequest, Answer) {
 	return g.stop(k, true, func(p *yardv1.Pause) codec.Message { return &yardv1.DrainResponse{Drain: p} })
 }
@@ -64,11 +67,11 @@ func (g *Gateway) Drain(k validate.Kind) func(Call, *yardv1.PauseRequest, Answer
 // meet.
 func (g *Gateway) stop(k validate.Kind, drain bool, resp func(*yardv1.Pause) codec.Message) func(Call, *yardv1.PauseRequest, Answer) {
 	return func(c Call, req *yardv1.PauseRequest, answer Answer) {
-		if g.rejects(&c, k.Pause(req), answer) {
-			return
-		}
-		what, p := stoppableOf(c.Domain, k, req.Name, drain), &yardv1.Pause{Reason: req.Reason, By: req.By}
-		g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
+		what, p := stoppableOf(c.Domain, k, req.Name, drain), &yardv1.Pause{Reason: req.Reason, By: req.By, WholeDomain: k == validate.Domain}
+		byKind(g, c, k, k.Pause(req), answer, func(ctx context.Context) (codec.Message, error) {
+			if p.WholeDomain && g.Catalog.Domain(req.Name) == nil {
+				return nil, noDomain("/name", req.Name)
+			}
 			if p.SinceMs = c.now().UnixMilli(); req.ForMs != 0 {
 				p.UntilMs = p.SinceMs + req.ForMs
 			}
@@ -110,15 +113,21 @@ func (g *Gateway) stopRoom(ctx context.Context, what stoppable, nowMS int64) err
 	return nil
 }
 
-// Resume ends the pause or the drain of a tasklist, a type or a group (tasklists.resume, types.resume, groups.resume). The record of one that
-// is over goes, too, and there was none.
+// byKind carries out a request about one of a kind: an administrative one if that is a domain.
+func byKind(g *Gateway, c Call, k validate.Kind, bad error, answer Answer, do work) {
+	if k == validate.Domain {
+		g.administer(c.Deadline, bad, answer, do)
+	} else {
+		g.asks(c, bad, answer, do)
+	}
+}
+
+// Resume ends the pause or the drain of a tasklist, a type or a group (tasklists.resume, types.resume, groups.resume), or of a domain (admin
+// domains.resume). The record of one that is over goes, too, and there was none.
 func (g *Gateway) Resume(k validate.Kind) func(Call, *yardv1.ResumeRequest, Answer) {
 	return func(c Call, req *yardv1.ResumeRequest, answer Answer) {
-		if g.rejects(&c, k.Get(req), answer) {
-			return
-		}
 		what := stoppableOf(c.Domain, k, req.Name, req.Drain)
-		g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
+		byKind(g, c, k, k.Get(req), answer, func(ctx context.Context) (codec.Message, error) {
 			p, err := what.records.Delete(ctx, g.Settings, what.domain, what.name, 0)
 			switch fault.CodeOf(err) {
 			case "":
@@ -165,8 +174,8 @@ const stoppedMax = 100
 func (g *Gateway) describeStops(c Call, d *yardv1.DescribeTasklistResponse) {
 	now := c.now().UnixMilli()
 	paused, drained := catalog.Pauses.Of(g.Catalog, c.Domain, now), catalog.Drains.Of(g.Catalog, c.Domain, now)
-	d.Pause, d.PausedTypes, d.PausedGroups = paused.Tasklists[d.Tasklist], firstNames(paused.Types), firstNames(paused.Groups)
-	d.Drain, d.DrainedTypes, d.DrainedGroups = drained.Tasklists[d.Tasklist], firstNames(drained.Types), firstNames(drained.Groups)
+	d.Pause, d.PausedTypes, d.PausedGroups = cmp.Or(paused.Domain, paused.Tasklists[d.Tasklist]), firstNames(paused.Types), firstNames(paused.Groups)
+	d.Drain, d.DrainedTypes, d.DrainedGroups = cmp.Or(drained.Domain, drained.Tasklists[d.Tasklist]), firstNames(drained.Types), firstNames(drained.Groups)
 }
 
 func firstNames(all map[string]*yardv1.Pause) []string {
@@ -177,6 +186,9 @@ func firstNames(all map[string]*yardv1.Pause) []string {
 // drained refuses a submit to what is drained, or returns nil. The whole request is refused: it is stored whole or not.
 func (g *Gateway) drained(c Call, req *yardv1.SubmitRequest) error {
 	now := c.Now.UnixMilli()
+	if p := catalog.Drains.Domains.Of(g.Catalog, "", c.Domain); catalog.Paused(p, now) {
+		return drainRefusal("", "domain", c.Domain, p)
+	}
 	var last *yardv1.NewTask
 	for i, t := range req.Tasks {
 		if last != nil && t.Type == last.Type && t.Tasklist == last.Tasklist && t.Group == last.Group {

@@ -3,6 +3,7 @@ package settings
 import (
 	"context"
 	"iter"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -18,7 +19,7 @@ func DomainCommand(a *command.App) *cobra.Command {
 	s := settings[yard.Domain, yard.Domain]{
 		kind: "domain", name: "shop",
 		putHelp: help{"Create or change a domain", "Create a domain, or change the settings that are given as flags.", `  yard domain put shop --description "the online shop" --retention 72h`},
-		getHelp: help{short: "Show a domain"}, listHelp: help{short: "List all domains"},
+		getHelp: help{short: "Show a domain, its pause and its drain"}, listHelp: help{short: "List all domains"},
 		delete: help{short: "Delete a domain without unfinished tasks, and its settings", long: `Delete a domain without unfinished tasks, its task types, its limits and the settings of its tasklists.
 Its finished tasks are kept for their retention; a domain created again with the same name has them.`},
 		flags: func(flags *pflag.FlagSet, d *yard.Domain) {
@@ -41,9 +42,25 @@ Its finished tasks are kept for their retention; a domain created again with the
 			return c.Admin().DeleteDomain(ctx, name, revision)
 		},
 		all:         func(c *yard.Client, ctx context.Context) iter.Seq2[yard.Domain, error] { return c.Admin().Domains(ctx) },
-		printStored: one, printOne: one, printDeleted: one, printAll: printDomains,
+		printStored: one, printOne: printDomain, printDeleted: one, printAll: printDomains,
 	}
-	return command.Group("domain", "Create, change, list and delete domains (tenants)", s.commands(a)...)
+	return command.Group("domain", "Create, change, list and delete domains (tenants); pause and drain them", slices.Concat(s.commands(a), stoppableDomain.commands(a))...)
+}
+
+func printDomain(a *command.App, d yard.Domain) error {
+	answer := &yardv1.GetDomainResponse{Domain: d.Wire(), Pause: d.Pause.Wire(), Drain: d.Drain.Wire()}
+	return a.Show(answer, func(about *command.Table) {
+		about.Row("domain", d.Name)
+		about.Some("paused", pauseOf(answer.Pause))
+		about.Some("drained", pauseOf(answer.Drain))
+		about.Some("description", d.Description)
+		about.Row("retention", d.Retention)
+		about.Row("concurrency", command.OrDash(d.MaxConcurrency))
+		about.Row("per group", command.OrDash(d.MaxConcurrencyPerGroup))
+		about.Row("rate", rateText(d.Rate))
+		about.Row("dead letters", command.Or(d.DeadLettersMax, "all"), "are kept")
+		about.Row("kept for", command.Or(d.DeadLettersMaxAge, "until they are redriven or purged"))
+	})
 }
 
 func printDomains(a *command.App, domains []yard.Domain) error {

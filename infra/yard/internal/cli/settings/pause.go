@@ -17,52 +17,80 @@ import (
 // stoppable is what may be paused and drained by its name.
 type stoppable struct {
 	kind, example string
-	part          func(name string) yard.Part
+	part          func(name string) yard.Part // nil: it is a domain
 }
 
 var (
 	stoppableTasklist = stoppable{"tasklist", "mail", yard.OfTasklist}
 	stoppableType     = stoppable{"type", "payout.send", yard.OfType}
 	stoppableGroup    = stoppable{"group", "acme", yard.OfGroup}
+	stoppableDomain   = stoppable{"domain", "shop", nil}
 )
 
 // commands returns pause, drain and resume.
 func (s stoppable) commands(a *command.App) []*cobra.Command {
-	paused := func(p *yardv1.Pause) codec.Message { return &yardv1.PauseResponse{Pause: p} }
-	drained := func(p *yardv1.Pause) codec.Message { return &yardv1.DrainResponse{Drain: p} }
-	return []*cobra.Command{s.stop(a, pausing, (*yard.Client).Pause, paused), s.stop(a, draining, (*yard.Client).Drain, drained), s.resumeCommand(a)}
+	return []*cobra.Command{s.stop(a, pausing), s.stop(a, draining), s.resumeCommand(a)}
+}
+
+// call pauses or drains.
+func (s stoppable) call(ctx context.Context, c *yard.Client, name string, drain bool, o yard.PauseOptions) (yard.Pause, error) {
+	switch {
+	case s.part == nil && drain:
+		return c.Admin().DrainDomain(ctx, name, o)
+	case s.part == nil:
+		return c.Admin().PauseDomain(ctx, name, o)
+	case drain:
+		return c.Drain(ctx, s.part(name), o)
+	}
+	return c.Pause(ctx, s.part(name), o)
+}
+
+func (s stoppable) resume(ctx context.Context, c *yard.Client, name string, drain bool) (yard.Pause, error) {
+	switch {
+	case s.part == nil:
+		return c.Admin().ResumeDomain(ctx, name, drain)
+	case drain:
+		return c.ResumeDrained(ctx, s.part(name))
+	}
+	return c.Resume(ctx, s.part(name))
 }
 
 // stopping is what the help says of a pause or a drain.
-type stopping struct{ verb, verbs, done, short, long, example string }
+type stopping struct {
+	verb, verbs, done, short, long, example string
+	drain                                   bool
+	answer                                  func(*yardv1.Pause) codec.Message
+}
 
 var (
 	pausing = stopping{
 		"pause", "pauses", "PAUSED", "Pause a %s: none of its tasks starts until it is resumed",
 		"Pause a %s: within a second, none of its tasks starts any more. Attempts that\nrun go on, and tasks may be submitted. Pausing again replaces the pause.",
 		`--reason "the partner's API is down" --for 1h`,
+		false, func(p *yardv1.Pause) codec.Message { return &yardv1.PauseResponse{Pause: p} },
 	}
 	draining = stopping{
 		"drain", "drains", "DRAINED", "Drain a %s: new tasks of it are refused until it is resumed",
 		"Drain a %s: within a second, new tasks of it are refused (FAILED_PRECONDITION). What\nwas accepted goes on: it starts, is tried again, and comes back from a delay.\nDraining again replaces the drain. `resume --drain` ends it.",
 		`--reason "it moves to another cluster"`,
+		true, func(p *yardv1.Pause) codec.Message { return &yardv1.DrainResponse{Drain: p} },
 	}
 )
 
-// stop pauses or drains.
-func (s stoppable) stop(a *command.App, how stopping, stop func(*yard.Client, context.Context, yard.Part, yard.PauseOptions) (yard.Pause, error), answer func(*yardv1.Pause) codec.Message) *cobra.Command {
+// stop is the command that pauses or drains.
+func (s stoppable) stop(a *command.App, how stopping) *cobra.Command {
 	var o yard.PauseOptions
 	cmd := &cobra.Command{
 		Use: how.verb + " NAME", Short: fmt.Sprintf(how.short, s.kind), Long: fmt.Sprintf(how.long, s.kind),
 		Example: `  yard ` + s.kind + ` ` + how.verb + ` ` + s.example + ` ` + how.example,
 		Args:    command.ArgCount(1, 1, "one name"),
 		RunE: a.Client(func(ctx context.Context, c *yard.Client, args []string) error {
-			p, err := stop(c, ctx, s.part(args[0]), o)
+			p, err := s.call(ctx, c, args[0], how.drain, o)
 			if err != nil {
 				return err
 			}
 			w := p.Wire()
-			err = a.Show(answer(w), func(t *command.Table) {
+			err = a.Show(how.answer(w), func(t *command.Table) {
 				t.Row(strings.ToUpper(s.kind), how.done+" SINCE", "UNTIL", "BY", "REASON")
 				t.Row(args[0], command.At(w.SinceMs), untilOf(w), command.OrDash(w.By), w.Reason)
 			})
@@ -85,11 +113,11 @@ func (s stoppable) resumeCommand(a *command.App) *cobra.Command {
 		Example: "  yard " + s.kind + " resume " + s.example,
 		Args:    command.ArgCount(1, 1, "one name"),
 		RunE: a.Client(func(ctx context.Context, c *yard.Client, args []string) error {
-			how, end := pausing, (*yard.Client).Resume
+			how := pausing
 			if drain {
-				how, end = draining, (*yard.Client).ResumeDrained
+				how = draining
 			}
-			p, err := end(c, ctx, s.part(args[0]))
+			p, err := s.resume(ctx, c, args[0], drain)
 			if err != nil {
 				return err
 			}
@@ -138,6 +166,9 @@ func pauseOf(w *yardv1.Pause) string {
 		return ""
 	}
 	text := "since " + command.At(w.SinceMs) + " until " + untilOf(w)
+	if w.WholeDomain {
+		text = "with the whole domain " + text
+	}
 	if w.By != "" {
 		text += ", by " + w.By
 	}
