@@ -101,7 +101,10 @@ func (c *Client) giveUp(tasklist string, sub *nats.Subscription, answers <-chan 
 // subscription when it answers the flush, so an answer is either here by then or
 // will find no responders. It returns why where there is none, or none with tasks.
 func (c *Client) withdraw(sub *nats.Subscription, answers <-chan *nats.Msg, why error) (*yardv1.PollResponse, error) {
-	if err := sub.Drain(); err == nil && c.nc.IsConnected() {
+	if !c.nc.IsConnected() {
+		// Not a drain: the connection would make the subscription again, and forget it without telling the server, which would take an answer for delivered.
+		_ = sub.Unsubscribe() // it fails only if the connection is closed
+	} else if err := sub.Drain(); err == nil {
 		// A fresh context: that of the caller may have ended, which is why we are here.
 		ctx, cancel := context.WithTimeout(context.Background(), lateAnswerWait)
 		defer cancel()

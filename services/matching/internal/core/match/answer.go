@@ -200,8 +200,17 @@ func (s *Shard) bounced(id uint64) {
 	}
 }
 
-// givenUp takes back what was sent to an inbox of a domain whose poll was given up without an answer.
+// givenUp takes back what was sent to an inbox of a domain whose poll was given up without an answer. A poll that waits still ends: the server may
+// take what is sent there for delivered.
 func (s *Shard) givenUp(inbox, domain string) {
+	if p := s.polls.byInbox[inbox]; p != nil && p.list.domain.name == domain {
+		for _, g := range p.granted {
+			s.takeBack(g.batch, g.i, true)
+		}
+		s.fx.Counts.Bounced += int64(len(p.granted))
+		p.granted = nil
+		s.answer(p)
+	}
 	if a := s.answers.byInbox[inbox]; a != nil && a.domain == domain {
 		s.bounced(a.id)
 	}

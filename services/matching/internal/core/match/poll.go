@@ -102,13 +102,15 @@ func (p *poll) answerBytes(most int) int {
 
 // polls are all polls that are not answered, by when they have to be looked at.
 type polls struct {
-	due   heap.Heap[*poll]
-	alive int
-	last  uint64
+	due heap.Heap[*poll]
+	// byInbox has the last one of each inbox.
+	byInbox map[string]*poll
+	alive   int
+	last    uint64
 }
 
 func newPolls() polls {
-	return polls{due: heap.Heap[*poll]{Less: func(a, b *poll) bool { return a.at < b.at }, Place: func(p *poll) *int { return &p.place }}}
+	return polls{byInbox: map[string]*poll{}, due: heap.Heap[*poll]{Less: func(a, b *poll) bool { return a.at < b.at }, Place: func(p *poll) *int { return &p.place }}}
 }
 
 func (s *polls) add(p *poll) {
@@ -116,11 +118,15 @@ func (s *polls) add(p *poll) {
 	s.last++
 	p.order, p.at = s.last, p.until
 	s.due.Push(p)
+	s.byInbox[p.replyTo] = p
 }
 
 func (s *polls) remove(p *poll) {
 	s.alive--
 	s.due.Remove(p)
+	if s.byInbox[p.replyTo] == p {
+		delete(s.byInbox, p.replyTo)
+	}
 }
 
 // look has p looked at.

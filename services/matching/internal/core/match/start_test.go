@@ -345,6 +345,38 @@ func TestR41OldAnswersAreNotSentAgain(t *testing.T) {
 	}
 }
 
+// R41: a poll that was given up ends, also if its worker's server would take an answer for delivered: what is granted to it is handed back, and what comes
+// later goes to others.
+func TestR41AGivenUpPollThatWaitsEnds(t *testing.T) {
+	for _, grabs := range []bool{false, true} {
+		o := alone(t, 1)
+		first := o.poll(1, time.Hour)
+		first.Polls[0].ReplyTo = "inbox"
+		o.step(0, first)
+		verdict := Inputs{}
+		if grabs {
+			o.step(0, o.hint("b", 0, 1))
+			verdict = o.granted(0, 10)
+		}
+		o.step(0, Inputs{GivenUp: []GivenUp{{"e", []string{"inbox"}}}})
+		testkit.Equal(t, "answers when another domain says so", len(o.fx.Answers), 0)
+		o.step(0, Inputs{GivenUp: []GivenUp{{"d", []string{"inbox"}}}})
+		if len(o.fx.Answers) != 1 || len(o.fx.Answers[0].Tasks) > 0 {
+			t.Errorf("grabs %v: %d answers", grabs, len(o.fx.Answers))
+		}
+		backs := 0
+		for _, in := range []Inputs{verdict, o.hint("b", 0, 1), {}} {
+			o.step(0, in)
+			for _, b := range o.fx.Batches {
+				if backs += len(b.HandBacks); len(b.Grabs) > 0 {
+					t.Errorf("grabs %v: it is given %d tasks", grabs, len(b.Grabs))
+				}
+			}
+		}
+		testkit.Equal(t, "handed back", backs, map[bool]int{true: 1}[grabs])
+	}
+}
+
 // R41: a worker that lost its connection tells of the inboxes that it has given up: what was sent there is handed back,
 // also after it counted as received, if it is of the same domain.
 func TestR41WhatAGivenUpPollWasSentIsHandedBack(t *testing.T) {
