@@ -44,7 +44,7 @@ export interface PollRequest {
   types?: string[];
   /** The worker's name, for people to read; at most 128 bytes. */
   worker?: string;
-  /** Inboxes of earlier polls of this tasklist that were abandoned, because the connection broke or no answer came. Tasks sent there in the last 10 s go to other workers at once, and do not count as failures. At most 16. */
+  /** Inboxes of earlier polls of this tasklist that were abandoned, because the connection broke or no answer came. Tasks sent there in the last 10 s go to other workers at once, and do not count as failures; a poll that waits there still ends. At most 16. */
   unanswered?: string[];
   /** The version of the worker's program, for people to read in `tasklists.pollers`; at most 64 bytes. */
   worker_version?: string;
@@ -913,6 +913,8 @@ export interface GetDomainResponse {
   pause?: Pause;
   /** Present while the domain is drained. */
   drain?: Pause;
+  /** Present if the domain has a quota: the tasks and the bytes that were submitted in the last whole second, and the polls that wait now, as far as one frontend knows. */
+  use?: Quota;
 }
 
 /** ListDomainsRequest (admin.domains.list). */
@@ -1311,6 +1313,18 @@ export interface Domain {
   dead_letters_max_age_ms?: number;
   /** How many dead letters are kept, 1..10000000. The oldest beyond that are purged, within a minute. Default 0: all. */
   dead_letters_max?: number;
+  /** The most that the domain may ask of the cluster. Default: any number. */
+  quota?: Quota;
+}
+
+/** Quota bounds what a domain asks of the cluster, on all frontends together. A request over it is refused with RESOURCE_EXHAUSTED and a retry_after, `detail` has `reason` `quota`, and nothing is stored. Frontends tell each other of what they let in ten times a second, so several of them may together exceed it for that long. */
+export interface Quota {
+  /** Tasks that are submitted in a second, 1..10000000. After a rest so many come at once, and the last request may exceed it by itself. A repeated request that was stored before is answered. Default 0: any number. */
+  submit_tasks_per_s?: number;
+  /** Bytes that are submitted in a second, as they are stored, 1000..100000000000, likewise. Default 0: any number. */
+  submit_bytes_per_s?: number;
+  /** Polls that wait at once, 1..1000000. Default 0: any number. */
+  open_polls?: number;
 }
 
 /** Rate is how many attempts start in a time, on all nodes together. Up to a burst start at once; then each has to wait until the rate allows for one more (GCRA, the generic cell rate algorithm). Tasks that wait keep their places, and tasks that the rate does not cover go on. An attempt that starts is counted, however it ends; one that is granted again, because no worker received it, is counted again. A task with a cost (tasks.submit) counts as so many. */

@@ -72,8 +72,8 @@ func (l *lists) service(r Role) {
 
 func (l *lists) frontend(n topology.Partitioning) {
 	l.service(Frontend)
-	l.publish(anyTenant, topology.CancelHintAny, topology.HintGivenUp, topology.HintBatchAny, topology.HintSilent)
-	l.subscribe(topology.APIAll, topology.HintLoad, topology.HintTasklistLoad, topology.HintSilent)
+	l.publish(anyTenant, topology.CancelHintAny, topology.HintGivenUp, topology.HintBatchAny, topology.HintSilent, topology.HintUse)
+	l.subscribe(topology.APIAll, topology.HintLoad, topology.HintTasklistLoad, topology.HintSilent, topology.HintUse)
 	for _, keys := range catalog.AllKeys() {
 		l.publish(topology.BucketSubject(topology.ConfigBucket, keys))
 	}

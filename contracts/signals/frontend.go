@@ -37,7 +37,7 @@ var (
 	})
 	SubmitsRefused = frontend.add(Metric{
 		Name: "yardmaster.submit.refused", Kind: Counter, Unit: "{request}", Attributes: []string{Reason},
-		Means: "Submits refused with RESOURCE_EXHAUSTED. Reason: `queue_full` = a tasklist is at its max_queued; `storage_full` = the log has no room; " +
+		Means: "Submits refused with RESOURCE_EXHAUSTED. Reason: `queue_full` = a tasklist is at its max_queued; `quota` = the domain is over its quota; `storage_full` = the log has no room; " +
 			"`busy` = too many tasks of the domain wait for the log.",
 		Worry: "storage_full: always. queue_full: workers do not keep up with a tasklist",
 	})
@@ -82,6 +82,7 @@ var (
 // The values of Reason of SubmitsRefused.
 const (
 	ReasonQueueFull   = "queue_full"
+	ReasonQuota       = "quota"
 	ReasonStorageFull = "storage_full"
 	ReasonBusy        = "busy"
 )

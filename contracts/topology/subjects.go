@@ -405,6 +405,8 @@ const (
 	HintLoad = "yard.hint.load"
 	// HintGivenUp carries rpcv1.GivenUp: what was sent to these inboxes is lost.
 	HintGivenUp = "yard.hint.given_up"
+	// HintUse carries rpcv1.FrontendUse: what a frontend has let in of domains with a quota.
+	HintUse = "yard.hint.use"
 	// HintSilent carries rpcv1.Silent: workers fell silent, or are drained, and get no more tasks by the polls that wait.
 	HintSilent = "yard.hint.silent"
 	// HintTasklistLoad carries rpcv1.TasklistLoad: what waits in the partitions of tasklists that have several.

@@ -44,10 +44,33 @@ type Domain struct {
 	DeadLettersMaxAge time.Duration
 	// DeadLettersMax is how many dead letters are kept, 1..10000000; the oldest beyond that are purged, within a minute. Default 0: all.
 	DeadLettersMax int64
+	// Quota bounds what the domain asks of the cluster.
+	Quota Quota
 	// Revision changes with every put. PutDomain replaces only this revision, or any if it is 0.
 	Revision int64
 	// Pause and Drain are those of the whole domain, if there are any; GetDomain has them, and PutDomain leaves them as they are.
 	Pause, Drain *Pause
+	// Use is what a domain with a quota asks of the cluster just now, as far as one frontend knows. GetDomain has it.
+	Use *Quota
+}
+
+// Quota bounds what a domain asks of the cluster, on all frontends together; 0 = any number. A request over it fails with RESOURCE_EXHAUSTED.
+type Quota struct {
+	// They are the tasks that are submitted in a second, 1..10000000, and their bytes as stored, 1000..100000000000; the last request may exceed it by itself.
+	SubmitTasksPerSecond, SubmitBytesPerSecond int64
+	OpenPolls                                  int // polls that wait at once, 1..1000000
+}
+
+// Wire is the quota as the API writes it; nil if there is none.
+func (q *Quota) Wire() *yardv1.Quota {
+	if q == nil || *q == (Quota{}) {
+		return nil
+	}
+	return &yardv1.Quota{SubmitTasksPerS: q.SubmitTasksPerSecond, SubmitBytesPerS: q.SubmitBytesPerSecond, OpenPolls: int32Of(q.OpenPolls)}
+}
+
+func quotaOf(w *yardv1.Quota) Quota {
+	return Quota{w.GetSubmitTasksPerS(), w.GetSubmitBytesPerS(), int(w.GetOpenPolls())}
 }
 
 // PutDomain creates or changes a domain and returns it as stored. STALE: another revision than
@@ -62,6 +85,9 @@ func (a *Admin) GetDomain(ctx context.Context, name string) (Domain, error) {
 	resp, err := call[yardv1.GetDomainResponse](ctx, &a.transport, topology.Admin("domains.get"), &yardv1.GetDomainRequest{Name: name})
 	d := domainOf(resp.GetDomain())
 	d.Pause, d.Drain = maybePaused(resp.GetPause()), maybePaused(resp.GetDrain())
+	if use := resp.GetUse(); use != nil {
+		d.Use = new(quotaOf(use))
+	}
 	return d, err
 }
 
@@ -79,22 +105,19 @@ func (a *Admin) DeleteDomain(ctx context.Context, name string, revision int64) (
 	return domainOf(resp.GetDomain()), err
 }
 
-// PauseDomain has no task of a domain start until it is resumed, and returns the pause as stored. It takes effect within a second. Pausing again replaces
-// the pause, and changed settings keep it. NOT_FOUND: there is no such domain.
+// PauseDomain has no task of a domain start until it is resumed, and returns the pause as stored, as Pause does. NOT_FOUND: there is no such domain.
 func (a *Admin) PauseDomain(ctx context.Context, name string, o PauseOptions) (Pause, error) {
 	resp, err := call[yardv1.PauseResponse](ctx, &a.transport, topology.Admin("domains.pause"), o.wire(name))
 	return pauseOf(resp.GetPause()), err
 }
 
-// DrainDomain has submits to a domain refused with FAILED_PRECONDITION until the drain ends, and returns the drain as stored. It takes effect within a
-// second. Accepted tasks go on. NOT_FOUND: there is no such domain.
+// DrainDomain has submits to a domain refused until the drain ends, and returns that as stored, as Drain does. NOT_FOUND: there is no such domain.
 func (a *Admin) DrainDomain(ctx context.Context, name string, o PauseOptions) (Pause, error) {
 	resp, err := call[yardv1.DrainResponse](ctx, &a.transport, topology.Admin("domains.drain"), o.wire(name))
 	return pauseOf(resp.GetDrain()), err
 }
 
-// ResumeDomain ends the pause of a domain, or its drain, and returns that as it was. NOT_FOUND: there is none, or an earlier try ended it and its answer
-// was lost.
+// ResumeDomain ends the pause of a domain, or its drain, and returns that as it was, as Resume does.
 func (a *Admin) ResumeDomain(ctx context.Context, name string, drain bool) (Pause, error) {
 	resp, err := call[yardv1.PauseResponse](ctx, &a.transport, topology.Admin("domains.resume"), &yardv1.ResumeRequest{Name: name, Drain: drain})
 	return pauseOf(resp.GetPause()), err
@@ -105,7 +128,7 @@ func (d Domain) Wire() *yardv1.Domain {
 	return &yardv1.Domain{
 		Name: d.Name, Description: d.Description, RetentionMs: milliseconds(d.Retention),
 		MaxConcurrency: int32Of(d.MaxConcurrency), MaxConcurrencyPerGroup: int32Of(d.MaxConcurrencyPerGroup),
-		Rate: d.Rate.wire(), DeadLettersMaxAgeMs: milliseconds(d.DeadLettersMaxAge), DeadLettersMax: d.DeadLettersMax, Revision: d.Revision,
+		Rate: d.Rate.wire(), DeadLettersMaxAgeMs: milliseconds(d.DeadLettersMaxAge), DeadLettersMax: d.DeadLettersMax, Quota: d.Quota.Wire(), Revision: d.Revision,
 	}
 }
 
@@ -114,6 +137,6 @@ func domainOf(w *yardv1.Domain) Domain {
 		Name: w.GetName(), Description: w.GetDescription(),
 		Retention:      time.Duration(w.GetRetentionMs()) * time.Millisecond,
 		MaxConcurrency: int(w.GetMaxConcurrency()), MaxConcurrencyPerGroup: int(w.GetMaxConcurrencyPerGroup()), Rate: rateOf(w.GetRate()), Revision: w.GetRevision(),
-		DeadLettersMaxAge: milliTime(w.GetDeadLettersMaxAgeMs()), DeadLettersMax: w.GetDeadLettersMax(),
+		DeadLettersMaxAge: milliTime(w.GetDeadLettersMaxAgeMs()), DeadLettersMax: w.GetDeadLettersMax(), Quota: quotaOf(w.GetQuota()),
 	}
 }

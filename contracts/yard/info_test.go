@@ -108,7 +108,7 @@ func TestOwnTypesHaveAllThatTheAPITells(t *testing.T) {
 
 // The same of settings, beside which some answers have more. They go both ways whole: filled, and empty.
 func TestOwnSettingsHaveAllThatTheAPITells(t *testing.T) {
-	settingsGoBothWays(t, domainOf, Domain.Wire, &yardv1.Domain{}, "Pause", "Drain")
+	settingsGoBothWays(t, domainOf, Domain.Wire, &yardv1.Domain{}, "Pause", "Drain", "Use")
 	settingsGoBothWays(t, taskTypeOf, TaskType.Wire, &yardv1.TaskType{}, "SlotsInUse", "Pause", "Drain")
 	settingsGoBothWays(t, tasklistOf, Tasklist.Wire, &yardv1.Tasklist{}, "PartitionsNow", "Pause", "Drain")
 	settingsGoBothWays(t, groupOf, Group.Wire, &yardv1.Group{Weight: new(1.0)}, "Idle", "Pause", "Drain")

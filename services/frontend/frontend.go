@@ -143,6 +143,7 @@ func (s *Service) Run(ctx context.Context) error {
 	parts.Add("gateway", gate)                             // carries requests out
 	parts.Add("epochs", s.epochs(checkpoints, gate))       // knows who takes polls
 	parts.Add("scales", lifecycle.Func(gate.Scale))        // sets numbers of partitions
+	parts.Add("quotas", lifecycle.Func(gate.ShareUse))     // tells other frontends of domains with a quota
 	parts.Add("drains", lifecycle.Func(gate.ForgetDrains)) // of workers that are gone
 	parts.Add("api", public)                               // lets them in
 	parts.Add("ready", s.opened())                         // says so

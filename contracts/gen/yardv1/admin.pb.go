@@ -161,8 +161,10 @@ type Domain struct {
 	DeadLettersMaxAgeMs int64 `protobuf:"varint,8,opt,name=dead_letters_max_age_ms,json=deadLettersMaxAgeMs,proto3" json:"dead_letters_max_age_ms,omitempty"`
 	// How many dead letters are kept, 1..10000000. The oldest beyond that are purged, within a minute. Default 0: all.
 	DeadLettersMax int64 `protobuf:"varint,9,opt,name=dead_letters_max,json=deadLettersMax,proto3" json:"dead_letters_max,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// The most that the domain may ask of the cluster. Default: any number.
+	Quota         *Quota `protobuf:"bytes,10,opt,name=quota,proto3" json:"quota,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Domain) Reset() {
@@ -258,6 +260,80 @@ func (x *Domain) GetDeadLettersMax() int64 {
 	return 0
 }
 
+func (x *Domain) GetQuota() *Quota {
+	if x != nil {
+		return x.Quota
+	}
+	return nil
+}
+
+// Quota bounds what a domain asks of the cluster, on all frontends together. A request over it is refused with RESOURCE_EXHAUSTED and a retry_after, `detail` has
+// `reason` `quota`, and nothing is stored. Frontends tell each other of what they let in ten times a second, so several of them may together exceed it for that
+// long.
+type Quota struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tasks that are submitted in a second, 1..10000000. After a rest so many come at once, and the last request may exceed it by itself. A repeated request
+	// that was stored before is answered. Default 0: any number.
+	SubmitTasksPerS int64 `protobuf:"varint,1,opt,name=submit_tasks_per_s,json=submitTasksPerS,proto3" json:"submit_tasks_per_s,omitempty"`
+	// Bytes that are submitted in a second, as they are stored, 1000..100000000000, likewise. Default 0: any number.
+	SubmitBytesPerS int64 `protobuf:"varint,2,opt,name=submit_bytes_per_s,json=submitBytesPerS,proto3" json:"submit_bytes_per_s,omitempty"`
+	// Polls that wait at once, 1..1000000. Default 0: any number.
+	OpenPolls     int32 `protobuf:"varint,3,opt,name=open_polls,json=openPolls,proto3" json:"open_polls,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Quota) Reset() {
+	*x = Quota{}
+	mi := &file_yard_v1_admin_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Quota) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Quota) ProtoMessage() {}
+
+func (x *Quota) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Quota.ProtoReflect.Descriptor instead.
+func (*Quota) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Quota) GetSubmitTasksPerS() int64 {
+	if x != nil {
+		return x.SubmitTasksPerS
+	}
+	return 0
+}
+
+func (x *Quota) GetSubmitBytesPerS() int64 {
+	if x != nil {
+		return x.SubmitBytesPerS
+	}
+	return 0
+}
+
+func (x *Quota) GetOpenPolls() int32 {
+	if x != nil {
+		return x.OpenPolls
+	}
+	return 0
+}
+
 // Rate is how many attempts start in a time, on all nodes together. Up to a burst start at once; then each has to wait until the
 // rate allows for one more (GCRA, the generic cell rate algorithm). Tasks that wait keep their places, and tasks that the rate does not cover go on. An
 // attempt that starts is counted, however it ends; one that is granted again, because no worker received it, is counted again.
@@ -276,7 +352,7 @@ type Rate struct {
 
 func (x *Rate) Reset() {
 	*x = Rate{}
-	mi := &file_yard_v1_admin_proto_msgTypes[1]
+	mi := &file_yard_v1_admin_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -288,7 +364,7 @@ func (x *Rate) String() string {
 func (*Rate) ProtoMessage() {}
 
 func (x *Rate) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[1]
+	mi := &file_yard_v1_admin_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -301,7 +377,7 @@ func (x *Rate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rate.ProtoReflect.Descriptor instead.
 func (*Rate) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{1}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Rate) GetTasks() int32 {
@@ -336,7 +412,7 @@ type PutDomainRequest struct {
 
 func (x *PutDomainRequest) Reset() {
 	*x = PutDomainRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[2]
+	mi := &file_yard_v1_admin_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -348,7 +424,7 @@ func (x *PutDomainRequest) String() string {
 func (*PutDomainRequest) ProtoMessage() {}
 
 func (x *PutDomainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[2]
+	mi := &file_yard_v1_admin_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -361,7 +437,7 @@ func (x *PutDomainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutDomainRequest.ProtoReflect.Descriptor instead.
 func (*PutDomainRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{2}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *PutDomainRequest) GetDomain() *Domain {
@@ -381,7 +457,7 @@ type PutDomainResponse struct {
 
 func (x *PutDomainResponse) Reset() {
 	*x = PutDomainResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[3]
+	mi := &file_yard_v1_admin_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -393,7 +469,7 @@ func (x *PutDomainResponse) String() string {
 func (*PutDomainResponse) ProtoMessage() {}
 
 func (x *PutDomainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[3]
+	mi := &file_yard_v1_admin_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -406,7 +482,7 @@ func (x *PutDomainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutDomainResponse.ProtoReflect.Descriptor instead.
 func (*PutDomainResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{3}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *PutDomainResponse) GetDomain() *Domain {
@@ -427,7 +503,7 @@ type GetDomainRequest struct {
 
 func (x *GetDomainRequest) Reset() {
 	*x = GetDomainRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[4]
+	mi := &file_yard_v1_admin_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -439,7 +515,7 @@ func (x *GetDomainRequest) String() string {
 func (*GetDomainRequest) ProtoMessage() {}
 
 func (x *GetDomainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[4]
+	mi := &file_yard_v1_admin_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -452,7 +528,7 @@ func (x *GetDomainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDomainRequest.ProtoReflect.Descriptor instead.
 func (*GetDomainRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{4}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *GetDomainRequest) GetName() string {
@@ -469,14 +545,17 @@ type GetDomainResponse struct {
 	// Present while the domain is paused.
 	Pause *Pause `protobuf:"bytes,2,opt,name=pause,proto3" json:"pause,omitempty"`
 	// Present while the domain is drained.
-	Drain         *Pause `protobuf:"bytes,3,opt,name=drain,proto3" json:"drain,omitempty"`
+	Drain *Pause `protobuf:"bytes,3,opt,name=drain,proto3" json:"drain,omitempty"`
+	// Present if the domain has a quota: the tasks and the bytes that were submitted in the last whole second, and the polls that wait now, as far as one
+	// frontend knows.
+	Use           *Quota `protobuf:"bytes,4,opt,name=use,proto3" json:"use,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetDomainResponse) Reset() {
 	*x = GetDomainResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[5]
+	mi := &file_yard_v1_admin_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -488,7 +567,7 @@ func (x *GetDomainResponse) String() string {
 func (*GetDomainResponse) ProtoMessage() {}
 
 func (x *GetDomainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[5]
+	mi := &file_yard_v1_admin_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -501,7 +580,7 @@ func (x *GetDomainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDomainResponse.ProtoReflect.Descriptor instead.
 func (*GetDomainResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{5}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *GetDomainResponse) GetDomain() *Domain {
@@ -525,6 +604,13 @@ func (x *GetDomainResponse) GetDrain() *Pause {
 	return nil
 }
 
+func (x *GetDomainResponse) GetUse() *Quota {
+	if x != nil {
+		return x.Use
+	}
+	return nil
+}
+
 // ListDomainsRequest (admin.domains.list).
 type ListDomainsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -538,7 +624,7 @@ type ListDomainsRequest struct {
 
 func (x *ListDomainsRequest) Reset() {
 	*x = ListDomainsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[6]
+	mi := &file_yard_v1_admin_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -550,7 +636,7 @@ func (x *ListDomainsRequest) String() string {
 func (*ListDomainsRequest) ProtoMessage() {}
 
 func (x *ListDomainsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[6]
+	mi := &file_yard_v1_admin_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -563,7 +649,7 @@ func (x *ListDomainsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDomainsRequest.ProtoReflect.Descriptor instead.
 func (*ListDomainsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{6}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ListDomainsRequest) GetLimit() int32 {
@@ -592,7 +678,7 @@ type ListDomainsResponse struct {
 
 func (x *ListDomainsResponse) Reset() {
 	*x = ListDomainsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[7]
+	mi := &file_yard_v1_admin_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -604,7 +690,7 @@ func (x *ListDomainsResponse) String() string {
 func (*ListDomainsResponse) ProtoMessage() {}
 
 func (x *ListDomainsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[7]
+	mi := &file_yard_v1_admin_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -617,7 +703,7 @@ func (x *ListDomainsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDomainsResponse.ProtoReflect.Descriptor instead.
 func (*ListDomainsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{7}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ListDomainsResponse) GetDomains() []*Domain {
@@ -647,7 +733,7 @@ type DeleteDomainRequest struct {
 
 func (x *DeleteDomainRequest) Reset() {
 	*x = DeleteDomainRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[8]
+	mi := &file_yard_v1_admin_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -659,7 +745,7 @@ func (x *DeleteDomainRequest) String() string {
 func (*DeleteDomainRequest) ProtoMessage() {}
 
 func (x *DeleteDomainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[8]
+	mi := &file_yard_v1_admin_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -672,7 +758,7 @@ func (x *DeleteDomainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteDomainRequest.ProtoReflect.Descriptor instead.
 func (*DeleteDomainRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{8}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DeleteDomainRequest) GetName() string {
@@ -699,7 +785,7 @@ type DeleteDomainResponse struct {
 
 func (x *DeleteDomainResponse) Reset() {
 	*x = DeleteDomainResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[9]
+	mi := &file_yard_v1_admin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -711,7 +797,7 @@ func (x *DeleteDomainResponse) String() string {
 func (*DeleteDomainResponse) ProtoMessage() {}
 
 func (x *DeleteDomainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[9]
+	mi := &file_yard_v1_admin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -724,7 +810,7 @@ func (x *DeleteDomainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteDomainResponse.ProtoReflect.Descriptor instead.
 func (*DeleteDomainResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{9}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DeleteDomainResponse) GetDomain() *Domain {
@@ -773,7 +859,7 @@ type TaskType struct {
 
 func (x *TaskType) Reset() {
 	*x = TaskType{}
-	mi := &file_yard_v1_admin_proto_msgTypes[10]
+	mi := &file_yard_v1_admin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -785,7 +871,7 @@ func (x *TaskType) String() string {
 func (*TaskType) ProtoMessage() {}
 
 func (x *TaskType) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[10]
+	mi := &file_yard_v1_admin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -798,7 +884,7 @@ func (x *TaskType) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskType.ProtoReflect.Descriptor instead.
 func (*TaskType) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{10}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *TaskType) GetName() string {
@@ -897,7 +983,7 @@ type PutTypeRequest struct {
 
 func (x *PutTypeRequest) Reset() {
 	*x = PutTypeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[11]
+	mi := &file_yard_v1_admin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -909,7 +995,7 @@ func (x *PutTypeRequest) String() string {
 func (*PutTypeRequest) ProtoMessage() {}
 
 func (x *PutTypeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[11]
+	mi := &file_yard_v1_admin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -922,7 +1008,7 @@ func (x *PutTypeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutTypeRequest.ProtoReflect.Descriptor instead.
 func (*PutTypeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{11}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *PutTypeRequest) GetType() *TaskType {
@@ -942,7 +1028,7 @@ type PutTypeResponse struct {
 
 func (x *PutTypeResponse) Reset() {
 	*x = PutTypeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[12]
+	mi := &file_yard_v1_admin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -954,7 +1040,7 @@ func (x *PutTypeResponse) String() string {
 func (*PutTypeResponse) ProtoMessage() {}
 
 func (x *PutTypeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[12]
+	mi := &file_yard_v1_admin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -967,7 +1053,7 @@ func (x *PutTypeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutTypeResponse.ProtoReflect.Descriptor instead.
 func (*PutTypeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{12}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PutTypeResponse) GetType() *TaskType {
@@ -988,7 +1074,7 @@ type GetTypeRequest struct {
 
 func (x *GetTypeRequest) Reset() {
 	*x = GetTypeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[13]
+	mi := &file_yard_v1_admin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1000,7 +1086,7 @@ func (x *GetTypeRequest) String() string {
 func (*GetTypeRequest) ProtoMessage() {}
 
 func (x *GetTypeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[13]
+	mi := &file_yard_v1_admin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1013,7 +1099,7 @@ func (x *GetTypeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTypeRequest.ProtoReflect.Descriptor instead.
 func (*GetTypeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{13}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *GetTypeRequest) GetName() string {
@@ -1040,7 +1126,7 @@ type GetTypeResponse struct {
 
 func (x *GetTypeResponse) Reset() {
 	*x = GetTypeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[14]
+	mi := &file_yard_v1_admin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1052,7 +1138,7 @@ func (x *GetTypeResponse) String() string {
 func (*GetTypeResponse) ProtoMessage() {}
 
 func (x *GetTypeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[14]
+	mi := &file_yard_v1_admin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1065,7 +1151,7 @@ func (x *GetTypeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTypeResponse.ProtoReflect.Descriptor instead.
 func (*GetTypeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{14}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *GetTypeResponse) GetType() *TaskType {
@@ -1109,7 +1195,7 @@ type ListTypesRequest struct {
 
 func (x *ListTypesRequest) Reset() {
 	*x = ListTypesRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[15]
+	mi := &file_yard_v1_admin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1121,7 +1207,7 @@ func (x *ListTypesRequest) String() string {
 func (*ListTypesRequest) ProtoMessage() {}
 
 func (x *ListTypesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[15]
+	mi := &file_yard_v1_admin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1134,7 +1220,7 @@ func (x *ListTypesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTypesRequest.ProtoReflect.Descriptor instead.
 func (*ListTypesRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{15}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ListTypesRequest) GetLimit() int32 {
@@ -1163,7 +1249,7 @@ type ListTypesResponse struct {
 
 func (x *ListTypesResponse) Reset() {
 	*x = ListTypesResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[16]
+	mi := &file_yard_v1_admin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1175,7 +1261,7 @@ func (x *ListTypesResponse) String() string {
 func (*ListTypesResponse) ProtoMessage() {}
 
 func (x *ListTypesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[16]
+	mi := &file_yard_v1_admin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1188,7 +1274,7 @@ func (x *ListTypesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTypesResponse.ProtoReflect.Descriptor instead.
 func (*ListTypesResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{16}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListTypesResponse) GetTypes() []*TaskType {
@@ -1220,7 +1306,7 @@ type DeleteTypeRequest struct {
 
 func (x *DeleteTypeRequest) Reset() {
 	*x = DeleteTypeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[17]
+	mi := &file_yard_v1_admin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1232,7 +1318,7 @@ func (x *DeleteTypeRequest) String() string {
 func (*DeleteTypeRequest) ProtoMessage() {}
 
 func (x *DeleteTypeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[17]
+	mi := &file_yard_v1_admin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1245,7 +1331,7 @@ func (x *DeleteTypeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTypeRequest.ProtoReflect.Descriptor instead.
 func (*DeleteTypeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{17}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *DeleteTypeRequest) GetName() string {
@@ -1272,7 +1358,7 @@ type DeleteTypeResponse struct {
 
 func (x *DeleteTypeResponse) Reset() {
 	*x = DeleteTypeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[18]
+	mi := &file_yard_v1_admin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1284,7 +1370,7 @@ func (x *DeleteTypeResponse) String() string {
 func (*DeleteTypeResponse) ProtoMessage() {}
 
 func (x *DeleteTypeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[18]
+	mi := &file_yard_v1_admin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1297,7 +1383,7 @@ func (x *DeleteTypeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTypeResponse.ProtoReflect.Descriptor instead.
 func (*DeleteTypeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{18}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *DeleteTypeResponse) GetType() *TaskType {
@@ -1352,7 +1438,7 @@ type Tasklist struct {
 
 func (x *Tasklist) Reset() {
 	*x = Tasklist{}
-	mi := &file_yard_v1_admin_proto_msgTypes[19]
+	mi := &file_yard_v1_admin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1364,7 +1450,7 @@ func (x *Tasklist) String() string {
 func (*Tasklist) ProtoMessage() {}
 
 func (x *Tasklist) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[19]
+	mi := &file_yard_v1_admin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1377,7 +1463,7 @@ func (x *Tasklist) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tasklist.ProtoReflect.Descriptor instead.
 func (*Tasklist) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{19}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Tasklist) GetName() string {
@@ -1469,7 +1555,7 @@ type PutTasklistRequest struct {
 
 func (x *PutTasklistRequest) Reset() {
 	*x = PutTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[20]
+	mi := &file_yard_v1_admin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1481,7 +1567,7 @@ func (x *PutTasklistRequest) String() string {
 func (*PutTasklistRequest) ProtoMessage() {}
 
 func (x *PutTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[20]
+	mi := &file_yard_v1_admin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1494,7 +1580,7 @@ func (x *PutTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutTasklistRequest.ProtoReflect.Descriptor instead.
 func (*PutTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{20}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *PutTasklistRequest) GetTasklist() *Tasklist {
@@ -1514,7 +1600,7 @@ type PutTasklistResponse struct {
 
 func (x *PutTasklistResponse) Reset() {
 	*x = PutTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[21]
+	mi := &file_yard_v1_admin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1526,7 +1612,7 @@ func (x *PutTasklistResponse) String() string {
 func (*PutTasklistResponse) ProtoMessage() {}
 
 func (x *PutTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[21]
+	mi := &file_yard_v1_admin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1539,7 +1625,7 @@ func (x *PutTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutTasklistResponse.ProtoReflect.Descriptor instead.
 func (*PutTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{21}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PutTasklistResponse) GetTasklist() *Tasklist {
@@ -1560,7 +1646,7 @@ type GetTasklistRequest struct {
 
 func (x *GetTasklistRequest) Reset() {
 	*x = GetTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[22]
+	mi := &file_yard_v1_admin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1572,7 +1658,7 @@ func (x *GetTasklistRequest) String() string {
 func (*GetTasklistRequest) ProtoMessage() {}
 
 func (x *GetTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[22]
+	mi := &file_yard_v1_admin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1585,7 +1671,7 @@ func (x *GetTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTasklistRequest.ProtoReflect.Descriptor instead.
 func (*GetTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{22}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *GetTasklistRequest) GetName() string {
@@ -1612,7 +1698,7 @@ type GetTasklistResponse struct {
 
 func (x *GetTasklistResponse) Reset() {
 	*x = GetTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[23]
+	mi := &file_yard_v1_admin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1624,7 +1710,7 @@ func (x *GetTasklistResponse) String() string {
 func (*GetTasklistResponse) ProtoMessage() {}
 
 func (x *GetTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[23]
+	mi := &file_yard_v1_admin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1637,7 +1723,7 @@ func (x *GetTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTasklistResponse.ProtoReflect.Descriptor instead.
 func (*GetTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{23}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *GetTasklistResponse) GetTasklist() *Tasklist {
@@ -1682,7 +1768,7 @@ type ListTasklistsRequest struct {
 
 func (x *ListTasklistsRequest) Reset() {
 	*x = ListTasklistsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[24]
+	mi := &file_yard_v1_admin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1694,7 +1780,7 @@ func (x *ListTasklistsRequest) String() string {
 func (*ListTasklistsRequest) ProtoMessage() {}
 
 func (x *ListTasklistsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[24]
+	mi := &file_yard_v1_admin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1707,7 +1793,7 @@ func (x *ListTasklistsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTasklistsRequest.ProtoReflect.Descriptor instead.
 func (*ListTasklistsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{24}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ListTasklistsRequest) GetLimit() int32 {
@@ -1736,7 +1822,7 @@ type ListTasklistsResponse struct {
 
 func (x *ListTasklistsResponse) Reset() {
 	*x = ListTasklistsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[25]
+	mi := &file_yard_v1_admin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1748,7 +1834,7 @@ func (x *ListTasklistsResponse) String() string {
 func (*ListTasklistsResponse) ProtoMessage() {}
 
 func (x *ListTasklistsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[25]
+	mi := &file_yard_v1_admin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1761,7 +1847,7 @@ func (x *ListTasklistsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTasklistsResponse.ProtoReflect.Descriptor instead.
 func (*ListTasklistsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{25}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ListTasklistsResponse) GetTasklists() []*ListedTasklist {
@@ -1803,7 +1889,7 @@ type ListedTasklist struct {
 
 func (x *ListedTasklist) Reset() {
 	*x = ListedTasklist{}
-	mi := &file_yard_v1_admin_proto_msgTypes[26]
+	mi := &file_yard_v1_admin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1815,7 +1901,7 @@ func (x *ListedTasklist) String() string {
 func (*ListedTasklist) ProtoMessage() {}
 
 func (x *ListedTasklist) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[26]
+	mi := &file_yard_v1_admin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1828,7 +1914,7 @@ func (x *ListedTasklist) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListedTasklist.ProtoReflect.Descriptor instead.
 func (*ListedTasklist) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{26}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ListedTasklist) GetName() string {
@@ -1901,7 +1987,7 @@ type DeleteTasklistRequest struct {
 
 func (x *DeleteTasklistRequest) Reset() {
 	*x = DeleteTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[27]
+	mi := &file_yard_v1_admin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1913,7 +1999,7 @@ func (x *DeleteTasklistRequest) String() string {
 func (*DeleteTasklistRequest) ProtoMessage() {}
 
 func (x *DeleteTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[27]
+	mi := &file_yard_v1_admin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1926,7 +2012,7 @@ func (x *DeleteTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTasklistRequest.ProtoReflect.Descriptor instead.
 func (*DeleteTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{27}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *DeleteTasklistRequest) GetName() string {
@@ -1953,7 +2039,7 @@ type DeleteTasklistResponse struct {
 
 func (x *DeleteTasklistResponse) Reset() {
 	*x = DeleteTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[28]
+	mi := &file_yard_v1_admin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1965,7 +2051,7 @@ func (x *DeleteTasklistResponse) String() string {
 func (*DeleteTasklistResponse) ProtoMessage() {}
 
 func (x *DeleteTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[28]
+	mi := &file_yard_v1_admin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1978,7 +2064,7 @@ func (x *DeleteTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTasklistResponse.ProtoReflect.Descriptor instead.
 func (*DeleteTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{28}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *DeleteTasklistResponse) GetTasklist() *Tasklist {
@@ -1999,7 +2085,7 @@ type DescribeTasklistRequest struct {
 
 func (x *DescribeTasklistRequest) Reset() {
 	*x = DescribeTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[29]
+	mi := &file_yard_v1_admin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2011,7 +2097,7 @@ func (x *DescribeTasklistRequest) String() string {
 func (*DescribeTasklistRequest) ProtoMessage() {}
 
 func (x *DescribeTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[29]
+	mi := &file_yard_v1_admin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2024,7 +2110,7 @@ func (x *DescribeTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeTasklistRequest.ProtoReflect.Descriptor instead.
 func (*DescribeTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{29}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *DescribeTasklistRequest) GetTasklist() string {
@@ -2096,7 +2182,7 @@ type DescribeTasklistResponse struct {
 
 func (x *DescribeTasklistResponse) Reset() {
 	*x = DescribeTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[30]
+	mi := &file_yard_v1_admin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2108,7 +2194,7 @@ func (x *DescribeTasklistResponse) String() string {
 func (*DescribeTasklistResponse) ProtoMessage() {}
 
 func (x *DescribeTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[30]
+	mi := &file_yard_v1_admin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2121,7 +2207,7 @@ func (x *DescribeTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeTasklistResponse.ProtoReflect.Descriptor instead.
 func (*DescribeTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{30}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *DescribeTasklistResponse) GetTasklist() string {
@@ -2324,7 +2410,7 @@ type TasklistPollersRequest struct {
 
 func (x *TasklistPollersRequest) Reset() {
 	*x = TasklistPollersRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[31]
+	mi := &file_yard_v1_admin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2336,7 +2422,7 @@ func (x *TasklistPollersRequest) String() string {
 func (*TasklistPollersRequest) ProtoMessage() {}
 
 func (x *TasklistPollersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[31]
+	mi := &file_yard_v1_admin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2349,7 +2435,7 @@ func (x *TasklistPollersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TasklistPollersRequest.ProtoReflect.Descriptor instead.
 func (*TasklistPollersRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{31}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *TasklistPollersRequest) GetTasklist() string {
@@ -2387,7 +2473,7 @@ type TasklistPollersResponse struct {
 
 func (x *TasklistPollersResponse) Reset() {
 	*x = TasklistPollersResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[32]
+	mi := &file_yard_v1_admin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2399,7 +2485,7 @@ func (x *TasklistPollersResponse) String() string {
 func (*TasklistPollersResponse) ProtoMessage() {}
 
 func (x *TasklistPollersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[32]
+	mi := &file_yard_v1_admin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2412,7 +2498,7 @@ func (x *TasklistPollersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TasklistPollersResponse.ProtoReflect.Descriptor instead.
 func (*TasklistPollersResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{32}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *TasklistPollersResponse) GetPollers() []*Poller {
@@ -2457,7 +2543,7 @@ type Poller struct {
 
 func (x *Poller) Reset() {
 	*x = Poller{}
-	mi := &file_yard_v1_admin_proto_msgTypes[33]
+	mi := &file_yard_v1_admin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2469,7 +2555,7 @@ func (x *Poller) String() string {
 func (*Poller) ProtoMessage() {}
 
 func (x *Poller) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[33]
+	mi := &file_yard_v1_admin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2482,7 +2568,7 @@ func (x *Poller) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Poller.ProtoReflect.Descriptor instead.
 func (*Poller) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{33}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Poller) GetWorker() string {
@@ -2540,7 +2626,7 @@ type ListWorkersRequest struct {
 
 func (x *ListWorkersRequest) Reset() {
 	*x = ListWorkersRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[34]
+	mi := &file_yard_v1_admin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2552,7 +2638,7 @@ func (x *ListWorkersRequest) String() string {
 func (*ListWorkersRequest) ProtoMessage() {}
 
 func (x *ListWorkersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[34]
+	mi := &file_yard_v1_admin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2565,7 +2651,7 @@ func (x *ListWorkersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWorkersRequest.ProtoReflect.Descriptor instead.
 func (*ListWorkersRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{34}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ListWorkersRequest) GetLimit() int32 {
@@ -2596,7 +2682,7 @@ type ListWorkersResponse struct {
 
 func (x *ListWorkersResponse) Reset() {
 	*x = ListWorkersResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[35]
+	mi := &file_yard_v1_admin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2608,7 +2694,7 @@ func (x *ListWorkersResponse) String() string {
 func (*ListWorkersResponse) ProtoMessage() {}
 
 func (x *ListWorkersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[35]
+	mi := &file_yard_v1_admin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2621,7 +2707,7 @@ func (x *ListWorkersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWorkersResponse.ProtoReflect.Descriptor instead.
 func (*ListWorkersResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{35}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ListWorkersResponse) GetWorkers() []*LiveWorker {
@@ -2676,7 +2762,7 @@ type LiveWorker struct {
 
 func (x *LiveWorker) Reset() {
 	*x = LiveWorker{}
-	mi := &file_yard_v1_admin_proto_msgTypes[36]
+	mi := &file_yard_v1_admin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2688,7 +2774,7 @@ func (x *LiveWorker) String() string {
 func (*LiveWorker) ProtoMessage() {}
 
 func (x *LiveWorker) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[36]
+	mi := &file_yard_v1_admin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2701,7 +2787,7 @@ func (x *LiveWorker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LiveWorker.ProtoReflect.Descriptor instead.
 func (*LiveWorker) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{36}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *LiveWorker) GetWorkerId() string {
@@ -2798,7 +2884,7 @@ type DrainWorkerRequest struct {
 
 func (x *DrainWorkerRequest) Reset() {
 	*x = DrainWorkerRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[37]
+	mi := &file_yard_v1_admin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2810,7 +2896,7 @@ func (x *DrainWorkerRequest) String() string {
 func (*DrainWorkerRequest) ProtoMessage() {}
 
 func (x *DrainWorkerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[37]
+	mi := &file_yard_v1_admin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2823,7 +2909,7 @@ func (x *DrainWorkerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainWorkerRequest.ProtoReflect.Descriptor instead.
 func (*DrainWorkerRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{37}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *DrainWorkerRequest) GetWorkerId() string {
@@ -2857,7 +2943,7 @@ type DrainWorkerResponse struct {
 
 func (x *DrainWorkerResponse) Reset() {
 	*x = DrainWorkerResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[38]
+	mi := &file_yard_v1_admin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2869,7 +2955,7 @@ func (x *DrainWorkerResponse) String() string {
 func (*DrainWorkerResponse) ProtoMessage() {}
 
 func (x *DrainWorkerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[38]
+	mi := &file_yard_v1_admin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2882,7 +2968,7 @@ func (x *DrainWorkerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainWorkerResponse.ProtoReflect.Descriptor instead.
 func (*DrainWorkerResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{38}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *DrainWorkerResponse) GetWorker() *LiveWorker {
@@ -2908,7 +2994,7 @@ type StopWorkerRequest struct {
 
 func (x *StopWorkerRequest) Reset() {
 	*x = StopWorkerRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[39]
+	mi := &file_yard_v1_admin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2920,7 +3006,7 @@ func (x *StopWorkerRequest) String() string {
 func (*StopWorkerRequest) ProtoMessage() {}
 
 func (x *StopWorkerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[39]
+	mi := &file_yard_v1_admin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2933,7 +3019,7 @@ func (x *StopWorkerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopWorkerRequest.ProtoReflect.Descriptor instead.
 func (*StopWorkerRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{39}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *StopWorkerRequest) GetWorkerId() string {
@@ -2967,7 +3053,7 @@ type StopWorkerResponse struct {
 
 func (x *StopWorkerResponse) Reset() {
 	*x = StopWorkerResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[40]
+	mi := &file_yard_v1_admin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2979,7 +3065,7 @@ func (x *StopWorkerResponse) String() string {
 func (*StopWorkerResponse) ProtoMessage() {}
 
 func (x *StopWorkerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[40]
+	mi := &file_yard_v1_admin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2992,7 +3078,7 @@ func (x *StopWorkerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopWorkerResponse.ProtoReflect.Descriptor instead.
 func (*StopWorkerResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{40}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *StopWorkerResponse) GetWorker() *LiveWorker {
@@ -3013,7 +3099,7 @@ type ResumeWorkerRequest struct {
 
 func (x *ResumeWorkerRequest) Reset() {
 	*x = ResumeWorkerRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[41]
+	mi := &file_yard_v1_admin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3025,7 +3111,7 @@ func (x *ResumeWorkerRequest) String() string {
 func (*ResumeWorkerRequest) ProtoMessage() {}
 
 func (x *ResumeWorkerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[41]
+	mi := &file_yard_v1_admin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3038,7 +3124,7 @@ func (x *ResumeWorkerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeWorkerRequest.ProtoReflect.Descriptor instead.
 func (*ResumeWorkerRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{41}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ResumeWorkerRequest) GetWorkerId() string {
@@ -3058,7 +3144,7 @@ type ResumeWorkerResponse struct {
 
 func (x *ResumeWorkerResponse) Reset() {
 	*x = ResumeWorkerResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[42]
+	mi := &file_yard_v1_admin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3070,7 +3156,7 @@ func (x *ResumeWorkerResponse) String() string {
 func (*ResumeWorkerResponse) ProtoMessage() {}
 
 func (x *ResumeWorkerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[42]
+	mi := &file_yard_v1_admin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3083,7 +3169,7 @@ func (x *ResumeWorkerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeWorkerResponse.ProtoReflect.Descriptor instead.
 func (*ResumeWorkerResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{42}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ResumeWorkerResponse) GetDrain() *WorkerDrain {
@@ -3110,7 +3196,7 @@ type LiveAttempt struct {
 
 func (x *LiveAttempt) Reset() {
 	*x = LiveAttempt{}
-	mi := &file_yard_v1_admin_proto_msgTypes[43]
+	mi := &file_yard_v1_admin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3122,7 +3208,7 @@ func (x *LiveAttempt) String() string {
 func (*LiveAttempt) ProtoMessage() {}
 
 func (x *LiveAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[43]
+	mi := &file_yard_v1_admin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3135,7 +3221,7 @@ func (x *LiveAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LiveAttempt.ProtoReflect.Descriptor instead.
 func (*LiveAttempt) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{43}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *LiveAttempt) GetTaskId() string {
@@ -3183,7 +3269,7 @@ type SlotUse struct {
 
 func (x *SlotUse) Reset() {
 	*x = SlotUse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[44]
+	mi := &file_yard_v1_admin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3195,7 +3281,7 @@ func (x *SlotUse) String() string {
 func (*SlotUse) ProtoMessage() {}
 
 func (x *SlotUse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[44]
+	mi := &file_yard_v1_admin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3208,7 +3294,7 @@ func (x *SlotUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotUse.ProtoReflect.Descriptor instead.
 func (*SlotUse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{44}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *SlotUse) GetType() string {
@@ -3259,7 +3345,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_yard_v1_admin_proto_msgTypes[45]
+	mi := &file_yard_v1_admin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3271,7 +3357,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[45]
+	mi := &file_yard_v1_admin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3284,7 +3370,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{45}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Pause) GetReason() string {
@@ -3344,7 +3430,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[46]
+	mi := &file_yard_v1_admin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3356,7 +3442,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[46]
+	mi := &file_yard_v1_admin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3369,7 +3455,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{46}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *PauseRequest) GetName() string {
@@ -3410,7 +3496,7 @@ type PauseResponse struct {
 
 func (x *PauseResponse) Reset() {
 	*x = PauseResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[47]
+	mi := &file_yard_v1_admin_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3422,7 +3508,7 @@ func (x *PauseResponse) String() string {
 func (*PauseResponse) ProtoMessage() {}
 
 func (x *PauseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[47]
+	mi := &file_yard_v1_admin_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3435,7 +3521,7 @@ func (x *PauseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseResponse.ProtoReflect.Descriptor instead.
 func (*PauseResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{47}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *PauseResponse) GetPause() *Pause {
@@ -3455,7 +3541,7 @@ type DrainResponse struct {
 
 func (x *DrainResponse) Reset() {
 	*x = DrainResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[48]
+	mi := &file_yard_v1_admin_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3467,7 +3553,7 @@ func (x *DrainResponse) String() string {
 func (*DrainResponse) ProtoMessage() {}
 
 func (x *DrainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[48]
+	mi := &file_yard_v1_admin_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3480,7 +3566,7 @@ func (x *DrainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainResponse.ProtoReflect.Descriptor instead.
 func (*DrainResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{48}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *DrainResponse) GetDrain() *Pause {
@@ -3503,7 +3589,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[49]
+	mi := &file_yard_v1_admin_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3515,7 +3601,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[49]
+	mi := &file_yard_v1_admin_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3528,7 +3614,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{49}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ResumeRequest) GetName() string {
@@ -3566,7 +3652,7 @@ type PeekTasklistRequest struct {
 
 func (x *PeekTasklistRequest) Reset() {
 	*x = PeekTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[50]
+	mi := &file_yard_v1_admin_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3578,7 +3664,7 @@ func (x *PeekTasklistRequest) String() string {
 func (*PeekTasklistRequest) ProtoMessage() {}
 
 func (x *PeekTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[50]
+	mi := &file_yard_v1_admin_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3591,7 +3677,7 @@ func (x *PeekTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekTasklistRequest.ProtoReflect.Descriptor instead.
 func (*PeekTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{50}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *PeekTasklistRequest) GetName() string {
@@ -3643,7 +3729,7 @@ type PeekTasklistResponse struct {
 
 func (x *PeekTasklistResponse) Reset() {
 	*x = PeekTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[51]
+	mi := &file_yard_v1_admin_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3655,7 +3741,7 @@ func (x *PeekTasklistResponse) String() string {
 func (*PeekTasklistResponse) ProtoMessage() {}
 
 func (x *PeekTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[51]
+	mi := &file_yard_v1_admin_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3668,7 +3754,7 @@ func (x *PeekTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekTasklistResponse.ProtoReflect.Descriptor instead.
 func (*PeekTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{51}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *PeekTasklistResponse) GetTasks() []*PeekedTask {
@@ -3705,7 +3791,7 @@ type PeekedTask struct {
 
 func (x *PeekedTask) Reset() {
 	*x = PeekedTask{}
-	mi := &file_yard_v1_admin_proto_msgTypes[52]
+	mi := &file_yard_v1_admin_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3717,7 +3803,7 @@ func (x *PeekedTask) String() string {
 func (*PeekedTask) ProtoMessage() {}
 
 func (x *PeekedTask) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[52]
+	mi := &file_yard_v1_admin_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3730,7 +3816,7 @@ func (x *PeekedTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekedTask.ProtoReflect.Descriptor instead.
 func (*PeekedTask) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{52}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *PeekedTask) GetTask() *Task {
@@ -3785,7 +3871,7 @@ type PurgeRequest struct {
 
 func (x *PurgeRequest) Reset() {
 	*x = PurgeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[53]
+	mi := &file_yard_v1_admin_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3797,7 +3883,7 @@ func (x *PurgeRequest) String() string {
 func (*PurgeRequest) ProtoMessage() {}
 
 func (x *PurgeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[53]
+	mi := &file_yard_v1_admin_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3810,7 +3896,7 @@ func (x *PurgeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeRequest.ProtoReflect.Descriptor instead.
 func (*PurgeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{53}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *PurgeRequest) GetName() string {
@@ -3907,7 +3993,7 @@ type PurgeResponse struct {
 
 func (x *PurgeResponse) Reset() {
 	*x = PurgeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[54]
+	mi := &file_yard_v1_admin_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3919,7 +4005,7 @@ func (x *PurgeResponse) String() string {
 func (*PurgeResponse) ProtoMessage() {}
 
 func (x *PurgeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[54]
+	mi := &file_yard_v1_admin_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3932,7 +4018,7 @@ func (x *PurgeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeResponse.ProtoReflect.Descriptor instead.
 func (*PurgeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{54}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *PurgeResponse) GetPurged() *Purged {
@@ -3966,7 +4052,7 @@ type Purged struct {
 
 func (x *Purged) Reset() {
 	*x = Purged{}
-	mi := &file_yard_v1_admin_proto_msgTypes[55]
+	mi := &file_yard_v1_admin_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3978,7 +4064,7 @@ func (x *Purged) String() string {
 func (*Purged) ProtoMessage() {}
 
 func (x *Purged) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[55]
+	mi := &file_yard_v1_admin_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3991,7 +4077,7 @@ func (x *Purged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Purged.ProtoReflect.Descriptor instead.
 func (*Purged) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{55}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Purged) GetFound() int64 {
@@ -4075,7 +4161,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_yard_v1_admin_proto_msgTypes[56]
+	mi := &file_yard_v1_admin_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4087,7 +4173,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[56]
+	mi := &file_yard_v1_admin_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4100,7 +4186,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{56}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Limit) GetName() string {
@@ -4177,7 +4263,7 @@ type PutLimitRequest struct {
 
 func (x *PutLimitRequest) Reset() {
 	*x = PutLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[57]
+	mi := &file_yard_v1_admin_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4189,7 +4275,7 @@ func (x *PutLimitRequest) String() string {
 func (*PutLimitRequest) ProtoMessage() {}
 
 func (x *PutLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[57]
+	mi := &file_yard_v1_admin_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4202,7 +4288,7 @@ func (x *PutLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutLimitRequest.ProtoReflect.Descriptor instead.
 func (*PutLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{57}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *PutLimitRequest) GetLimit() *Limit {
@@ -4222,7 +4308,7 @@ type PutLimitResponse struct {
 
 func (x *PutLimitResponse) Reset() {
 	*x = PutLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[58]
+	mi := &file_yard_v1_admin_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4234,7 +4320,7 @@ func (x *PutLimitResponse) String() string {
 func (*PutLimitResponse) ProtoMessage() {}
 
 func (x *PutLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[58]
+	mi := &file_yard_v1_admin_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4247,7 +4333,7 @@ func (x *PutLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutLimitResponse.ProtoReflect.Descriptor instead.
 func (*PutLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{58}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *PutLimitResponse) GetLimit() *Limit {
@@ -4268,7 +4354,7 @@ type GetLimitRequest struct {
 
 func (x *GetLimitRequest) Reset() {
 	*x = GetLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[59]
+	mi := &file_yard_v1_admin_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4280,7 +4366,7 @@ func (x *GetLimitRequest) String() string {
 func (*GetLimitRequest) ProtoMessage() {}
 
 func (x *GetLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[59]
+	mi := &file_yard_v1_admin_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4293,7 +4379,7 @@ func (x *GetLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLimitRequest.ProtoReflect.Descriptor instead.
 func (*GetLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{59}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *GetLimitRequest) GetName() string {
@@ -4315,7 +4401,7 @@ type GetLimitResponse struct {
 
 func (x *GetLimitResponse) Reset() {
 	*x = GetLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[60]
+	mi := &file_yard_v1_admin_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4327,7 +4413,7 @@ func (x *GetLimitResponse) String() string {
 func (*GetLimitResponse) ProtoMessage() {}
 
 func (x *GetLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[60]
+	mi := &file_yard_v1_admin_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4340,7 +4426,7 @@ func (x *GetLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLimitResponse.ProtoReflect.Descriptor instead.
 func (*GetLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{60}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *GetLimitResponse) GetLimit() *Limit {
@@ -4370,7 +4456,7 @@ type ListLimitsRequest struct {
 
 func (x *ListLimitsRequest) Reset() {
 	*x = ListLimitsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[61]
+	mi := &file_yard_v1_admin_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4382,7 +4468,7 @@ func (x *ListLimitsRequest) String() string {
 func (*ListLimitsRequest) ProtoMessage() {}
 
 func (x *ListLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[61]
+	mi := &file_yard_v1_admin_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4395,7 +4481,7 @@ func (x *ListLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLimitsRequest.ProtoReflect.Descriptor instead.
 func (*ListLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{61}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ListLimitsRequest) GetLimit() int32 {
@@ -4424,7 +4510,7 @@ type ListLimitsResponse struct {
 
 func (x *ListLimitsResponse) Reset() {
 	*x = ListLimitsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[62]
+	mi := &file_yard_v1_admin_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4436,7 +4522,7 @@ func (x *ListLimitsResponse) String() string {
 func (*ListLimitsResponse) ProtoMessage() {}
 
 func (x *ListLimitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[62]
+	mi := &file_yard_v1_admin_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4449,7 +4535,7 @@ func (x *ListLimitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLimitsResponse.ProtoReflect.Descriptor instead.
 func (*ListLimitsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{62}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *ListLimitsResponse) GetLimits() []*Limit {
@@ -4479,7 +4565,7 @@ type DeleteLimitRequest struct {
 
 func (x *DeleteLimitRequest) Reset() {
 	*x = DeleteLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[63]
+	mi := &file_yard_v1_admin_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4491,7 +4577,7 @@ func (x *DeleteLimitRequest) String() string {
 func (*DeleteLimitRequest) ProtoMessage() {}
 
 func (x *DeleteLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[63]
+	mi := &file_yard_v1_admin_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4504,7 +4590,7 @@ func (x *DeleteLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteLimitRequest.ProtoReflect.Descriptor instead.
 func (*DeleteLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{63}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *DeleteLimitRequest) GetName() string {
@@ -4531,7 +4617,7 @@ type DeleteLimitResponse struct {
 
 func (x *DeleteLimitResponse) Reset() {
 	*x = DeleteLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[64]
+	mi := &file_yard_v1_admin_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4543,7 +4629,7 @@ func (x *DeleteLimitResponse) String() string {
 func (*DeleteLimitResponse) ProtoMessage() {}
 
 func (x *DeleteLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[64]
+	mi := &file_yard_v1_admin_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4556,7 +4642,7 @@ func (x *DeleteLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteLimitResponse.ProtoReflect.Descriptor instead.
 func (*DeleteLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{64}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *DeleteLimitResponse) GetLimit() *Limit {
@@ -4589,7 +4675,7 @@ type Group struct {
 
 func (x *Group) Reset() {
 	*x = Group{}
-	mi := &file_yard_v1_admin_proto_msgTypes[65]
+	mi := &file_yard_v1_admin_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4601,7 +4687,7 @@ func (x *Group) String() string {
 func (*Group) ProtoMessage() {}
 
 func (x *Group) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[65]
+	mi := &file_yard_v1_admin_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4614,7 +4700,7 @@ func (x *Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Group.ProtoReflect.Descriptor instead.
 func (*Group) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{65}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *Group) GetName() string {
@@ -4664,7 +4750,7 @@ type PutGroupRequest struct {
 
 func (x *PutGroupRequest) Reset() {
 	*x = PutGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[66]
+	mi := &file_yard_v1_admin_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4676,7 +4762,7 @@ func (x *PutGroupRequest) String() string {
 func (*PutGroupRequest) ProtoMessage() {}
 
 func (x *PutGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[66]
+	mi := &file_yard_v1_admin_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4689,7 +4775,7 @@ func (x *PutGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutGroupRequest.ProtoReflect.Descriptor instead.
 func (*PutGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{66}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *PutGroupRequest) GetGroup() *Group {
@@ -4709,7 +4795,7 @@ type PutGroupResponse struct {
 
 func (x *PutGroupResponse) Reset() {
 	*x = PutGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[67]
+	mi := &file_yard_v1_admin_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4721,7 +4807,7 @@ func (x *PutGroupResponse) String() string {
 func (*PutGroupResponse) ProtoMessage() {}
 
 func (x *PutGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[67]
+	mi := &file_yard_v1_admin_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4734,7 +4820,7 @@ func (x *PutGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutGroupResponse.ProtoReflect.Descriptor instead.
 func (*PutGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{67}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *PutGroupResponse) GetGroup() *Group {
@@ -4755,7 +4841,7 @@ type GetGroupRequest struct {
 
 func (x *GetGroupRequest) Reset() {
 	*x = GetGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[68]
+	mi := &file_yard_v1_admin_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4767,7 +4853,7 @@ func (x *GetGroupRequest) String() string {
 func (*GetGroupRequest) ProtoMessage() {}
 
 func (x *GetGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[68]
+	mi := &file_yard_v1_admin_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4780,7 +4866,7 @@ func (x *GetGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetGroupRequest.ProtoReflect.Descriptor instead.
 func (*GetGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{68}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *GetGroupRequest) GetName() string {
@@ -4804,7 +4890,7 @@ type GetGroupResponse struct {
 
 func (x *GetGroupResponse) Reset() {
 	*x = GetGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[69]
+	mi := &file_yard_v1_admin_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4816,7 +4902,7 @@ func (x *GetGroupResponse) String() string {
 func (*GetGroupResponse) ProtoMessage() {}
 
 func (x *GetGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[69]
+	mi := &file_yard_v1_admin_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4829,7 +4915,7 @@ func (x *GetGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetGroupResponse.ProtoReflect.Descriptor instead.
 func (*GetGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{69}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *GetGroupResponse) GetGroup() *Group {
@@ -4866,7 +4952,7 @@ type ListGroupsRequest struct {
 
 func (x *ListGroupsRequest) Reset() {
 	*x = ListGroupsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[70]
+	mi := &file_yard_v1_admin_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4878,7 +4964,7 @@ func (x *ListGroupsRequest) String() string {
 func (*ListGroupsRequest) ProtoMessage() {}
 
 func (x *ListGroupsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[70]
+	mi := &file_yard_v1_admin_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4891,7 +4977,7 @@ func (x *ListGroupsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGroupsRequest.ProtoReflect.Descriptor instead.
 func (*ListGroupsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{70}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *ListGroupsRequest) GetLimit() int32 {
@@ -4922,7 +5008,7 @@ type ListGroupsResponse struct {
 
 func (x *ListGroupsResponse) Reset() {
 	*x = ListGroupsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[71]
+	mi := &file_yard_v1_admin_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4934,7 +5020,7 @@ func (x *ListGroupsResponse) String() string {
 func (*ListGroupsResponse) ProtoMessage() {}
 
 func (x *ListGroupsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[71]
+	mi := &file_yard_v1_admin_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4947,7 +5033,7 @@ func (x *ListGroupsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGroupsResponse.ProtoReflect.Descriptor instead.
 func (*ListGroupsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{71}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ListGroupsResponse) GetGroups() []*Group {
@@ -4986,7 +5072,7 @@ type StoppedGroup struct {
 
 func (x *StoppedGroup) Reset() {
 	*x = StoppedGroup{}
-	mi := &file_yard_v1_admin_proto_msgTypes[72]
+	mi := &file_yard_v1_admin_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4998,7 +5084,7 @@ func (x *StoppedGroup) String() string {
 func (*StoppedGroup) ProtoMessage() {}
 
 func (x *StoppedGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[72]
+	mi := &file_yard_v1_admin_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5011,7 +5097,7 @@ func (x *StoppedGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoppedGroup.ProtoReflect.Descriptor instead.
 func (*StoppedGroup) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{72}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *StoppedGroup) GetName() string {
@@ -5048,7 +5134,7 @@ type DeleteGroupRequest struct {
 
 func (x *DeleteGroupRequest) Reset() {
 	*x = DeleteGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[73]
+	mi := &file_yard_v1_admin_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5060,7 +5146,7 @@ func (x *DeleteGroupRequest) String() string {
 func (*DeleteGroupRequest) ProtoMessage() {}
 
 func (x *DeleteGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[73]
+	mi := &file_yard_v1_admin_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5073,7 +5159,7 @@ func (x *DeleteGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteGroupRequest.ProtoReflect.Descriptor instead.
 func (*DeleteGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{73}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *DeleteGroupRequest) GetName() string {
@@ -5100,7 +5186,7 @@ type DeleteGroupResponse struct {
 
 func (x *DeleteGroupResponse) Reset() {
 	*x = DeleteGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[74]
+	mi := &file_yard_v1_admin_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5112,7 +5198,7 @@ func (x *DeleteGroupResponse) String() string {
 func (*DeleteGroupResponse) ProtoMessage() {}
 
 func (x *DeleteGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[74]
+	mi := &file_yard_v1_admin_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5125,7 +5211,7 @@ func (x *DeleteGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteGroupResponse.ProtoReflect.Descriptor instead.
 func (*DeleteGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{74}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *DeleteGroupResponse) GetGroup() *Group {
@@ -5152,7 +5238,7 @@ type TopLimitsRequest struct {
 
 func (x *TopLimitsRequest) Reset() {
 	*x = TopLimitsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[75]
+	mi := &file_yard_v1_admin_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5164,7 +5250,7 @@ func (x *TopLimitsRequest) String() string {
 func (*TopLimitsRequest) ProtoMessage() {}
 
 func (x *TopLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[75]
+	mi := &file_yard_v1_admin_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5177,7 +5263,7 @@ func (x *TopLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopLimitsRequest.ProtoReflect.Descriptor instead.
 func (*TopLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{75}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *TopLimitsRequest) GetLimit() int32 {
@@ -5215,7 +5301,7 @@ type TopLimitsResponse struct {
 
 func (x *TopLimitsResponse) Reset() {
 	*x = TopLimitsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[76]
+	mi := &file_yard_v1_admin_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5227,7 +5313,7 @@ func (x *TopLimitsResponse) String() string {
 func (*TopLimitsResponse) ProtoMessage() {}
 
 func (x *TopLimitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[76]
+	mi := &file_yard_v1_admin_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5240,7 +5326,7 @@ func (x *TopLimitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopLimitsResponse.ProtoReflect.Descriptor instead.
 func (*TopLimitsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{76}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *TopLimitsResponse) GetLimits() []*LimitUse {
@@ -5317,7 +5403,7 @@ type LimitUse struct {
 
 func (x *LimitUse) Reset() {
 	*x = LimitUse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[77]
+	mi := &file_yard_v1_admin_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5329,7 +5415,7 @@ func (x *LimitUse) String() string {
 func (*LimitUse) ProtoMessage() {}
 
 func (x *LimitUse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[77]
+	mi := &file_yard_v1_admin_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5342,7 +5428,7 @@ func (x *LimitUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitUse.ProtoReflect.Descriptor instead.
 func (*LimitUse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{77}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *LimitUse) GetRef() string {
@@ -5492,7 +5578,7 @@ type SlotHolder struct {
 
 func (x *SlotHolder) Reset() {
 	*x = SlotHolder{}
-	mi := &file_yard_v1_admin_proto_msgTypes[78]
+	mi := &file_yard_v1_admin_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5504,7 +5590,7 @@ func (x *SlotHolder) String() string {
 func (*SlotHolder) ProtoMessage() {}
 
 func (x *SlotHolder) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[78]
+	mi := &file_yard_v1_admin_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5517,7 +5603,7 @@ func (x *SlotHolder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotHolder.ProtoReflect.Descriptor instead.
 func (*SlotHolder) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{78}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *SlotHolder) GetTaskId() string {
@@ -5579,7 +5665,7 @@ type SlotWaiter struct {
 
 func (x *SlotWaiter) Reset() {
 	*x = SlotWaiter{}
-	mi := &file_yard_v1_admin_proto_msgTypes[79]
+	mi := &file_yard_v1_admin_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5591,7 +5677,7 @@ func (x *SlotWaiter) String() string {
 func (*SlotWaiter) ProtoMessage() {}
 
 func (x *SlotWaiter) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[79]
+	mi := &file_yard_v1_admin_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5604,7 +5690,7 @@ func (x *SlotWaiter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotWaiter.ProtoReflect.Descriptor instead.
 func (*SlotWaiter) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{79}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *SlotWaiter) GetTasklist() string {
@@ -5650,7 +5736,7 @@ type ShardSlots struct {
 
 func (x *ShardSlots) Reset() {
 	*x = ShardSlots{}
-	mi := &file_yard_v1_admin_proto_msgTypes[80]
+	mi := &file_yard_v1_admin_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5662,7 +5748,7 @@ func (x *ShardSlots) String() string {
 func (*ShardSlots) ProtoMessage() {}
 
 func (x *ShardSlots) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[80]
+	mi := &file_yard_v1_admin_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5675,7 +5761,7 @@ func (x *ShardSlots) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardSlots.ProtoReflect.Descriptor instead.
 func (*ShardSlots) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{80}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *ShardSlots) GetShard() int32 {
@@ -5720,7 +5806,7 @@ type DeadLetterFilter struct {
 
 func (x *DeadLetterFilter) Reset() {
 	*x = DeadLetterFilter{}
-	mi := &file_yard_v1_admin_proto_msgTypes[81]
+	mi := &file_yard_v1_admin_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5732,7 +5818,7 @@ func (x *DeadLetterFilter) String() string {
 func (*DeadLetterFilter) ProtoMessage() {}
 
 func (x *DeadLetterFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[81]
+	mi := &file_yard_v1_admin_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5745,7 +5831,7 @@ func (x *DeadLetterFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetterFilter.ProtoReflect.Descriptor instead.
 func (*DeadLetterFilter) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{81}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *DeadLetterFilter) GetTasklist() string {
@@ -5805,7 +5891,7 @@ type ListDeadLettersRequest struct {
 
 func (x *ListDeadLettersRequest) Reset() {
 	*x = ListDeadLettersRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[82]
+	mi := &file_yard_v1_admin_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5817,7 +5903,7 @@ func (x *ListDeadLettersRequest) String() string {
 func (*ListDeadLettersRequest) ProtoMessage() {}
 
 func (x *ListDeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[82]
+	mi := &file_yard_v1_admin_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5830,7 +5916,7 @@ func (x *ListDeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*ListDeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{82}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *ListDeadLettersRequest) GetFilter() *DeadLetterFilter {
@@ -5866,7 +5952,7 @@ type ListDeadLettersResponse struct {
 
 func (x *ListDeadLettersResponse) Reset() {
 	*x = ListDeadLettersResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[83]
+	mi := &file_yard_v1_admin_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5878,7 +5964,7 @@ func (x *ListDeadLettersResponse) String() string {
 func (*ListDeadLettersResponse) ProtoMessage() {}
 
 func (x *ListDeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[83]
+	mi := &file_yard_v1_admin_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5891,7 +5977,7 @@ func (x *ListDeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*ListDeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{83}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *ListDeadLettersResponse) GetTasks() []*Task {
@@ -5926,7 +6012,7 @@ type CountDeadLettersRequest struct {
 
 func (x *CountDeadLettersRequest) Reset() {
 	*x = CountDeadLettersRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[84]
+	mi := &file_yard_v1_admin_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5938,7 +6024,7 @@ func (x *CountDeadLettersRequest) String() string {
 func (*CountDeadLettersRequest) ProtoMessage() {}
 
 func (x *CountDeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[84]
+	mi := &file_yard_v1_admin_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5951,7 +6037,7 @@ func (x *CountDeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountDeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*CountDeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{84}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *CountDeadLettersRequest) GetFilter() *DeadLetterFilter {
@@ -5994,7 +6080,7 @@ type CountDeadLettersResponse struct {
 
 func (x *CountDeadLettersResponse) Reset() {
 	*x = CountDeadLettersResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[85]
+	mi := &file_yard_v1_admin_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6006,7 +6092,7 @@ func (x *CountDeadLettersResponse) String() string {
 func (*CountDeadLettersResponse) ProtoMessage() {}
 
 func (x *CountDeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[85]
+	mi := &file_yard_v1_admin_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6019,7 +6105,7 @@ func (x *CountDeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountDeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*CountDeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{85}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *CountDeadLettersResponse) GetCounts() []*DeadLetterCount {
@@ -6057,7 +6143,7 @@ type DeadLetterCount struct {
 
 func (x *DeadLetterCount) Reset() {
 	*x = DeadLetterCount{}
-	mi := &file_yard_v1_admin_proto_msgTypes[86]
+	mi := &file_yard_v1_admin_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6069,7 +6155,7 @@ func (x *DeadLetterCount) String() string {
 func (*DeadLetterCount) ProtoMessage() {}
 
 func (x *DeadLetterCount) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[86]
+	mi := &file_yard_v1_admin_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6082,7 +6168,7 @@ func (x *DeadLetterCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetterCount.ProtoReflect.Descriptor instead.
 func (*DeadLetterCount) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{86}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *DeadLetterCount) GetType() string {
@@ -6138,7 +6224,7 @@ type GetDeadLetterRequest struct {
 
 func (x *GetDeadLetterRequest) Reset() {
 	*x = GetDeadLetterRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[87]
+	mi := &file_yard_v1_admin_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6150,7 +6236,7 @@ func (x *GetDeadLetterRequest) String() string {
 func (*GetDeadLetterRequest) ProtoMessage() {}
 
 func (x *GetDeadLetterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[87]
+	mi := &file_yard_v1_admin_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6163,7 +6249,7 @@ func (x *GetDeadLetterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDeadLetterRequest.ProtoReflect.Descriptor instead.
 func (*GetDeadLetterRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{87}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *GetDeadLetterRequest) GetTaskId() string {
@@ -6183,7 +6269,7 @@ type GetDeadLetterResponse struct {
 
 func (x *GetDeadLetterResponse) Reset() {
 	*x = GetDeadLetterResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[88]
+	mi := &file_yard_v1_admin_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6195,7 +6281,7 @@ func (x *GetDeadLetterResponse) String() string {
 func (*GetDeadLetterResponse) ProtoMessage() {}
 
 func (x *GetDeadLetterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[88]
+	mi := &file_yard_v1_admin_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6208,7 +6294,7 @@ func (x *GetDeadLetterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDeadLetterResponse.ProtoReflect.Descriptor instead.
 func (*GetDeadLetterResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{88}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *GetDeadLetterResponse) GetTask() *Task {
@@ -6249,7 +6335,7 @@ type RedriveRequest struct {
 
 func (x *RedriveRequest) Reset() {
 	*x = RedriveRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[89]
+	mi := &file_yard_v1_admin_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6261,7 +6347,7 @@ func (x *RedriveRequest) String() string {
 func (*RedriveRequest) ProtoMessage() {}
 
 func (x *RedriveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[89]
+	mi := &file_yard_v1_admin_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6274,7 +6360,7 @@ func (x *RedriveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RedriveRequest.ProtoReflect.Descriptor instead.
 func (*RedriveRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{89}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *RedriveRequest) GetTaskIds() []string {
@@ -6360,7 +6446,7 @@ type RedriveResponse struct {
 
 func (x *RedriveResponse) Reset() {
 	*x = RedriveResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[90]
+	mi := &file_yard_v1_admin_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6372,7 +6458,7 @@ func (x *RedriveResponse) String() string {
 func (*RedriveResponse) ProtoMessage() {}
 
 func (x *RedriveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[90]
+	mi := &file_yard_v1_admin_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6385,7 +6471,7 @@ func (x *RedriveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RedriveResponse.ProtoReflect.Descriptor instead.
 func (*RedriveResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{90}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *RedriveResponse) GetFound() int64 {
@@ -6452,7 +6538,7 @@ type PurgeDeadLettersRequest struct {
 
 func (x *PurgeDeadLettersRequest) Reset() {
 	*x = PurgeDeadLettersRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[91]
+	mi := &file_yard_v1_admin_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6464,7 +6550,7 @@ func (x *PurgeDeadLettersRequest) String() string {
 func (*PurgeDeadLettersRequest) ProtoMessage() {}
 
 func (x *PurgeDeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[91]
+	mi := &file_yard_v1_admin_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6477,7 +6563,7 @@ func (x *PurgeDeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeDeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*PurgeDeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{91}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *PurgeDeadLettersRequest) GetTaskIds() []string {
@@ -6536,7 +6622,7 @@ type PurgeDeadLettersResponse struct {
 
 func (x *PurgeDeadLettersResponse) Reset() {
 	*x = PurgeDeadLettersResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[92]
+	mi := &file_yard_v1_admin_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6548,7 +6634,7 @@ func (x *PurgeDeadLettersResponse) String() string {
 func (*PurgeDeadLettersResponse) ProtoMessage() {}
 
 func (x *PurgeDeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[92]
+	mi := &file_yard_v1_admin_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6561,7 +6647,7 @@ func (x *PurgeDeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeDeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*PurgeDeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{92}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *PurgeDeadLettersResponse) GetFound() int64 {
@@ -6603,7 +6689,7 @@ type ListKeysRequest struct {
 
 func (x *ListKeysRequest) Reset() {
 	*x = ListKeysRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[93]
+	mi := &file_yard_v1_admin_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6615,7 +6701,7 @@ func (x *ListKeysRequest) String() string {
 func (*ListKeysRequest) ProtoMessage() {}
 
 func (x *ListKeysRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[93]
+	mi := &file_yard_v1_admin_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6628,7 +6714,7 @@ func (x *ListKeysRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKeysRequest.ProtoReflect.Descriptor instead.
 func (*ListKeysRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{93}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *ListKeysRequest) GetBlocked() bool {
@@ -6671,7 +6757,7 @@ type ListKeysResponse struct {
 
 func (x *ListKeysResponse) Reset() {
 	*x = ListKeysResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[94]
+	mi := &file_yard_v1_admin_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6683,7 +6769,7 @@ func (x *ListKeysResponse) String() string {
 func (*ListKeysResponse) ProtoMessage() {}
 
 func (x *ListKeysResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[94]
+	mi := &file_yard_v1_admin_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6696,7 +6782,7 @@ func (x *ListKeysResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKeysResponse.ProtoReflect.Descriptor instead.
 func (*ListKeysResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{94}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *ListKeysResponse) GetKeys() []*OrderKey {
@@ -6733,7 +6819,7 @@ type OrderKey struct {
 
 func (x *OrderKey) Reset() {
 	*x = OrderKey{}
-	mi := &file_yard_v1_admin_proto_msgTypes[95]
+	mi := &file_yard_v1_admin_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6745,7 +6831,7 @@ func (x *OrderKey) String() string {
 func (*OrderKey) ProtoMessage() {}
 
 func (x *OrderKey) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[95]
+	mi := &file_yard_v1_admin_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6758,7 +6844,7 @@ func (x *OrderKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderKey.ProtoReflect.Descriptor instead.
 func (*OrderKey) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{95}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *OrderKey) GetOrderKey() string {
@@ -6807,7 +6893,7 @@ type GetKeyRequest struct {
 
 func (x *GetKeyRequest) Reset() {
 	*x = GetKeyRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[96]
+	mi := &file_yard_v1_admin_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6819,7 +6905,7 @@ func (x *GetKeyRequest) String() string {
 func (*GetKeyRequest) ProtoMessage() {}
 
 func (x *GetKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[96]
+	mi := &file_yard_v1_admin_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6832,7 +6918,7 @@ func (x *GetKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetKeyRequest.ProtoReflect.Descriptor instead.
 func (*GetKeyRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{96}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *GetKeyRequest) GetOrderKey() string {
@@ -6852,7 +6938,7 @@ type GetKeyResponse struct {
 
 func (x *GetKeyResponse) Reset() {
 	*x = GetKeyResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[97]
+	mi := &file_yard_v1_admin_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6864,7 +6950,7 @@ func (x *GetKeyResponse) String() string {
 func (*GetKeyResponse) ProtoMessage() {}
 
 func (x *GetKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[97]
+	mi := &file_yard_v1_admin_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6877,7 +6963,7 @@ func (x *GetKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetKeyResponse.ProtoReflect.Descriptor instead.
 func (*GetKeyResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{97}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *GetKeyResponse) GetKey() *OrderKey {
@@ -6913,7 +6999,7 @@ type UnblockKeyRequest struct {
 
 func (x *UnblockKeyRequest) Reset() {
 	*x = UnblockKeyRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[98]
+	mi := &file_yard_v1_admin_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6925,7 +7011,7 @@ func (x *UnblockKeyRequest) String() string {
 func (*UnblockKeyRequest) ProtoMessage() {}
 
 func (x *UnblockKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[98]
+	mi := &file_yard_v1_admin_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6938,7 +7024,7 @@ func (x *UnblockKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnblockKeyRequest.ProtoReflect.Descriptor instead.
 func (*UnblockKeyRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{98}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *UnblockKeyRequest) GetOrderKey() string {
@@ -7002,7 +7088,7 @@ type UnblockKeyResponse struct {
 
 func (x *UnblockKeyResponse) Reset() {
 	*x = UnblockKeyResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[99]
+	mi := &file_yard_v1_admin_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7014,7 +7100,7 @@ func (x *UnblockKeyResponse) String() string {
 func (*UnblockKeyResponse) ProtoMessage() {}
 
 func (x *UnblockKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[99]
+	mi := &file_yard_v1_admin_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7027,7 +7113,7 @@ func (x *UnblockKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnblockKeyResponse.ProtoReflect.Descriptor instead.
 func (*UnblockKeyResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{99}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *UnblockKeyResponse) GetTaskId() string {
@@ -7069,7 +7155,7 @@ type SkipKeyRequest struct {
 
 func (x *SkipKeyRequest) Reset() {
 	*x = SkipKeyRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[100]
+	mi := &file_yard_v1_admin_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7081,7 +7167,7 @@ func (x *SkipKeyRequest) String() string {
 func (*SkipKeyRequest) ProtoMessage() {}
 
 func (x *SkipKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[100]
+	mi := &file_yard_v1_admin_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7094,7 +7180,7 @@ func (x *SkipKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkipKeyRequest.ProtoReflect.Descriptor instead.
 func (*SkipKeyRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{100}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *SkipKeyRequest) GetOrderKey() string {
@@ -7158,7 +7244,7 @@ type SkipKeyResponse struct {
 
 func (x *SkipKeyResponse) Reset() {
 	*x = SkipKeyResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[101]
+	mi := &file_yard_v1_admin_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7170,7 +7256,7 @@ func (x *SkipKeyResponse) String() string {
 func (*SkipKeyResponse) ProtoMessage() {}
 
 func (x *SkipKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[101]
+	mi := &file_yard_v1_admin_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7183,7 +7269,7 @@ func (x *SkipKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkipKeyResponse.ProtoReflect.Descriptor instead.
 func (*SkipKeyResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{101}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *SkipKeyResponse) GetTaskId() string {
@@ -7243,7 +7329,7 @@ type Batch struct {
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_yard_v1_admin_proto_msgTypes[102]
+	mi := &file_yard_v1_admin_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7255,7 +7341,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[102]
+	mi := &file_yard_v1_admin_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7268,7 +7354,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{102}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *Batch) GetBatchId() string {
@@ -7410,7 +7496,7 @@ type CreateBatchRequest struct {
 
 func (x *CreateBatchRequest) Reset() {
 	*x = CreateBatchRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[103]
+	mi := &file_yard_v1_admin_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7422,7 +7508,7 @@ func (x *CreateBatchRequest) String() string {
 func (*CreateBatchRequest) ProtoMessage() {}
 
 func (x *CreateBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[103]
+	mi := &file_yard_v1_admin_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7435,7 +7521,7 @@ func (x *CreateBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateBatchRequest.ProtoReflect.Descriptor instead.
 func (*CreateBatchRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{103}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *CreateBatchRequest) GetBatchId() string {
@@ -7476,7 +7562,7 @@ type CreateBatchResponse struct {
 
 func (x *CreateBatchResponse) Reset() {
 	*x = CreateBatchResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[104]
+	mi := &file_yard_v1_admin_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7488,7 +7574,7 @@ func (x *CreateBatchResponse) String() string {
 func (*CreateBatchResponse) ProtoMessage() {}
 
 func (x *CreateBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[104]
+	mi := &file_yard_v1_admin_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7501,7 +7587,7 @@ func (x *CreateBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateBatchResponse.ProtoReflect.Descriptor instead.
 func (*CreateBatchResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{104}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *CreateBatchResponse) GetBatch() *Batch {
@@ -7522,7 +7608,7 @@ type GetBatchRequest struct {
 
 func (x *GetBatchRequest) Reset() {
 	*x = GetBatchRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[105]
+	mi := &file_yard_v1_admin_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7534,7 +7620,7 @@ func (x *GetBatchRequest) String() string {
 func (*GetBatchRequest) ProtoMessage() {}
 
 func (x *GetBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[105]
+	mi := &file_yard_v1_admin_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7547,7 +7633,7 @@ func (x *GetBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBatchRequest.ProtoReflect.Descriptor instead.
 func (*GetBatchRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{105}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *GetBatchRequest) GetBatchId() string {
@@ -7567,7 +7653,7 @@ type GetBatchResponse struct {
 
 func (x *GetBatchResponse) Reset() {
 	*x = GetBatchResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[106]
+	mi := &file_yard_v1_admin_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7579,7 +7665,7 @@ func (x *GetBatchResponse) String() string {
 func (*GetBatchResponse) ProtoMessage() {}
 
 func (x *GetBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[106]
+	mi := &file_yard_v1_admin_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7592,7 +7678,7 @@ func (x *GetBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBatchResponse.ProtoReflect.Descriptor instead.
 func (*GetBatchResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{106}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *GetBatchResponse) GetBatch() *Batch {
@@ -7617,7 +7703,7 @@ type ListBatchesRequest struct {
 
 func (x *ListBatchesRequest) Reset() {
 	*x = ListBatchesRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[107]
+	mi := &file_yard_v1_admin_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7629,7 +7715,7 @@ func (x *ListBatchesRequest) String() string {
 func (*ListBatchesRequest) ProtoMessage() {}
 
 func (x *ListBatchesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[107]
+	mi := &file_yard_v1_admin_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7642,7 +7728,7 @@ func (x *ListBatchesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBatchesRequest.ProtoReflect.Descriptor instead.
 func (*ListBatchesRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{107}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *ListBatchesRequest) GetStates() []BatchState {
@@ -7678,7 +7764,7 @@ type ListBatchesResponse struct {
 
 func (x *ListBatchesResponse) Reset() {
 	*x = ListBatchesResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[108]
+	mi := &file_yard_v1_admin_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7690,7 +7776,7 @@ func (x *ListBatchesResponse) String() string {
 func (*ListBatchesResponse) ProtoMessage() {}
 
 func (x *ListBatchesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[108]
+	mi := &file_yard_v1_admin_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7703,7 +7789,7 @@ func (x *ListBatchesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBatchesResponse.ProtoReflect.Descriptor instead.
 func (*ListBatchesResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{108}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *ListBatchesResponse) GetBatches() []*Batch {
@@ -7731,7 +7817,7 @@ type CloseBatchRequest struct {
 
 func (x *CloseBatchRequest) Reset() {
 	*x = CloseBatchRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[109]
+	mi := &file_yard_v1_admin_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7743,7 +7829,7 @@ func (x *CloseBatchRequest) String() string {
 func (*CloseBatchRequest) ProtoMessage() {}
 
 func (x *CloseBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[109]
+	mi := &file_yard_v1_admin_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7756,7 +7842,7 @@ func (x *CloseBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseBatchRequest.ProtoReflect.Descriptor instead.
 func (*CloseBatchRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{109}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *CloseBatchRequest) GetBatchId() string {
@@ -7776,7 +7862,7 @@ type CloseBatchResponse struct {
 
 func (x *CloseBatchResponse) Reset() {
 	*x = CloseBatchResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[110]
+	mi := &file_yard_v1_admin_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7788,7 +7874,7 @@ func (x *CloseBatchResponse) String() string {
 func (*CloseBatchResponse) ProtoMessage() {}
 
 func (x *CloseBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[110]
+	mi := &file_yard_v1_admin_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7801,7 +7887,7 @@ func (x *CloseBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseBatchResponse.ProtoReflect.Descriptor instead.
 func (*CloseBatchResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{110}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *CloseBatchResponse) GetBatch() *Batch {
@@ -7824,7 +7910,7 @@ type WaitBatchRequest struct {
 
 func (x *WaitBatchRequest) Reset() {
 	*x = WaitBatchRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[111]
+	mi := &file_yard_v1_admin_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7836,7 +7922,7 @@ func (x *WaitBatchRequest) String() string {
 func (*WaitBatchRequest) ProtoMessage() {}
 
 func (x *WaitBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[111]
+	mi := &file_yard_v1_admin_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7849,7 +7935,7 @@ func (x *WaitBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitBatchRequest.ProtoReflect.Descriptor instead.
 func (*WaitBatchRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{111}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *WaitBatchRequest) GetBatchId() string {
@@ -7876,7 +7962,7 @@ type WaitBatchResponse struct {
 
 func (x *WaitBatchResponse) Reset() {
 	*x = WaitBatchResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[112]
+	mi := &file_yard_v1_admin_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7888,7 +7974,7 @@ func (x *WaitBatchResponse) String() string {
 func (*WaitBatchResponse) ProtoMessage() {}
 
 func (x *WaitBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[112]
+	mi := &file_yard_v1_admin_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7901,7 +7987,7 @@ func (x *WaitBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitBatchResponse.ProtoReflect.Descriptor instead.
 func (*WaitBatchResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{112}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *WaitBatchResponse) GetBatch() *Batch {
@@ -7933,7 +8019,7 @@ type CancelBatchRequest struct {
 
 func (x *CancelBatchRequest) Reset() {
 	*x = CancelBatchRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[113]
+	mi := &file_yard_v1_admin_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7945,7 +8031,7 @@ func (x *CancelBatchRequest) String() string {
 func (*CancelBatchRequest) ProtoMessage() {}
 
 func (x *CancelBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[113]
+	mi := &file_yard_v1_admin_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7958,7 +8044,7 @@ func (x *CancelBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelBatchRequest.ProtoReflect.Descriptor instead.
 func (*CancelBatchRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{113}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *CancelBatchRequest) GetBatchId() string {
@@ -8013,7 +8099,7 @@ type CancelBatchResponse struct {
 
 func (x *CancelBatchResponse) Reset() {
 	*x = CancelBatchResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[114]
+	mi := &file_yard_v1_admin_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8025,7 +8111,7 @@ func (x *CancelBatchResponse) String() string {
 func (*CancelBatchResponse) ProtoMessage() {}
 
 func (x *CancelBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[114]
+	mi := &file_yard_v1_admin_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8038,7 +8124,7 @@ func (x *CancelBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelBatchResponse.ProtoReflect.Descriptor instead.
 func (*CancelBatchResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{114}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *CancelBatchResponse) GetPurged() *Purged {
@@ -8052,7 +8138,7 @@ var File_yard_v1_admin_proto protoreflect.FileDescriptor
 
 const file_yard_v1_admin_proto_rawDesc = "" +
 	"\n" +
-	"\x13yard/v1/admin.proto\x12\ayard.v1\x1a\x13yard/v1/tasks.proto\"\xe4\x02\n" +
+	"\x13yard/v1/admin.proto\x12\ayard.v1\x1a\x13yard/v1/tasks.proto\"\x8a\x03\n" +
 	"\x06Domain\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12!\n" +
@@ -8062,7 +8148,14 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x04rate\x18\x06 \x01(\v2\r.yard.v1.RateR\x04rate\x129\n" +
 	"\x19max_concurrency_per_group\x18\a \x01(\x05R\x16maxConcurrencyPerGroup\x124\n" +
 	"\x17dead_letters_max_age_ms\x18\b \x01(\x03R\x13deadLettersMaxAgeMs\x12(\n" +
-	"\x10dead_letters_max\x18\t \x01(\x03R\x0edeadLettersMax\"I\n" +
+	"\x10dead_letters_max\x18\t \x01(\x03R\x0edeadLettersMax\x12$\n" +
+	"\x05quota\x18\n" +
+	" \x01(\v2\x0e.yard.v1.QuotaR\x05quota\"\x80\x01\n" +
+	"\x05Quota\x12+\n" +
+	"\x12submit_tasks_per_s\x18\x01 \x01(\x03R\x0fsubmitTasksPerS\x12+\n" +
+	"\x12submit_bytes_per_s\x18\x02 \x01(\x03R\x0fsubmitBytesPerS\x12\x1d\n" +
+	"\n" +
+	"open_polls\x18\x03 \x01(\x05R\topenPolls\"I\n" +
 	"\x04Rate\x12\x14\n" +
 	"\x05tasks\x18\x01 \x01(\x05R\x05tasks\x12\x15\n" +
 	"\x06per_ms\x18\x02 \x01(\x03R\x05perMs\x12\x14\n" +
@@ -8072,11 +8165,12 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x11PutDomainResponse\x12'\n" +
 	"\x06domain\x18\x01 \x01(\v2\x0f.yard.v1.DomainR\x06domain\"&\n" +
 	"\x10GetDomainRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"\x88\x01\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\xaa\x01\n" +
 	"\x11GetDomainResponse\x12'\n" +
 	"\x06domain\x18\x01 \x01(\v2\x0f.yard.v1.DomainR\x06domain\x12$\n" +
 	"\x05pause\x18\x02 \x01(\v2\x0e.yard.v1.PauseR\x05pause\x12$\n" +
-	"\x05drain\x18\x03 \x01(\v2\x0e.yard.v1.PauseR\x05drain\"B\n" +
+	"\x05drain\x18\x03 \x01(\v2\x0e.yard.v1.PauseR\x05drain\x12 \n" +
+	"\x03use\x18\x04 \x01(\v2\x0e.yard.v1.QuotaR\x03use\"B\n" +
 	"\x12ListDomainsRequest\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\x05R\x05limit\x12\x16\n" +
 	"\x06cursor\x18\x02 \x01(\tR\x06cursor\"a\n" +
@@ -8649,226 +8743,229 @@ func file_yard_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_yard_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 115)
+var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 116)
 var file_yard_v1_admin_proto_goTypes = []any{
 	(OnFull)(0),                      // 0: yard.v1.OnFull
 	(BatchState)(0),                  // 1: yard.v1.BatchState
 	(*Domain)(nil),                   // 2: yard.v1.Domain
-	(*Rate)(nil),                     // 3: yard.v1.Rate
-	(*PutDomainRequest)(nil),         // 4: yard.v1.PutDomainRequest
-	(*PutDomainResponse)(nil),        // 5: yard.v1.PutDomainResponse
-	(*GetDomainRequest)(nil),         // 6: yard.v1.GetDomainRequest
-	(*GetDomainResponse)(nil),        // 7: yard.v1.GetDomainResponse
-	(*ListDomainsRequest)(nil),       // 8: yard.v1.ListDomainsRequest
-	(*ListDomainsResponse)(nil),      // 9: yard.v1.ListDomainsResponse
-	(*DeleteDomainRequest)(nil),      // 10: yard.v1.DeleteDomainRequest
-	(*DeleteDomainResponse)(nil),     // 11: yard.v1.DeleteDomainResponse
-	(*TaskType)(nil),                 // 12: yard.v1.TaskType
-	(*PutTypeRequest)(nil),           // 13: yard.v1.PutTypeRequest
-	(*PutTypeResponse)(nil),          // 14: yard.v1.PutTypeResponse
-	(*GetTypeRequest)(nil),           // 15: yard.v1.GetTypeRequest
-	(*GetTypeResponse)(nil),          // 16: yard.v1.GetTypeResponse
-	(*ListTypesRequest)(nil),         // 17: yard.v1.ListTypesRequest
-	(*ListTypesResponse)(nil),        // 18: yard.v1.ListTypesResponse
-	(*DeleteTypeRequest)(nil),        // 19: yard.v1.DeleteTypeRequest
-	(*DeleteTypeResponse)(nil),       // 20: yard.v1.DeleteTypeResponse
-	(*Tasklist)(nil),                 // 21: yard.v1.Tasklist
-	(*PutTasklistRequest)(nil),       // 22: yard.v1.PutTasklistRequest
-	(*PutTasklistResponse)(nil),      // 23: yard.v1.PutTasklistResponse
-	(*GetTasklistRequest)(nil),       // 24: yard.v1.GetTasklistRequest
-	(*GetTasklistResponse)(nil),      // 25: yard.v1.GetTasklistResponse
-	(*ListTasklistsRequest)(nil),     // 26: yard.v1.ListTasklistsRequest
-	(*ListTasklistsResponse)(nil),    // 27: yard.v1.ListTasklistsResponse
-	(*ListedTasklist)(nil),           // 28: yard.v1.ListedTasklist
-	(*DeleteTasklistRequest)(nil),    // 29: yard.v1.DeleteTasklistRequest
-	(*DeleteTasklistResponse)(nil),   // 30: yard.v1.DeleteTasklistResponse
-	(*DescribeTasklistRequest)(nil),  // 31: yard.v1.DescribeTasklistRequest
-	(*DescribeTasklistResponse)(nil), // 32: yard.v1.DescribeTasklistResponse
-	(*TasklistPollersRequest)(nil),   // 33: yard.v1.TasklistPollersRequest
-	(*TasklistPollersResponse)(nil),  // 34: yard.v1.TasklistPollersResponse
-	(*Poller)(nil),                   // 35: yard.v1.Poller
-	(*ListWorkersRequest)(nil),       // 36: yard.v1.ListWorkersRequest
-	(*ListWorkersResponse)(nil),      // 37: yard.v1.ListWorkersResponse
-	(*LiveWorker)(nil),               // 38: yard.v1.LiveWorker
-	(*DrainWorkerRequest)(nil),       // 39: yard.v1.DrainWorkerRequest
-	(*DrainWorkerResponse)(nil),      // 40: yard.v1.DrainWorkerResponse
-	(*StopWorkerRequest)(nil),        // 41: yard.v1.StopWorkerRequest
-	(*StopWorkerResponse)(nil),       // 42: yard.v1.StopWorkerResponse
-	(*ResumeWorkerRequest)(nil),      // 43: yard.v1.ResumeWorkerRequest
-	(*ResumeWorkerResponse)(nil),     // 44: yard.v1.ResumeWorkerResponse
-	(*LiveAttempt)(nil),              // 45: yard.v1.LiveAttempt
-	(*SlotUse)(nil),                  // 46: yard.v1.SlotUse
-	(*Pause)(nil),                    // 47: yard.v1.Pause
-	(*PauseRequest)(nil),             // 48: yard.v1.PauseRequest
-	(*PauseResponse)(nil),            // 49: yard.v1.PauseResponse
-	(*DrainResponse)(nil),            // 50: yard.v1.DrainResponse
-	(*ResumeRequest)(nil),            // 51: yard.v1.ResumeRequest
-	(*PeekTasklistRequest)(nil),      // 52: yard.v1.PeekTasklistRequest
-	(*PeekTasklistResponse)(nil),     // 53: yard.v1.PeekTasklistResponse
-	(*PeekedTask)(nil),               // 54: yard.v1.PeekedTask
-	(*PurgeRequest)(nil),             // 55: yard.v1.PurgeRequest
-	(*PurgeResponse)(nil),            // 56: yard.v1.PurgeResponse
-	(*Purged)(nil),                   // 57: yard.v1.Purged
-	(*Limit)(nil),                    // 58: yard.v1.Limit
-	(*PutLimitRequest)(nil),          // 59: yard.v1.PutLimitRequest
-	(*PutLimitResponse)(nil),         // 60: yard.v1.PutLimitResponse
-	(*GetLimitRequest)(nil),          // 61: yard.v1.GetLimitRequest
-	(*GetLimitResponse)(nil),         // 62: yard.v1.GetLimitResponse
-	(*ListLimitsRequest)(nil),        // 63: yard.v1.ListLimitsRequest
-	(*ListLimitsResponse)(nil),       // 64: yard.v1.ListLimitsResponse
-	(*DeleteLimitRequest)(nil),       // 65: yard.v1.DeleteLimitRequest
-	(*DeleteLimitResponse)(nil),      // 66: yard.v1.DeleteLimitResponse
-	(*Group)(nil),                    // 67: yard.v1.Group
-	(*PutGroupRequest)(nil),          // 68: yard.v1.PutGroupRequest
-	(*PutGroupResponse)(nil),         // 69: yard.v1.PutGroupResponse
-	(*GetGroupRequest)(nil),          // 70: yard.v1.GetGroupRequest
-	(*GetGroupResponse)(nil),         // 71: yard.v1.GetGroupResponse
-	(*ListGroupsRequest)(nil),        // 72: yard.v1.ListGroupsRequest
-	(*ListGroupsResponse)(nil),       // 73: yard.v1.ListGroupsResponse
-	(*StoppedGroup)(nil),             // 74: yard.v1.StoppedGroup
-	(*DeleteGroupRequest)(nil),       // 75: yard.v1.DeleteGroupRequest
-	(*DeleteGroupResponse)(nil),      // 76: yard.v1.DeleteGroupResponse
-	(*TopLimitsRequest)(nil),         // 77: yard.v1.TopLimitsRequest
-	(*TopLimitsResponse)(nil),        // 78: yard.v1.TopLimitsResponse
-	(*LimitUse)(nil),                 // 79: yard.v1.LimitUse
-	(*SlotHolder)(nil),               // 80: yard.v1.SlotHolder
-	(*SlotWaiter)(nil),               // 81: yard.v1.SlotWaiter
-	(*ShardSlots)(nil),               // 82: yard.v1.ShardSlots
-	(*DeadLetterFilter)(nil),         // 83: yard.v1.DeadLetterFilter
-	(*ListDeadLettersRequest)(nil),   // 84: yard.v1.ListDeadLettersRequest
-	(*ListDeadLettersResponse)(nil),  // 85: yard.v1.ListDeadLettersResponse
-	(*CountDeadLettersRequest)(nil),  // 86: yard.v1.CountDeadLettersRequest
-	(*CountDeadLettersResponse)(nil), // 87: yard.v1.CountDeadLettersResponse
-	(*DeadLetterCount)(nil),          // 88: yard.v1.DeadLetterCount
-	(*GetDeadLetterRequest)(nil),     // 89: yard.v1.GetDeadLetterRequest
-	(*GetDeadLetterResponse)(nil),    // 90: yard.v1.GetDeadLetterResponse
-	(*RedriveRequest)(nil),           // 91: yard.v1.RedriveRequest
-	(*RedriveResponse)(nil),          // 92: yard.v1.RedriveResponse
-	(*PurgeDeadLettersRequest)(nil),  // 93: yard.v1.PurgeDeadLettersRequest
-	(*PurgeDeadLettersResponse)(nil), // 94: yard.v1.PurgeDeadLettersResponse
-	(*ListKeysRequest)(nil),          // 95: yard.v1.ListKeysRequest
-	(*ListKeysResponse)(nil),         // 96: yard.v1.ListKeysResponse
-	(*OrderKey)(nil),                 // 97: yard.v1.OrderKey
-	(*GetKeyRequest)(nil),            // 98: yard.v1.GetKeyRequest
-	(*GetKeyResponse)(nil),           // 99: yard.v1.GetKeyResponse
-	(*UnblockKeyRequest)(nil),        // 100: yard.v1.UnblockKeyRequest
-	(*UnblockKeyResponse)(nil),       // 101: yard.v1.UnblockKeyResponse
-	(*SkipKeyRequest)(nil),           // 102: yard.v1.SkipKeyRequest
-	(*SkipKeyResponse)(nil),          // 103: yard.v1.SkipKeyResponse
-	(*Batch)(nil),                    // 104: yard.v1.Batch
-	(*CreateBatchRequest)(nil),       // 105: yard.v1.CreateBatchRequest
-	(*CreateBatchResponse)(nil),      // 106: yard.v1.CreateBatchResponse
-	(*GetBatchRequest)(nil),          // 107: yard.v1.GetBatchRequest
-	(*GetBatchResponse)(nil),         // 108: yard.v1.GetBatchResponse
-	(*ListBatchesRequest)(nil),       // 109: yard.v1.ListBatchesRequest
-	(*ListBatchesResponse)(nil),      // 110: yard.v1.ListBatchesResponse
-	(*CloseBatchRequest)(nil),        // 111: yard.v1.CloseBatchRequest
-	(*CloseBatchResponse)(nil),       // 112: yard.v1.CloseBatchResponse
-	(*WaitBatchRequest)(nil),         // 113: yard.v1.WaitBatchRequest
-	(*WaitBatchResponse)(nil),        // 114: yard.v1.WaitBatchResponse
-	(*CancelBatchRequest)(nil),       // 115: yard.v1.CancelBatchRequest
-	(*CancelBatchResponse)(nil),      // 116: yard.v1.CancelBatchResponse
-	(*RetryPolicy)(nil),              // 117: yard.v1.RetryPolicy
-	(*WorkerDrain)(nil),              // 118: yard.v1.WorkerDrain
-	(*Task)(nil),                     // 119: yard.v1.Task
-	(TaskState)(0),                   // 120: yard.v1.TaskState
-	(*Verdict)(nil),                  // 121: yard.v1.Verdict
-	(*NewTask)(nil),                  // 122: yard.v1.NewTask
+	(*Quota)(nil),                    // 3: yard.v1.Quota
+	(*Rate)(nil),                     // 4: yard.v1.Rate
+	(*PutDomainRequest)(nil),         // 5: yard.v1.PutDomainRequest
+	(*PutDomainResponse)(nil),        // 6: yard.v1.PutDomainResponse
+	(*GetDomainRequest)(nil),         // 7: yard.v1.GetDomainRequest
+	(*GetDomainResponse)(nil),        // 8: yard.v1.GetDomainResponse
+	(*ListDomainsRequest)(nil),       // 9: yard.v1.ListDomainsRequest
+	(*ListDomainsResponse)(nil),      // 10: yard.v1.ListDomainsResponse
+	(*DeleteDomainRequest)(nil),      // 11: yard.v1.DeleteDomainRequest
+	(*DeleteDomainResponse)(nil),     // 12: yard.v1.DeleteDomainResponse
+	(*TaskType)(nil),                 // 13: yard.v1.TaskType
+	(*PutTypeRequest)(nil),           // 14: yard.v1.PutTypeRequest
+	(*PutTypeResponse)(nil),          // 15: yard.v1.PutTypeResponse
+	(*GetTypeRequest)(nil),           // 16: yard.v1.GetTypeRequest
+	(*GetTypeResponse)(nil),          // 17: yard.v1.GetTypeResponse
+	(*ListTypesRequest)(nil),         // 18: yard.v1.ListTypesRequest
+	(*ListTypesResponse)(nil),        // 19: yard.v1.ListTypesResponse
+	(*DeleteTypeRequest)(nil),        // 20: yard.v1.DeleteTypeRequest
+	(*DeleteTypeResponse)(nil),       // 21: yard.v1.DeleteTypeResponse
+	(*Tasklist)(nil),                 // 22: yard.v1.Tasklist
+	(*PutTasklistRequest)(nil),       // 23: yard.v1.PutTasklistRequest
+	(*PutTasklistResponse)(nil),      // 24: yard.v1.PutTasklistResponse
+	(*GetTasklistRequest)(nil),       // 25: yard.v1.GetTasklistRequest
+	(*GetTasklistResponse)(nil),      // 26: yard.v1.GetTasklistResponse
+	(*ListTasklistsRequest)(nil),     // 27: yard.v1.ListTasklistsRequest
+	(*ListTasklistsResponse)(nil),    // 28: yard.v1.ListTasklistsResponse
+	(*ListedTasklist)(nil),           // 29: yard.v1.ListedTasklist
+	(*DeleteTasklistRequest)(nil),    // 30: yard.v1.DeleteTasklistRequest
+	(*DeleteTasklistResponse)(nil),   // 31: yard.v1.DeleteTasklistResponse
+	(*DescribeTasklistRequest)(nil),  // 32: yard.v1.DescribeTasklistRequest
+	(*DescribeTasklistResponse)(nil), // 33: yard.v1.DescribeTasklistResponse
+	(*TasklistPollersRequest)(nil),   // 34: yard.v1.TasklistPollersRequest
+	(*TasklistPollersResponse)(nil),  // 35: yard.v1.TasklistPollersResponse
+	(*Poller)(nil),                   // 36: yard.v1.Poller
+	(*ListWorkersRequest)(nil),       // 37: yard.v1.ListWorkersRequest
+	(*ListWorkersResponse)(nil),      // 38: yard.v1.ListWorkersResponse
+	(*LiveWorker)(nil),               // 39: yard.v1.LiveWorker
+	(*DrainWorkerRequest)(nil),       // 40: yard.v1.DrainWorkerRequest
+	(*DrainWorkerResponse)(nil),      // 41: yard.v1.DrainWorkerResponse
+	(*StopWorkerRequest)(nil),        // 42: yard.v1.StopWorkerRequest
+	(*StopWorkerResponse)(nil),       // 43: yard.v1.StopWorkerResponse
+	(*ResumeWorkerRequest)(nil),      // 44: yard.v1.ResumeWorkerRequest
+	(*ResumeWorkerResponse)(nil),     // 45: yard.v1.ResumeWorkerResponse
+	(*LiveAttempt)(nil),              // 46: yard.v1.LiveAttempt
+	(*SlotUse)(nil),                  // 47: yard.v1.SlotUse
+	(*Pause)(nil),                    // 48: yard.v1.Pause
+	(*PauseRequest)(nil),             // 49: yard.v1.PauseRequest
+	(*PauseResponse)(nil),            // 50: yard.v1.PauseResponse
+	(*DrainResponse)(nil),            // 51: yard.v1.DrainResponse
+	(*ResumeRequest)(nil),            // 52: yard.v1.ResumeRequest
+	(*PeekTasklistRequest)(nil),      // 53: yard.v1.PeekTasklistRequest
+	(*PeekTasklistResponse)(nil),     // 54: yard.v1.PeekTasklistResponse
+	(*PeekedTask)(nil),               // 55: yard.v1.PeekedTask
+	(*PurgeRequest)(nil),             // 56: yard.v1.PurgeRequest
+	(*PurgeResponse)(nil),            // 57: yard.v1.PurgeResponse
+	(*Purged)(nil),                   // 58: yard.v1.Purged
+	(*Limit)(nil),                    // 59: yard.v1.Limit
+	(*PutLimitRequest)(nil),          // 60: yard.v1.PutLimitRequest
+	(*PutLimitResponse)(nil),         // 61: yard.v1.PutLimitResponse
+	(*GetLimitRequest)(nil),          // 62: yard.v1.GetLimitRequest
+	(*GetLimitResponse)(nil),         // 63: yard.v1.GetLimitResponse
+	(*ListLimitsRequest)(nil),        // 64: yard.v1.ListLimitsRequest
+	(*ListLimitsResponse)(nil),       // 65: yard.v1.ListLimitsResponse
+	(*DeleteLimitRequest)(nil),       // 66: yard.v1.DeleteLimitRequest
+	(*DeleteLimitResponse)(nil),      // 67: yard.v1.DeleteLimitResponse
+	(*Group)(nil),                    // 68: yard.v1.Group
+	(*PutGroupRequest)(nil),          // 69: yard.v1.PutGroupRequest
+	(*PutGroupResponse)(nil),         // 70: yard.v1.PutGroupResponse
+	(*GetGroupRequest)(nil),          // 71: yard.v1.GetGroupRequest
+	(*GetGroupResponse)(nil),         // 72: yard.v1.GetGroupResponse
+	(*ListGroupsRequest)(nil),        // 73: yard.v1.ListGroupsRequest
+	(*ListGroupsResponse)(nil),       // 74: yard.v1.ListGroupsResponse
+	(*StoppedGroup)(nil),             // 75: yard.v1.StoppedGroup
+	(*DeleteGroupRequest)(nil),       // 76: yard.v1.DeleteGroupRequest
+	(*DeleteGroupResponse)(nil),      // 77: yard.v1.DeleteGroupResponse
+	(*TopLimitsRequest)(nil),         // 78: yard.v1.TopLimitsRequest
+	(*TopLimitsResponse)(nil),        // 79: yard.v1.TopLimitsResponse
+	(*LimitUse)(nil),                 // 80: yard.v1.LimitUse
+	(*SlotHolder)(nil),               // 81: yard.v1.SlotHolder
+	(*SlotWaiter)(nil),               // 82: yard.v1.SlotWaiter
+	(*ShardSlots)(nil),               // 83: yard.v1.ShardSlots
+	(*DeadLetterFilter)(nil),         // 84: yard.v1.DeadLetterFilter
+	(*ListDeadLettersRequest)(nil),   // 85: yard.v1.ListDeadLettersRequest
+	(*ListDeadLettersResponse)(nil),  // 86: yard.v1.ListDeadLettersResponse
+	(*CountDeadLettersRequest)(nil),  // 87: yard.v1.CountDeadLettersRequest
+	(*CountDeadLettersResponse)(nil), // 88: yard.v1.CountDeadLettersResponse
+	(*DeadLetterCount)(nil),          // 89: yard.v1.DeadLetterCount
+	(*GetDeadLetterRequest)(nil),     // 90: yard.v1.GetDeadLetterRequest
+	(*GetDeadLetterResponse)(nil),    // 91: yard.v1.GetDeadLetterResponse
+	(*RedriveRequest)(nil),           // 92: yard.v1.RedriveRequest
+	(*RedriveResponse)(nil),          // 93: yard.v1.RedriveResponse
+	(*PurgeDeadLettersRequest)(nil),  // 94: yard.v1.PurgeDeadLettersRequest
+	(*PurgeDeadLettersResponse)(nil), // 95: yard.v1.PurgeDeadLettersResponse
+	(*ListKeysRequest)(nil),          // 96: yard.v1.ListKeysRequest
+	(*ListKeysResponse)(nil),         // 97: yard.v1.ListKeysResponse
+	(*OrderKey)(nil),                 // 98: yard.v1.OrderKey
+	(*GetKeyRequest)(nil),            // 99: yard.v1.GetKeyRequest
+	(*GetKeyResponse)(nil),           // 100: yard.v1.GetKeyResponse
+	(*UnblockKeyRequest)(nil),        // 101: yard.v1.UnblockKeyRequest
+	(*UnblockKeyResponse)(nil),       // 102: yard.v1.UnblockKeyResponse
+	(*SkipKeyRequest)(nil),           // 103: yard.v1.SkipKeyRequest
+	(*SkipKeyResponse)(nil),          // 104: yard.v1.SkipKeyResponse
+	(*Batch)(nil),                    // 105: yard.v1.Batch
+	(*CreateBatchRequest)(nil),       // 106: yard.v1.CreateBatchRequest
+	(*CreateBatchResponse)(nil),      // 107: yard.v1.CreateBatchResponse
+	(*GetBatchRequest)(nil),          // 108: yard.v1.GetBatchRequest
+	(*GetBatchResponse)(nil),         // 109: yard.v1.GetBatchResponse
+	(*ListBatchesRequest)(nil),       // 110: yard.v1.ListBatchesRequest
+	(*ListBatchesResponse)(nil),      // 111: yard.v1.ListBatchesResponse
+	(*CloseBatchRequest)(nil),        // 112: yard.v1.CloseBatchRequest
+	(*CloseBatchResponse)(nil),       // 113: yard.v1.CloseBatchResponse
+	(*WaitBatchRequest)(nil),         // 114: yard.v1.WaitBatchRequest
+	(*WaitBatchResponse)(nil),        // 115: yard.v1.WaitBatchResponse
+	(*CancelBatchRequest)(nil),       // 116: yard.v1.CancelBatchRequest
+	(*CancelBatchResponse)(nil),      // 117: yard.v1.CancelBatchResponse
+	(*RetryPolicy)(nil),              // 118: yard.v1.RetryPolicy
+	(*WorkerDrain)(nil),              // 119: yard.v1.WorkerDrain
+	(*Task)(nil),                     // 120: yard.v1.Task
+	(TaskState)(0),                   // 121: yard.v1.TaskState
+	(*Verdict)(nil),                  // 122: yard.v1.Verdict
+	(*NewTask)(nil),                  // 123: yard.v1.NewTask
 }
 var file_yard_v1_admin_proto_depIdxs = []int32{
-	3,   // 0: yard.v1.Domain.rate:type_name -> yard.v1.Rate
-	2,   // 1: yard.v1.PutDomainRequest.domain:type_name -> yard.v1.Domain
-	2,   // 2: yard.v1.PutDomainResponse.domain:type_name -> yard.v1.Domain
-	2,   // 3: yard.v1.GetDomainResponse.domain:type_name -> yard.v1.Domain
-	47,  // 4: yard.v1.GetDomainResponse.pause:type_name -> yard.v1.Pause
-	47,  // 5: yard.v1.GetDomainResponse.drain:type_name -> yard.v1.Pause
-	2,   // 6: yard.v1.ListDomainsResponse.domains:type_name -> yard.v1.Domain
-	2,   // 7: yard.v1.DeleteDomainResponse.domain:type_name -> yard.v1.Domain
-	117, // 8: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
-	3,   // 9: yard.v1.TaskType.rate:type_name -> yard.v1.Rate
-	12,  // 10: yard.v1.PutTypeRequest.type:type_name -> yard.v1.TaskType
-	12,  // 11: yard.v1.PutTypeResponse.type:type_name -> yard.v1.TaskType
-	12,  // 12: yard.v1.GetTypeResponse.type:type_name -> yard.v1.TaskType
-	47,  // 13: yard.v1.GetTypeResponse.pause:type_name -> yard.v1.Pause
-	47,  // 14: yard.v1.GetTypeResponse.drain:type_name -> yard.v1.Pause
-	12,  // 15: yard.v1.ListTypesResponse.types:type_name -> yard.v1.TaskType
-	12,  // 16: yard.v1.DeleteTypeResponse.type:type_name -> yard.v1.TaskType
-	3,   // 17: yard.v1.Tasklist.rate:type_name -> yard.v1.Rate
-	21,  // 18: yard.v1.PutTasklistRequest.tasklist:type_name -> yard.v1.Tasklist
-	21,  // 19: yard.v1.PutTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	21,  // 20: yard.v1.GetTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	47,  // 21: yard.v1.GetTasklistResponse.pause:type_name -> yard.v1.Pause
-	47,  // 22: yard.v1.GetTasklistResponse.drain:type_name -> yard.v1.Pause
-	28,  // 23: yard.v1.ListTasklistsResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	21,  // 24: yard.v1.ListedTasklist.settings:type_name -> yard.v1.Tasklist
-	47,  // 25: yard.v1.ListedTasklist.pause:type_name -> yard.v1.Pause
-	47,  // 26: yard.v1.ListedTasklist.drain:type_name -> yard.v1.Pause
-	21,  // 27: yard.v1.DeleteTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	46,  // 28: yard.v1.DescribeTasklistResponse.slots:type_name -> yard.v1.SlotUse
-	47,  // 29: yard.v1.DescribeTasklistResponse.pause:type_name -> yard.v1.Pause
-	47,  // 30: yard.v1.DescribeTasklistResponse.drain:type_name -> yard.v1.Pause
-	35,  // 31: yard.v1.TasklistPollersResponse.pollers:type_name -> yard.v1.Poller
-	38,  // 32: yard.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
-	45,  // 33: yard.v1.LiveWorker.attempts:type_name -> yard.v1.LiveAttempt
-	118, // 34: yard.v1.LiveWorker.drain:type_name -> yard.v1.WorkerDrain
-	38,  // 35: yard.v1.DrainWorkerResponse.worker:type_name -> yard.v1.LiveWorker
-	38,  // 36: yard.v1.StopWorkerResponse.worker:type_name -> yard.v1.LiveWorker
-	118, // 37: yard.v1.ResumeWorkerResponse.drain:type_name -> yard.v1.WorkerDrain
-	47,  // 38: yard.v1.PauseResponse.pause:type_name -> yard.v1.Pause
-	47,  // 39: yard.v1.DrainResponse.drain:type_name -> yard.v1.Pause
-	54,  // 40: yard.v1.PeekTasklistResponse.tasks:type_name -> yard.v1.PeekedTask
-	119, // 41: yard.v1.PeekedTask.task:type_name -> yard.v1.Task
-	120, // 42: yard.v1.PurgeRequest.states:type_name -> yard.v1.TaskState
-	57,  // 43: yard.v1.PurgeResponse.purged:type_name -> yard.v1.Purged
-	3,   // 44: yard.v1.Limit.rate:type_name -> yard.v1.Rate
-	0,   // 45: yard.v1.Limit.on_full:type_name -> yard.v1.OnFull
-	58,  // 46: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
-	58,  // 47: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
-	58,  // 48: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
-	58,  // 49: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
-	58,  // 50: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
-	67,  // 51: yard.v1.PutGroupRequest.group:type_name -> yard.v1.Group
-	67,  // 52: yard.v1.PutGroupResponse.group:type_name -> yard.v1.Group
-	67,  // 53: yard.v1.GetGroupResponse.group:type_name -> yard.v1.Group
-	47,  // 54: yard.v1.GetGroupResponse.pause:type_name -> yard.v1.Pause
-	47,  // 55: yard.v1.GetGroupResponse.drain:type_name -> yard.v1.Pause
-	67,  // 56: yard.v1.ListGroupsResponse.groups:type_name -> yard.v1.Group
-	74,  // 57: yard.v1.ListGroupsResponse.stopped:type_name -> yard.v1.StoppedGroup
-	47,  // 58: yard.v1.StoppedGroup.pause:type_name -> yard.v1.Pause
-	47,  // 59: yard.v1.StoppedGroup.drain:type_name -> yard.v1.Pause
-	67,  // 60: yard.v1.DeleteGroupResponse.group:type_name -> yard.v1.Group
-	79,  // 61: yard.v1.TopLimitsResponse.limits:type_name -> yard.v1.LimitUse
-	80,  // 62: yard.v1.LimitUse.holders:type_name -> yard.v1.SlotHolder
-	81,  // 63: yard.v1.LimitUse.waiters:type_name -> yard.v1.SlotWaiter
-	82,  // 64: yard.v1.LimitUse.shards:type_name -> yard.v1.ShardSlots
-	120, // 65: yard.v1.SlotHolder.state:type_name -> yard.v1.TaskState
-	83,  // 66: yard.v1.ListDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
-	119, // 67: yard.v1.ListDeadLettersResponse.tasks:type_name -> yard.v1.Task
-	83,  // 68: yard.v1.CountDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
-	88,  // 69: yard.v1.CountDeadLettersResponse.counts:type_name -> yard.v1.DeadLetterCount
-	119, // 70: yard.v1.GetDeadLetterResponse.task:type_name -> yard.v1.Task
-	83,  // 71: yard.v1.RedriveRequest.filter:type_name -> yard.v1.DeadLetterFilter
-	117, // 72: yard.v1.RedriveRequest.retry:type_name -> yard.v1.RetryPolicy
-	121, // 73: yard.v1.RedriveResponse.verdicts:type_name -> yard.v1.Verdict
-	83,  // 74: yard.v1.PurgeDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
-	97,  // 75: yard.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
-	119, // 76: yard.v1.OrderKey.head:type_name -> yard.v1.Task
-	97,  // 77: yard.v1.GetKeyResponse.key:type_name -> yard.v1.OrderKey
-	117, // 78: yard.v1.UnblockKeyRequest.retry:type_name -> yard.v1.RetryPolicy
-	1,   // 79: yard.v1.Batch.state:type_name -> yard.v1.BatchState
-	122, // 80: yard.v1.CreateBatchRequest.callback:type_name -> yard.v1.NewTask
-	104, // 81: yard.v1.CreateBatchResponse.batch:type_name -> yard.v1.Batch
-	104, // 82: yard.v1.GetBatchResponse.batch:type_name -> yard.v1.Batch
-	1,   // 83: yard.v1.ListBatchesRequest.states:type_name -> yard.v1.BatchState
-	104, // 84: yard.v1.ListBatchesResponse.batches:type_name -> yard.v1.Batch
-	104, // 85: yard.v1.CloseBatchResponse.batch:type_name -> yard.v1.Batch
-	104, // 86: yard.v1.WaitBatchResponse.batch:type_name -> yard.v1.Batch
-	57,  // 87: yard.v1.CancelBatchResponse.purged:type_name -> yard.v1.Purged
-	88,  // [88:88] is the sub-list for method output_type
-	88,  // [88:88] is the sub-list for method input_type
-	88,  // [88:88] is the sub-list for extension type_name
-	88,  // [88:88] is the sub-list for extension extendee
-	0,   // [0:88] is the sub-list for field type_name
+	4,   // 0: yard.v1.Domain.rate:type_name -> yard.v1.Rate
+	3,   // 1: yard.v1.Domain.quota:type_name -> yard.v1.Quota
+	2,   // 2: yard.v1.PutDomainRequest.domain:type_name -> yard.v1.Domain
+	2,   // 3: yard.v1.PutDomainResponse.domain:type_name -> yard.v1.Domain
+	2,   // 4: yard.v1.GetDomainResponse.domain:type_name -> yard.v1.Domain
+	48,  // 5: yard.v1.GetDomainResponse.pause:type_name -> yard.v1.Pause
+	48,  // 6: yard.v1.GetDomainResponse.drain:type_name -> yard.v1.Pause
+	3,   // 7: yard.v1.GetDomainResponse.use:type_name -> yard.v1.Quota
+	2,   // 8: yard.v1.ListDomainsResponse.domains:type_name -> yard.v1.Domain
+	2,   // 9: yard.v1.DeleteDomainResponse.domain:type_name -> yard.v1.Domain
+	118, // 10: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
+	4,   // 11: yard.v1.TaskType.rate:type_name -> yard.v1.Rate
+	13,  // 12: yard.v1.PutTypeRequest.type:type_name -> yard.v1.TaskType
+	13,  // 13: yard.v1.PutTypeResponse.type:type_name -> yard.v1.TaskType
+	13,  // 14: yard.v1.GetTypeResponse.type:type_name -> yard.v1.TaskType
+	48,  // 15: yard.v1.GetTypeResponse.pause:type_name -> yard.v1.Pause
+	48,  // 16: yard.v1.GetTypeResponse.drain:type_name -> yard.v1.Pause
+	13,  // 17: yard.v1.ListTypesResponse.types:type_name -> yard.v1.TaskType
+	13,  // 18: yard.v1.DeleteTypeResponse.type:type_name -> yard.v1.TaskType
+	4,   // 19: yard.v1.Tasklist.rate:type_name -> yard.v1.Rate
+	22,  // 20: yard.v1.PutTasklistRequest.tasklist:type_name -> yard.v1.Tasklist
+	22,  // 21: yard.v1.PutTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
+	22,  // 22: yard.v1.GetTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
+	48,  // 23: yard.v1.GetTasklistResponse.pause:type_name -> yard.v1.Pause
+	48,  // 24: yard.v1.GetTasklistResponse.drain:type_name -> yard.v1.Pause
+	29,  // 25: yard.v1.ListTasklistsResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	22,  // 26: yard.v1.ListedTasklist.settings:type_name -> yard.v1.Tasklist
+	48,  // 27: yard.v1.ListedTasklist.pause:type_name -> yard.v1.Pause
+	48,  // 28: yard.v1.ListedTasklist.drain:type_name -> yard.v1.Pause
+	22,  // 29: yard.v1.DeleteTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
+	47,  // 30: yard.v1.DescribeTasklistResponse.slots:type_name -> yard.v1.SlotUse
+	48,  // 31: yard.v1.DescribeTasklistResponse.pause:type_name -> yard.v1.Pause
+	48,  // 32: yard.v1.DescribeTasklistResponse.drain:type_name -> yard.v1.Pause
+	36,  // 33: yard.v1.TasklistPollersResponse.pollers:type_name -> yard.v1.Poller
+	39,  // 34: yard.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
+	46,  // 35: yard.v1.LiveWorker.attempts:type_name -> yard.v1.LiveAttempt
+	119, // 36: yard.v1.LiveWorker.drain:type_name -> yard.v1.WorkerDrain
+	39,  // 37: yard.v1.DrainWorkerResponse.worker:type_name -> yard.v1.LiveWorker
+	39,  // 38: yard.v1.StopWorkerResponse.worker:type_name -> yard.v1.LiveWorker
+	119, // 39: yard.v1.ResumeWorkerResponse.drain:type_name -> yard.v1.WorkerDrain
+	48,  // 40: yard.v1.PauseResponse.pause:type_name -> yard.v1.Pause
+	48,  // 41: yard.v1.DrainResponse.drain:type_name -> yard.v1.Pause
+	55,  // 42: yard.v1.PeekTasklistResponse.tasks:type_name -> yard.v1.PeekedTask
+	120, // 43: yard.v1.PeekedTask.task:type_name -> yard.v1.Task
+	121, // 44: yard.v1.PurgeRequest.states:type_name -> yard.v1.TaskState
+	58,  // 45: yard.v1.PurgeResponse.purged:type_name -> yard.v1.Purged
+	4,   // 46: yard.v1.Limit.rate:type_name -> yard.v1.Rate
+	0,   // 47: yard.v1.Limit.on_full:type_name -> yard.v1.OnFull
+	59,  // 48: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
+	59,  // 49: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
+	59,  // 50: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
+	59,  // 51: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
+	59,  // 52: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
+	68,  // 53: yard.v1.PutGroupRequest.group:type_name -> yard.v1.Group
+	68,  // 54: yard.v1.PutGroupResponse.group:type_name -> yard.v1.Group
+	68,  // 55: yard.v1.GetGroupResponse.group:type_name -> yard.v1.Group
+	48,  // 56: yard.v1.GetGroupResponse.pause:type_name -> yard.v1.Pause
+	48,  // 57: yard.v1.GetGroupResponse.drain:type_name -> yard.v1.Pause
+	68,  // 58: yard.v1.ListGroupsResponse.groups:type_name -> yard.v1.Group
+	75,  // 59: yard.v1.ListGroupsResponse.stopped:type_name -> yard.v1.StoppedGroup
+	48,  // 60: yard.v1.StoppedGroup.pause:type_name -> yard.v1.Pause
+	48,  // 61: yard.v1.StoppedGroup.drain:type_name -> yard.v1.Pause
+	68,  // 62: yard.v1.DeleteGroupResponse.group:type_name -> yard.v1.Group
+	80,  // 63: yard.v1.TopLimitsResponse.limits:type_name -> yard.v1.LimitUse
+	81,  // 64: yard.v1.LimitUse.holders:type_name -> yard.v1.SlotHolder
+	82,  // 65: yard.v1.LimitUse.waiters:type_name -> yard.v1.SlotWaiter
+	83,  // 66: yard.v1.LimitUse.shards:type_name -> yard.v1.ShardSlots
+	121, // 67: yard.v1.SlotHolder.state:type_name -> yard.v1.TaskState
+	84,  // 68: yard.v1.ListDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
+	120, // 69: yard.v1.ListDeadLettersResponse.tasks:type_name -> yard.v1.Task
+	84,  // 70: yard.v1.CountDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
+	89,  // 71: yard.v1.CountDeadLettersResponse.counts:type_name -> yard.v1.DeadLetterCount
+	120, // 72: yard.v1.GetDeadLetterResponse.task:type_name -> yard.v1.Task
+	84,  // 73: yard.v1.RedriveRequest.filter:type_name -> yard.v1.DeadLetterFilter
+	118, // 74: yard.v1.RedriveRequest.retry:type_name -> yard.v1.RetryPolicy
+	122, // 75: yard.v1.RedriveResponse.verdicts:type_name -> yard.v1.Verdict
+	84,  // 76: yard.v1.PurgeDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
+	98,  // 77: yard.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
+	120, // 78: yard.v1.OrderKey.head:type_name -> yard.v1.Task
+	98,  // 79: yard.v1.GetKeyResponse.key:type_name -> yard.v1.OrderKey
+	118, // 80: yard.v1.UnblockKeyRequest.retry:type_name -> yard.v1.RetryPolicy
+	1,   // 81: yard.v1.Batch.state:type_name -> yard.v1.BatchState
+	123, // 82: yard.v1.CreateBatchRequest.callback:type_name -> yard.v1.NewTask
+	105, // 83: yard.v1.CreateBatchResponse.batch:type_name -> yard.v1.Batch
+	105, // 84: yard.v1.GetBatchResponse.batch:type_name -> yard.v1.Batch
+	1,   // 85: yard.v1.ListBatchesRequest.states:type_name -> yard.v1.BatchState
+	105, // 86: yard.v1.ListBatchesResponse.batches:type_name -> yard.v1.Batch
+	105, // 87: yard.v1.CloseBatchResponse.batch:type_name -> yard.v1.Batch
+	105, // 88: yard.v1.WaitBatchResponse.batch:type_name -> yard.v1.Batch
+	58,  // 89: yard.v1.CancelBatchResponse.purged:type_name -> yard.v1.Purged
+	90,  // [90:90] is the sub-list for method output_type
+	90,  // [90:90] is the sub-list for method input_type
+	90,  // [90:90] is the sub-list for extension type_name
+	90,  // [90:90] is the sub-list for extension extendee
+	0,   // [0:90] is the sub-list for field type_name
 }
 
 func init() { file_yard_v1_admin_proto_init() }
@@ -8877,14 +8974,14 @@ func file_yard_v1_admin_proto_init() {
 		return
 	}
 	file_yard_v1_tasks_proto_init()
-	file_yard_v1_admin_proto_msgTypes[65].OneofWrappers = []any{}
+	file_yard_v1_admin_proto_msgTypes[66].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_v1_admin_proto_rawDesc), len(file_yard_v1_admin_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   115,
+			NumMessages:   116,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -122,6 +122,9 @@ func (r *PutDomainRequest) UnknownField() (string, bool) {
 	if d := r.Domain; d != nil && d.Rate != nil && len(d.Rate.unknownFields) > 0 {
 		return field("/domain/rate", d.Rate.unknownFields)
 	}
+	if d := r.Domain; d != nil && d.Quota != nil && len(d.Quota.unknownFields) > 0 {
+		return field("/domain/quota", d.Quota.unknownFields)
+	}
 	return field("", r.unknownFields)
 }
 

@@ -2,9 +2,6 @@ package gateway
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
@@ -12,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/gather"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
@@ -37,7 +35,7 @@ func (g *Gateway) GetDomain(c Call, req *yardv1.GetDomainRequest, answer Answer)
 		return
 	}
 	pause, drain := g.inForce(c, validate.Domain, req.Name)
-	answer(&yardv1.GetDomainResponse{Domain: d, Pause: pause, Drain: drain}, nil)
+	answer(&yardv1.GetDomainResponse{Domain: d, Pause: pause, Drain: drain, Use: g.Quotas.Use(d)}, nil)
 }
 
 // ListDomains tells of all domains, page by page (admin domains.list).
@@ -59,7 +57,7 @@ func (g *Gateway) DeleteDomain(c Call, req *yardv1.DeleteDomainRequest, answer A
 				return nil, err
 			}
 			if len(held) > 0 {
-				return nil, holdsTasks(req.Name, held)
+				return nil, gather.HoldsTasks(req.Name, held)
 			}
 		}
 		d, err := catalog.DeleteDomain(ctx, g.Settings, req.Name, req.Revision)
@@ -74,17 +72,11 @@ func (g *Gateway) DeleteDomain(c Call, req *yardv1.DeleteDomainRequest, answer A
 	})
 }
 
-// unfinishedStates are those of tasks that a domain holds.
-var unfinishedStates = []yardv1.TaskState{
-	yardv1.TaskState_TASK_STATE_WAITING, yardv1.TaskState_TASK_STATE_QUEUED, yardv1.TaskState_TASK_STATE_READY,
-	yardv1.TaskState_TASK_STATE_RUNNING, yardv1.TaskState_TASK_STATE_BACKOFF,
-}
-
 // unfinished counts the unfinished tasks of a domain that are known of, by state; of those in
 // history as many as fit into one list of each owner. Tasks that timer keeps count as waiting.
 func (g *Gateway) unfinished(ctx context.Context, domain string) (map[yardv1.TaskState]int64, error) {
 	n := g.Partitioning.History
-	ask := &rpcv1.ListTasksRequest{Domain: domain, Filter: &yardv1.ListRequest{States: unfinishedStates, Limit: validate.ListMax}}
+	ask := &rpcv1.ListTasksRequest{Domain: domain, Filter: &yardv1.ListRequest{States: gather.Unfinished, Limit: validate.ListMax}}
 	parts, err := everyone(ctx, 2*n, func(ctx context.Context, i int) (map[yardv1.TaskState]int64, error) {
 		held := map[yardv1.TaskState]int64{}
 		if i >= n {
@@ -110,18 +102,4 @@ func (g *Gateway) unfinished(ctx context.Context, domain string) (map[yardv1.Tas
 		}
 	}
 	return sum, nil
-}
-
-// holdsTasks refuses the deletion of a domain, with what was found in it.
-func holdsTasks(domain string, held map[yardv1.TaskState]int64) error {
-	detail, texts := map[string]string{}, []string{}
-	for _, state := range unfinishedStates {
-		if n := held[state]; n > 0 {
-			detail[state.Name()] = strconv.FormatInt(n, 10)
-			texts = append(texts, fmt.Sprintf("%d %s", n, state.Name()))
-		}
-	}
-	e := fault.At(fault.FailedPrecondition, "/name", "domain %q holds unfinished tasks (at least %s): cancel them, or let them end, and delete it then", domain, strings.Join(texts, ", "))
-	e.Detail = detail
-	return e
 }

@@ -286,6 +286,8 @@ func (b *memBus) PublishGivenUp(data []byte) error {
 	return nil
 }
 
+func (b *memBus) PublishUse([]byte) error { return nil }
+
 func (b *memBus) PublishSilent(data []byte) error {
 	var m rpcv1.Silent
 	if err := m.UnmarshalVT(data); err != nil {

@@ -37,6 +37,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/caps"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/quotas"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
@@ -115,6 +116,8 @@ type Gateway struct {
 	pools pools
 	// queues are those of tasklists with a cap.
 	queues *queueCaps
+	// Quotas are those of the domains; the caller runs ShareUse.
+	*quotas.Quotas
 }
 
 // New makes a gateway. Nothing happens before the first request; Run must run
@@ -132,7 +135,7 @@ func New(d Deps) (*Gateway, error) {
 	if d.Log == nil {
 		d.Log = slog.New(slog.DiscardHandler)
 	}
-	g := &Gateway{Deps: d, metrics: newMetrics(d.Metrics), pools: newPools(d.Config), queues: &queueCaps{book: caps.NewBook()}}
+	g := &Gateway{Deps: d, Quotas: quotas.New(d.Catalog, d.Bus.PublishUse, d.Log), metrics: newMetrics(d.Metrics), pools: newPools(d.Config), queues: &queueCaps{book: caps.NewBook()}}
 	g.base, g.giveUp = context.WithCancel(context.Background())
 	g.appender = newAppender(g)
 	g.outcomes = newOutcomes(g)

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -27,7 +28,16 @@ type metrics struct {
 }
 
 // refused counts the submits that were refused for want of room, by what has none.
-type refused struct{ queue, storage, busy *telemetry.Counter }
+type refused struct{ queue, quota, storage, busy *telemetry.Counter }
+
+// full counts a refusal of admit.
+func (r refused) full(err error) {
+	if full := (*queueFullError)(nil); errors.As(err, &full) && full.quota {
+		r.quota.Add(1)
+	} else {
+		r.queue.Add(1)
+	}
+}
 
 func newMetrics(m *telemetry.Metrics) metrics {
 	return metrics{
@@ -39,6 +49,7 @@ func newMetrics(m *telemetry.Metrics) metrics {
 		unknown:        m.Counter(signals.SubmitsUnknown),
 		submitsRefused: refused{
 			queue:   m.Counter(signals.SubmitsRefused, signals.ReasonQueueFull),
+			quota:   m.Counter(signals.SubmitsRefused, signals.ReasonQuota),
 			storage: m.Counter(signals.SubmitsRefused, signals.ReasonStorageFull),
 			busy:    m.Counter(signals.SubmitsRefused, signals.ReasonBusy),
 		},

@@ -51,7 +51,7 @@ func (s *submission) byPartition(g *Gateway) (all [][]int) {
 func (g *Gateway) storeParts(s *submission, all [][]int) {
 	if !s.repeats() { // else each part is counted, unless it is found stored
 		if err := g.admit(s); err != nil {
-			g.metrics.submitsRefused.queue.Add(1)
+			g.metrics.submitsRefused.full(err)
 			s.refuse(err)
 			return
 		}
@@ -99,7 +99,7 @@ func (s *submission) partOf(g *Gateway, where []int, answer Answer) *submission 
 	own.accepted = validate.Gather(own.accepted.Records)
 	own.home = topology.OrderKeyPartition(s.call.Domain, own.accepted.Records[0].Order.Key, g.Partitioning)
 	own.place(own.home)
-	own.weight = max(1, s.weight*own.tasks()/s.tasks())
+	own.weight, own.bytes = max(1, s.weight*own.tasks()/s.tasks()), s.bytes*own.tasks()/s.tasks()
 	return own
 }
 

@@ -38,8 +38,13 @@ func (g *Gateway) Poll(c Call, req *yardv1.PollRequest, answer Answer) {
 		at.empty()
 		return
 	}
+	if err := g.Quotas.Open(c.Domain); err != nil {
+		answer(nil, err)
+		return
+	}
 	at.places = 1 + (at.req.SizeVT()+typeBytes*len(req.Types))/pollPlaceBytes
 	if !g.pools.polls.Take(c.Domain, at.places) {
+		g.Quotas.Close(c.Domain)
 		answer(nil, fault.New(fault.ResourceExhausted, "too many polls wait").After(fullRetryAfter))
 		return
 	}

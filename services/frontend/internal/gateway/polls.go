@@ -333,6 +333,7 @@ func (p *polls) stop() {
 // forget removes a poll and leaves its places. The caller holds the lock.
 func (p *polls) forget(at *poll) {
 	p.g.pools.polls.Give(at.req.Domain, at.places)
+	p.g.Quotas.Close(at.req.Domain)
 	delete(p.sent, at.req.Id)
 	delete(p.waiting, at.number)
 	delete(p.held, at.number)

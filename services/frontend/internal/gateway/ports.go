@@ -73,6 +73,8 @@ type Bus interface {
 	PublishGivenUp(data []byte) error
 	// PublishSilent has the polls of workers end, wherever they wait.
 	PublishSilent(data []byte) error
+	// PublishUse tells all frontends what this one has let in of domains with a quota.
+	PublishUse(data []byte) error
 	// PublishCancelHint tells the workers of a domain which running tasks were cancelled.
 	PublishCancelHint(domain string, data []byte) error
 	// AnsweredTo is the subject where news of answered polls reach TakeAnswered.

@@ -161,7 +161,7 @@ func (s *submission) once(g *Gateway) work {
 			case code == fault.Internal && errors.As(err, new(*fault.Error)), code == fault.FailedPrecondition, s.refusal != nil && errors.Is(err, s.refusal):
 				return nil, err
 			case errors.As(err, new(*queueFullError)):
-				g.metrics.submitsRefused.queue.Add(1)
+				g.metrics.submitsRefused.full(err)
 				return nil, err
 			case errors.Is(err, natslog.ErrFull):
 				if s.certain {

@@ -47,9 +47,8 @@ type submission struct {
 	results   []*yardv1.SubmitResult
 	// conflicts are what tasks ask for where their key is taken, by task.
 	conflicts map[int]yardv1.OnConflict
-	// weight is what it takes up of a group commit, in bytes.
-	weight int
-	wait   time.Duration // for the result; negative = not asked for
+	size
+	wait time.Duration // for the result; negative = not asked for
 	// headers are those of the task whose result is waited for.
 	headers map[string]string
 
@@ -57,6 +56,14 @@ type submission struct {
 	// spans are those of the tasks with a trace of their own, by task; nil at the
 	// others, and as a whole where there is none.
 	spans []trace.Span
+}
+
+// size is what a submission takes.
+type size struct {
+	// weight is what it takes up of a group commit, in bytes; bytes is what it takes in the log.
+	weight, bytes int
+	// metered: its domain's quota has counted it.
+	metered bool
 }
 
 func (s *submission) tasks() int { return len(s.accepted.Records) }
@@ -93,7 +100,7 @@ func (g *Gateway) store(s *submission) {
 		return
 	}
 	if err := g.admit(s); err != nil {
-		g.metrics.submitsRefused.queue.Add(1)
+		g.metrics.submitsRefused.full(err)
 		s.refuse(err)
 		return
 	}
@@ -184,12 +191,12 @@ func mix(seed uint64, i int) uint64 {
 
 // measure works out the weight, and refuses what no log message can hold.
 func (s *submission) measure(messageBytesMax int, version uint32) error {
-	size := merged([]*submission{s}, version).SizeVT()
-	if size > messageBytesMax {
-		return fault.At(fault.InvalidArgument, "/tasks", "take %d bytes together, the log takes %d in one message: send fewer at once", size, messageBytesMax)
+	s.bytes = merged([]*submission{s}, version).SizeVT()
+	if s.bytes > messageBytesMax {
+		return fault.At(fault.InvalidArgument, "/tasks", "take %d bytes together, the log takes %d in one message: send fewer at once", s.bytes, messageBytesMax)
 	}
 	// A batch is bounded in bytes and in tasks; the heavier one counts.
-	s.weight = max(size, s.tasks()*(batchBytesMax/validate.BatchMax))
+	s.weight = max(s.bytes, s.tasks()*(batchBytesMax/validate.BatchMax))
 	return nil
 }
 

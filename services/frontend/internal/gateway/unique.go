@@ -123,7 +123,7 @@ func (s *submission) eachOnce(g *Gateway) work {
 				return nil, s.refusal
 			}
 			if err := g.admit(s); err != nil {
-				g.metrics.submitsRefused.queue.Add(1)
+				g.metrics.submitsRefused.full(err)
 				return nil, err
 			}
 		}

@@ -22,6 +22,7 @@ type Listener interface {
 	TakeLoad(data []byte)
 	TakeTasklistLoad(data []byte)
 	TakeSilent(data []byte)
+	TakeUse(data []byte)
 }
 
 // Inbox sends on core NATS and hands what comes back to its listener. It is the
@@ -66,6 +67,7 @@ func (b *Inbox) Run(ctx context.Context) error {
 	var hints []*nats.Subscription
 	for subject, take := range map[string]func([]byte){
 		topology.HintLoad: b.listen.TakeLoad, topology.HintTasklistLoad: b.listen.TakeTasklistLoad, topology.HintSilent: b.listen.TakeSilent,
+		topology.HintUse: b.listen.TakeUse,
 	} {
 		sub, err := b.nc.Subscribe(subject, func(m *nats.Msg) { take(m.Data) })
 		if err != nil {
@@ -135,6 +137,9 @@ func (b *Inbox) PublishGivenUp(data []byte) error { return b.nc.Publish(topology
 
 // PublishSilent implements gateway.Bus.
 func (b *Inbox) PublishSilent(data []byte) error { return b.nc.Publish(topology.HintSilent, data) }
+
+// PublishUse implements gateway.Bus.
+func (b *Inbox) PublishUse(data []byte) error { return b.nc.Publish(topology.HintUse, data) }
 
 // PublishCancelHint implements gateway.Bus.
 func (b *Inbox) PublishCancelHint(domain string, data []byte) error {

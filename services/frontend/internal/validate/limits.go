@@ -80,6 +80,11 @@ const (
 	// DeadLettersAgeMin and DeadLettersMax bound how long, and how many, dead letters a domain keeps that limits them.
 	DeadLettersAgeMin = time.Minute
 	DeadLettersMax    = 10_000_000
+	// SubmitTasksMax, SubmitBytesMin, SubmitBytesMax and OpenPollsMax bound the quota of a domain.
+	SubmitTasksMax = 10_000_000
+	SubmitBytesMin = 1000
+	SubmitBytesMax = 100_000_000_000
+	OpenPollsMax   = 1_000_000
 
 	// RetentionMin, RetentionMax and RetentionDefault bound how long a domain
 	// keeps finished tasks.

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"slices"
 
@@ -30,6 +31,9 @@ Its finished tasks are kept for their retention; a domain created again with the
 			rateFlags(flags, &d.Rate)
 			command.DurationVar(flags, &d.DeadLettersMaxAge, "dead-letters-max-age", d.DeadLettersMaxAge, "how long dead letters are kept, 1m to 8784h; 0 = until they are redriven or purged")
 			flags.Int64Var(&d.DeadLettersMax, "dead-letters-max", d.DeadLettersMax, "how many dead letters are kept, the latest; 0 = all")
+			flags.Int64Var(&d.Quota.SubmitTasksPerSecond, "submit-tasks-per-second", d.Quota.SubmitTasksPerSecond, "tasks that are submitted in a second; 0 = any number")
+			flags.Int64Var(&d.Quota.SubmitBytesPerSecond, "submit-bytes-per-second", d.Quota.SubmitBytesPerSecond, "bytes that are submitted in a second, as stored; 0 = any number")
+			flags.IntVar(&d.Quota.OpenPolls, "open-polls", d.Quota.OpenPolls, "polls that wait at once; 0 = any number")
 		},
 		complete: func(d *yard.Domain, name string) { d.Name = name },
 		fetch: func(c *yard.Client, ctx context.Context, name string) (yard.Domain, error) {
@@ -49,6 +53,7 @@ Its finished tasks are kept for their retention; a domain created again with the
 
 func printDomain(a *command.App, d yard.Domain) error {
 	answer := &yardv1.GetDomainResponse{Domain: d.Wire(), Pause: d.Pause.Wire(), Drain: d.Drain.Wire()}
+	answer.Use = d.Use.Wire()
 	return a.Show(answer, func(about *command.Table) {
 		about.Row("domain", d.Name)
 		about.Some("paused", pauseOf(answer.Pause))
@@ -58,6 +63,18 @@ func printDomain(a *command.App, d yard.Domain) error {
 		about.Row("concurrency", command.OrDash(d.MaxConcurrency))
 		about.Row("per group", command.OrDash(d.MaxConcurrencyPerGroup))
 		about.Row("rate", rateText(d.Rate))
+		for _, q := range []struct {
+			what     string
+			now, may int64
+		}{
+			{"submits", answer.Use.GetSubmitTasksPerS(), d.Quota.SubmitTasksPerSecond},
+			{"submitted bytes", answer.Use.GetSubmitBytesPerS(), d.Quota.SubmitBytesPerSecond},
+			{"open polls", int64(answer.Use.GetOpenPolls()), int64(d.Quota.OpenPolls)},
+		} {
+			if q.may > 0 {
+				about.Row(q.what, q.now, fmt.Sprintf("of %d in the last second", q.may))
+			}
+		}
 		about.Row("dead letters", command.Or(d.DeadLettersMax, "all"), "are kept")
 		about.Row("kept for", command.Or(d.DeadLettersMaxAge, "until they are redriven or purged"))
 	})

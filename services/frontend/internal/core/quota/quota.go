@@ -1,0 +1,114 @@
+// Package quota bounds what each domain submits in a second, and its polls, on all frontends together.
+//
+// Owns: how much of each domain is ahead of its rate: a leaky bucket used as a meter (ITU-T I.371), which what other frontends have let in fills,
+// too. So a frontend that is alone with a domain gives it the whole quota, and several exceed it by what they let in between two reports.
+// Never does: read a clock, or know who reports. On failure: a report that is lost lets its domain have that much more.
+package quota
+
+import "time"
+
+// Use is what is submitted, or what may be in a second, 0 = any number.
+type Use struct{ Tasks, Bytes int64 }
+
+func (u Use) plus(o Use) Use { return Use{u.Tasks + o.Tasks, u.Bytes + o.Bytes} }
+
+// meter is how much of a domain is ahead of its rates.
+type meter struct {
+	at           time.Duration
+	may          Use
+	tasks, bytes float64
+	// unsaid is what was let in here since the last report.
+	unsaid Use
+	// current is what was let in during the second of that number, by all frontends, last what was in the one before.
+	second        int64
+	current, last Use
+}
+
+// Book is all meters of a frontend. Its times are since any origin, and never go back.
+type Book struct{ meters map[string]*meter }
+
+// New makes an empty book.
+func New() *Book { return &Book{map[string]*meter{}} }
+
+// Take counts what a domain submits; or it returns for how long a second's worth of it is ahead of what may be. So the last request may exceed a quota by
+// itself, and a large one does not wait for a rest that never comes.
+func (b *Book) Take(domain string, may, u Use, now time.Duration) (wait time.Duration) {
+	m := b.meter(domain, may, now)
+	if wait = max(ahead(m.tasks, may.Tasks), ahead(m.bytes, may.Bytes)); wait == 0 {
+		m.add(u)
+		m.unsaid = m.unsaid.plus(u)
+	}
+	return wait
+}
+
+// Heard counts what another frontend has let in.
+func (b *Book) Heard(domain string, may, u Use, now time.Duration) { b.meter(domain, may, now).add(u) }
+
+// Unsaid is what was let in here since it was last asked for, by domain. Domains that rest are forgotten.
+func (b *Book) Unsaid(now time.Duration) map[string]Use {
+	all := map[string]Use{}
+	for domain, m := range b.meters {
+		if m.unsaid != (Use{}) {
+			all[domain], m.unsaid = m.unsaid, Use{}
+		} else if m.advance(now); m.tasks+m.bytes == 0 && m.current == (Use{}) && m.last == (Use{}) {
+			delete(b.meters, domain)
+		}
+	}
+	return all
+}
+
+// Last is what a domain submitted in the last whole second.
+func (b *Book) Last(domain string, now time.Duration) Use {
+	m := b.meters[domain]
+	if m == nil {
+		return Use{}
+	}
+	m.advance(now)
+	return m.last
+}
+
+// meter is that of a domain, brought up to now.
+func (b *Book) meter(domain string, may Use, now time.Duration) *meter {
+	m := b.meters[domain]
+	if m == nil {
+		m = &meter{at: now, second: int64(now / time.Second)}
+		b.meters[domain] = m
+	}
+	m.advance(now)
+	m.may = may
+	return m
+}
+
+// advance lets time pass, at the rates that held.
+func (m *meter) advance(now time.Duration) {
+	passed := (now - m.at).Seconds()
+	m.at = now
+	m.tasks, m.bytes = drained(m.tasks, m.may.Tasks, passed), drained(m.bytes, m.may.Bytes, passed)
+	if second := int64(now / time.Second); second > m.second {
+		if m.last = m.current; second > m.second+1 {
+			m.last = Use{}
+		}
+		m.second, m.current = second, Use{}
+	}
+}
+
+func (m *meter) add(u Use) {
+	m.tasks, m.bytes = m.tasks+float64(u.Tasks), m.bytes+float64(u.Bytes)
+	m.current = m.current.plus(u)
+}
+
+// drained is what is left of a level after some seconds.
+func drained(level float64, perSecond int64, passed float64) float64 {
+	if perSecond <= 0 {
+		return 0
+	}
+	return max(0, level-float64(perSecond)*passed)
+}
+
+// ahead is for how long more than a second's worth is.
+func ahead(level float64, perSecond int64) time.Duration {
+	if perSecond <= 0 || level < float64(perSecond) {
+		return 0
+	}
+	return max(time.Millisecond, time.Duration((level/float64(perSecond)-1)*float64(time.Second)))
+}

@@ -1,0 +1,96 @@
+package quota
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+func TestARequestWaitsWhileASecondsWorthIsAhead(t *testing.T) {
+	b, may := New(), Use{Tasks: 100}
+	for _, c := range []struct {
+		at    time.Duration
+		tasks int64
+		wait  time.Duration
+	}{
+		{0, 60, 0},
+		{0, 60, 0}, // 120 ahead
+		{0, 1, 200 * time.Millisecond},
+		{100 * time.Millisecond, 1, 100 * time.Millisecond},
+		{201 * time.Millisecond, 1000, 0}, // a large one does not wait for a rest; it is paid for afterwards
+		{time.Second, 1, 9199 * time.Millisecond},
+		{11 * time.Second, 1, 0},
+	} {
+		got := b.Take("shop", may, Use{Tasks: c.tasks}, c.at).Round(time.Millisecond)
+		if got != c.wait && got != c.wait+time.Millisecond && got != c.wait-time.Millisecond {
+			t.Errorf("%d tasks at %v wait %v, want %v", c.tasks, c.at, got, c.wait)
+		}
+	}
+	testkit.Equal(t, "of another domain", b.Take("bank", may, Use{Tasks: 1}, 0), 0)
+	testkit.Equal(t, "without a quota", b.Take("shop", Use{}, Use{Tasks: 1000}, 11*time.Second), 0)
+	if b.Take("shop", Use{Bytes: 1000}, Use{Bytes: 5000}, 12*time.Second) > 0 || b.Take("shop", Use{Bytes: 1000}, Use{Bytes: 1}, 12*time.Second) == 0 {
+		t.Error("bytes are not bounded")
+	}
+}
+
+// However the requests are spread, all frontends together give the quota, and it is used up; a domain is forgotten only without debt.
+func TestFrontendsShareAQuota(t *testing.T) {
+	for _, frontends := range []int{1, 2, 5} {
+		random, may := rand.New(rand.NewPCG(uint64(frontends), 1)), Use{Tasks: 1000, Bytes: 1 << 40}
+		books := make([]*Book, frontends)
+		for i := range books {
+			books[i] = New()
+		}
+		let, seconds := int64(0), int64(20)
+		for now := time.Duration(0); now < time.Duration(seconds)*time.Second; now += time.Millisecond {
+			for range 3 { // three times what may be
+				u := Use{Tasks: 1 + random.Int64N(3), Bytes: 10}
+				if books[random.IntN(frontends)].Take("shop", may, u, now) == 0 {
+					let += u.Tasks
+				}
+			}
+			if now%(100*time.Millisecond) == 0 {
+				for i, b := range books {
+					for domain, u := range b.Unsaid(now) {
+						for k, other := range books {
+							if k != i {
+								other.Heard(domain, may, u, now)
+							}
+						}
+					}
+				}
+			}
+		}
+		// A second's worth at the start, and what comes between two reports.
+		if least, most := may.Tasks*seconds, may.Tasks*(seconds+1)*105/100; let < least || let > most {
+			t.Errorf("%d frontends let in %d in %d s, want %d to %d", frontends, let, seconds, least, most)
+		}
+		last := books[0].Last("shop", time.Duration(seconds)*time.Second)
+		if last.Tasks < may.Tasks*9/10 || last.Tasks > may.Tasks*11/10 {
+			t.Errorf("the last second had %d", last.Tasks)
+		}
+		books[0].Unsaid(time.Duration(seconds)*time.Second + 300*time.Millisecond)
+		testkit.Equal(t, "known with debt", len(books[0].meters), 1)
+		books[0].Unsaid(time.Duration(seconds+5) * time.Second)
+		testkit.Equal(t, "known after a rest", len(books[0].meters), 0)
+	}
+}
+
+func TestPollsOfAllFrontendsCount(t *testing.T) {
+	p := NewPolls()
+	p.Heard(1, map[string]int{"shop": 2}, 0)
+	p.Heard(2, map[string]int{"shop": 1, "bank": 7}, time.Second)
+	if !p.Open("shop", 4, time.Second) || p.Open("shop", 4, time.Second) || !p.Open("bank", 0, time.Second) {
+		t.Errorf("%d of shop", p.Count("shop", time.Second))
+	}
+	if !p.Open("shop", 4, 2*time.Second) || p.Count("shop", 2*time.Second) != 3 { // the first frontend has been silent for too long
+		t.Errorf("%d of shop", p.Count("shop", 2*time.Second))
+	}
+	p.Close("shop")
+	p.Close("shop")
+	testkit.Equal(t, "open here", len(p.Own()), 1)
+	p.Heard(2, nil, 3*time.Second)
+	testkit.Equal(t, "open", p.Count("shop", 3*time.Second), 0)
+}

@@ -1,0 +1,163 @@
+// Package quotas keeps domains near their quotas.
+//
+// Owns: the book of what is let in here, and the talk with other frontends about it. Never does: store anything. On failure: reports that do not arrive
+// let a domain exceed its quota by what each frontend lets in alone.
+package quotas
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/quota"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
+)
+
+const (
+	// useEvery is how often frontends tell each other what they have let in of domains with a quota.
+	useEvery = 100 * time.Millisecond
+	// waitMax bounds the wait that a client is asked for: a quota may be raised meanwhile. pollWait is it for polls.
+	waitMax  = 10 * time.Second
+	pollWait = time.Second
+)
+
+// Quotas are those of all domains, at one frontend. They are safe for concurrent use.
+type Quotas struct {
+	catalog *catalog.Catalog
+	// publish sends a report to all frontends.
+	publish func(data []byte) error
+	log     *slog.Logger
+	self    uint64
+	began   time.Time
+
+	mu    sync.Mutex
+	book  *quota.Book
+	polls *quota.Polls
+}
+
+// New makes them; publish sends a report to all frontends (topology.HintUse).
+func New(c *catalog.Catalog, publish func(data []byte) error, log *slog.Logger) *Quotas {
+	return &Quotas{catalog: c, publish: publish, log: log, self: rand.Uint64(), began: time.Now(), book: quota.New(), polls: quota.NewPolls()}
+}
+
+func (q *Quotas) now() time.Duration { return time.Since(q.began) }
+
+func mayUse(d *yardv1.Domain) quota.Use {
+	return quota.Use{Tasks: d.GetQuota().GetSubmitTasksPerS(), Bytes: d.GetQuota().GetSubmitBytesPerS()}
+}
+
+// Submit counts what a domain submits, or refuses it.
+func (q *Quotas) Submit(domain string, tasks, bytes int) error {
+	may := mayUse(q.catalog.Domain(domain))
+	if may == (quota.Use{}) {
+		return nil
+	}
+	q.mu.Lock()
+	wait := q.book.Take(domain, may, quota.Use{Tasks: int64(tasks), Bytes: int64(bytes)}, q.now())
+	q.mu.Unlock()
+	if wait > 0 {
+		return overQuota("submits more than its quota of %d tasks/s, %d bytes/s (0: any number): nothing was stored; repeat the request later", may.Tasks, may.Bytes).After(min(wait, waitMax))
+	}
+	return nil
+}
+
+func overQuota(format string, args ...any) *fault.Error {
+	refusal := fault.New(fault.ResourceExhausted, "the domain "+format, args...)
+	refusal.Detail = map[string]string{fault.DetailReason: "quota"}
+	return refusal
+}
+
+// Open counts a poll, or refuses it.
+func (q *Quotas) Open(domain string) error {
+	most := int(q.catalog.Domain(domain).GetQuota().GetOpenPolls())
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.polls.Open(domain, most, q.now()) {
+		return overQuota("has %d polls that wait, as many as its quota allows", most).After(pollWait)
+	}
+	return nil
+}
+
+// Close counts a poll out.
+func (q *Quotas) Close(domain string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.polls.Close(domain)
+}
+
+// Use is what a domain with a quota uses just now; nil = it has none.
+func (q *Quotas) Use(d *yardv1.Domain) *yardv1.Quota {
+	if d.GetQuota() == nil {
+		return nil
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	last := q.book.Last(d.Name, q.now())
+	return &yardv1.Quota{SubmitTasksPerS: last.Tasks, SubmitBytesPerS: last.Bytes, OpenPolls: int32(q.polls.Count(d.Name, q.now()))}
+}
+
+// TakeUse reads what a frontend has let in (topology.HintUse).
+func (q *Quotas) TakeUse(data []byte) {
+	var m rpcv1.FrontendUse
+	if err := m.UnmarshalVT(data); err != nil {
+		q.log.Error("an unreadable report of a frontend was dropped", "bytes", len(data), signals.Error, err)
+		return
+	}
+	if m.Frontend == q.self {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now, polls := q.now(), make(map[string]int, len(m.Used))
+	for _, u := range m.Used {
+		if may := mayUse(q.catalog.Domain(u.Domain)); may != (quota.Use{}) && u.Tasks > 0 {
+			q.book.Heard(u.Domain, may, quota.Use{Tasks: u.Tasks, Bytes: u.Bytes}, now)
+		}
+		polls[u.Domain] = int(u.OpenPolls)
+	}
+	q.polls.Heard(m.Frontend, polls, now)
+}
+
+// ShareUse tells all frontends what this one has let in of domains with a quota, until ctx ends.
+func (q *Quotas) ShareUse(ctx context.Context) error {
+	for said := false; backoff.Sleep(ctx, useEvery); {
+		m := q.unsaid()
+		if len(m.Used) == 0 && !said {
+			continue
+		}
+		said = len(m.Used) > 0
+		data, err := m.MarshalVT()
+		if err == nil {
+			err = q.publish(data)
+		}
+		if err != nil {
+			q.log.Debug("tell frontends of what domains use", signals.Error, err)
+		}
+	}
+	return nil
+}
+
+func (q *Quotas) unsaid() *rpcv1.FrontendUse {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	m := &rpcv1.FrontendUse{Frontend: q.self}
+	all := q.book.Unsaid(q.now())
+	for domain, n := range q.polls.Own() {
+		if q.catalog.Domain(domain).GetQuota().GetOpenPolls() > 0 {
+			m.Used = append(m.Used, &rpcv1.DomainUsed{Domain: domain, Tasks: all[domain].Tasks, Bytes: all[domain].Bytes, OpenPolls: int64(n)})
+			delete(all, domain)
+		}
+	}
+	for domain, u := range all {
+		m.Used = append(m.Used, &rpcv1.DomainUsed{Domain: domain, Tasks: u.Tasks, Bytes: u.Bytes})
+	}
+	return m
+}
