@@ -151,10 +151,8 @@ func (q *Quotas) unsaid() *rpcv1.FrontendUse {
 	m := &rpcv1.FrontendUse{Frontend: q.self}
 	all := q.book.Unsaid(q.now())
 	for domain, n := range q.polls.Own() {
-		if q.catalog.Domain(domain).GetQuota().GetOpenPolls() > 0 {
-			m.Used = append(m.Used, &rpcv1.DomainUsed{Domain: domain, Tasks: all[domain].Tasks, Bytes: all[domain].Bytes, OpenPolls: int64(n)})
-			delete(all, domain)
-		}
+		m.Used = append(m.Used, &rpcv1.DomainUsed{Domain: domain, Tasks: all[domain].Tasks, Bytes: all[domain].Bytes, OpenPolls: int64(n)})
+		delete(all, domain)
 	}
 	for domain, u := range all {
 		m.Used = append(m.Used, &rpcv1.DomainUsed{Domain: domain, Tasks: u.Tasks, Bytes: u.Bytes})
