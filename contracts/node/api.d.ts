@@ -44,7 +44,7 @@ export interface PollRequest {
   types?: string[];
   /** The worker's name, for people to read; at most 128 bytes. */
   worker?: string;
-  /** Inboxes of earlier polls of this tasklist that were abandoned, because the connection broke or no answer came. Tasks sent there in the last 10 s go to other workers at once, and do not count as failures; a poll that waits there still ends. At most 16. */
+  /** Inboxes of earlier polls of this tasklist that were abandoned, because the connection broke or no answer came. Tasks sent there in the last 10 s go to other workers at once, and do not count as failures; a poll that waits there still ends. Name each in all polls until one is answered, and for 10 s after. At most 16. */
   unanswered?: string[];
   /** The version of the worker's program, for people to read in `tasklists.pollers`; at most 64 bytes. */
   worker_version?: string;

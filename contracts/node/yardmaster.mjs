@@ -17,6 +17,7 @@ const pollGrace = 5_000; // ms after its wait that a poll's answer may come
 const withdrawIn = 2_000; // ms that it takes at most to take a poll back
 const resultMax = 400_000; // characters of an outcome: more than 256 KiB in base64, less than the largest message
 const unansweredMax = 16; // polls that a poll may name
+const unansweredFor = 10_000; // for how long after a poll was answered that names them
 const pauseMax = 2_000; // ms
 
 /** How long a worker waits for an answer, ms; another try may reach another frontend. */
@@ -90,7 +91,10 @@ const absent = () => new Refusal({ code: "UNAVAILABLE", message: "no frontend ru
 
 /** A domain, over the connection `nc`. */
 export class Client {
-  /** Inboxes of the polls that were given up, until the engine knows. @type {string[]} */
+  /**
+   * Inboxes of the polls that were given up, until the engine knows: for 10 s after a poll was answered that named them.
+   * @type {{ inbox: string, until: number }[]}
+   */
   #unanswered = [];
   /** How far the engine's clock is ahead of ours, ms, once it is known. */
   #ahead = 0;
@@ -229,7 +233,8 @@ export class Client {
    */
   async poll(request, stop) {
     if (stop.aborted) return [];
-    const unanswered = this.#unanswered.slice();
+    this.#unanswered = this.#unanswered.filter(({ until }) => Date.now() < until);
+    const unanswered = this.#unanswered.map(({ inbox }) => inbox);
     const inbox = createInbox(this.inboxPrefix);
     const answers = this.nc.subscribe(inbox, { max: 1 });
     const end = () => answers.unsubscribe();
@@ -246,11 +251,13 @@ export class Client {
       this.nc.publish(`yard.v1.${this.domain}.tasks.poll.${request.tasklist}`, body, { reply: inbox });
       for await (const message of answers) {
         const { tasks = [] } = read(message);
-        this.#unanswered = this.#unanswered.filter((given) => !unanswered.includes(given));
+        for (const given of this.#unanswered) {
+          if (given.until === Infinity && unanswered.includes(given.inbox)) given.until = Date.now() + unansweredFor;
+        }
         return tasks;
       }
       if (stop.aborted) return [];
-      this.#unanswered = [...this.#unanswered, inbox].slice(-unansweredMax);
+      this.#unanswered = [...this.#unanswered, { inbox, until: Infinity }].slice(-unansweredMax);
       throw new Refusal({ code: "UNAVAILABLE", message: "the poll was not answered" });
     } finally {
       clearTimeout(timer);

@@ -36,7 +36,7 @@ func (c *Client) poll(ctx context.Context, req *yardv1.PollRequest) (*yardv1.Pol
 	if err := ids.CheckName(req.Tasklist); err != nil { // it becomes part of a subject
 		return nil, fault.At(fault.InvalidArgument, "/tasklist", "%v", err)
 	}
-	unanswered := c.givenUp.of(req.Tasklist)
+	unanswered := c.givenUp.Names(req.Tasklist)
 	if len(unanswered) > 0 {
 		req = req.CloneVT()
 		req.Unanswered = unanswered
@@ -73,7 +73,7 @@ func (c *Client) poll(ctx context.Context, req *yardv1.PollRequest) (*yardv1.Pol
 			}
 			resp, err := polled(answer)
 			if err == nil {
-				c.givenUp.forget(req.Tasklist, unanswered)
+				c.givenUp.Answered(req.Tasklist, unanswered)
 			}
 			return resp, err
 		case <-ctx.Done():
@@ -92,7 +92,7 @@ func (c *Client) poll(ctx context.Context, req *yardv1.PollRequest) (*yardv1.Pol
 func (c *Client) giveUp(tasklist string, sub *nats.Subscription, answers <-chan *nats.Msg, why error) (*yardv1.PollResponse, error) {
 	resp, err := c.withdraw(sub, answers, why)
 	if resp == nil {
-		c.givenUp.add(tasklist, sub.Subject)
+		c.givenUp.Add(tasklist, sub.Subject)
 	}
 	return resp, err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/contracts/yard/internal/lost"
 )
 
 // timeoutDefault bounds calls whose context has no deadline.
@@ -34,7 +35,7 @@ type Client struct {
 	domain    string
 	ownsConn  bool
 	providers trace.TracerProvider
-	givenUp   *givenUp
+	givenUp   *lost.Inboxes
 	together  *together
 	// clock is what the server's clock is ahead of ours, ns, if it has reported it.
 	clock atomic.Int64
@@ -93,7 +94,7 @@ func NewClient(nc *nats.Conn, domain string, opts ...ClientOption) (*Client, err
 	if slices.ContainsFunc(cfg.submits, func(m SubmitMiddleware) bool { return m == nil }) {
 		return nil, fault.New(fault.InvalidArgument, "a middleware of submits is nil")
 	}
-	c := &Client{transport: transport{nc: nc, timeout: cfg.timeout}, domain: domain, providers: cfg.providers, givenUp: &givenUp{inboxes: map[string][]string{}}, together: &together{}}
+	c := &Client{transport: transport{nc: nc, timeout: cfg.timeout}, domain: domain, providers: cfg.providers, givenUp: lost.New(), together: &together{}}
 	c.submits, c.wrapped = cfg.submits, c.wrapSubmits(cfg.submits)
 	return c, nil
 }

@@ -1380,7 +1380,8 @@ type PollRequest struct {
 	// The worker's name, for people to read; at most 128 bytes.
 	Worker string `protobuf:"bytes,5,opt,name=worker,proto3" json:"worker,omitempty"`
 	// Inboxes of earlier polls of this tasklist that were abandoned, because the connection broke or no answer came.
-	// Tasks sent there in the last 10 s go to other workers at once, and do not count as failures; a poll that waits there still ends. At most 16.
+	// Tasks sent there in the last 10 s go to other workers at once, and do not count as failures; a poll that waits there still ends.
+	// Name each in all polls until one is answered, and for 10 s after. At most 16.
 	Unanswered []string `protobuf:"bytes,6,rep,name=unanswered,proto3" json:"unanswered,omitempty"`
 	// The version of the worker's program, for people to read in `tasklists.pollers`; at most 64 bytes.
 	WorkerVersion string `protobuf:"bytes,7,opt,name=worker_version,json=workerVersion,proto3" json:"worker_version,omitempty"`

@@ -21,7 +21,8 @@ const (
 	// movesMax is for how many messages it is remembered which polls they gave up: the word that no one heard one comes within a
 	// round trip.
 	movesMax = 1024
-	// movesAgain is how old a message may be that is sent again where the connection broke.
+	// movesAgain is how old a message may be that is sent again where the connection broke, with each round trip: a frontend may be
+	// connected later. So the server's word that no one hears such a repeat says nothing, and is not asked for.
 	movesAgain = 5 * time.Second
 )
 
@@ -66,11 +67,11 @@ func (m *moves) take(n uint64) []uint64 {
 	return polls
 }
 
-// recent are the messages that may have been lost with the connection, in order. A frontend that has one already knows its polls by other names.
-func (m *moves) recent() []sentMoves {
+// before are the messages that may have been lost with a connection that broke, in order. A frontend that has one already knows its polls by other names.
+func (m *moves) before(broke time.Time) []sentMoves {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(m.sent), func(one sentMoves) bool { return time.Since(one.at) >= movesAgain })
+	return slices.DeleteFunc(slices.Clone(m.sent), func(one sentMoves) bool { return !one.at.Before(broke) || time.Since(one.at) >= movesAgain })
 }
 
 // givenUp is what one frontend gets back.

@@ -91,6 +91,8 @@ func TestPollsGivenUpAsTheServerDiesAreGivenUpAgain(t *testing.T) {
 		return nil
 	})
 	b.loseLine("PUB " + there + " ")
+	testkit.NoError(t, hears.Unsubscribe()) // the frontend's connection breaks, too
+	testkit.NoError(t, l.nc.Flush())
 	n.do(match.Effects{Moves: []match.Move{{Poll: number, Partition: 5}}})
 	testkit.Eventually(t, patience, func() error {
 		if b.broke.Load() == 0 {
@@ -98,6 +100,8 @@ func TestPollsGivenUpAsTheServerDiesAreGivenUpAgain(t *testing.T) {
 		}
 		return nil
 	})
+	n.do(match.Effects{Prove: true}) // no one hears it, which says nothing
+	hears = l.listen(there)
 	testkit.Eventually(t, patience, func() error {
 		n.do(match.Effects{Prove: true})
 		m, err := hears.NextMsg(100 * time.Millisecond)
@@ -106,6 +110,12 @@ func TestPollsGivenUpAsTheServerDiesAreGivenUpAgain(t *testing.T) {
 		}
 		if news := readNews(t, m); len(news.Moved) != 1 || news.Moved[0].Id != 100 {
 			t.Errorf("heard %v", news)
+		}
+		return nil
+	})
+	n.saw(t, func(in *match.Inputs) error {
+		if len(in.Unmoved) > 0 {
+			t.Errorf("%v are taken back", in.Unmoved)
 		}
 		return nil
 	})

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -59,6 +60,8 @@ type Port struct {
 	moves        moves
 	// reconnects is how often the connection had been restored as of the last round trip.
 	reconnects uint64
+	// brokeAt is when that was found to have risen.
+	brokeAt time.Time
 }
 
 // New returns the port of one ownership.
@@ -128,11 +131,11 @@ func (p *Port) RoundTrip(ctx context.Context) (broke bool, err error) {
 		return false, fmt.Errorf("wait for NATS: %w", err)
 	}
 	n := p.NATS.Stats().Reconnects
-	broke, p.reconnects = n != p.reconnects, n
-	if broke {
-		for _, m := range p.moves.recent() {
-			p.sendMoves(m)
-		}
+	if broke, p.reconnects = n != p.reconnects, n; broke {
+		p.brokeAt = time.Now()
+	}
+	for _, m := range p.moves.before(p.brokeAt) {
+		p.failed("say again which polls were given up", p.NATS.Publish(m.to, m.data))
 	}
 	return broke, nil
 }

@@ -63,18 +63,14 @@ func printDomain(a *command.App, d yard.Domain) error {
 		about.Row("concurrency", command.OrDash(d.MaxConcurrency))
 		about.Row("per group", command.OrDash(d.MaxConcurrencyPerGroup))
 		about.Row("rate", rateText(d.Rate))
-		for _, q := range []struct {
-			what     string
-			now, may int64
-		}{
-			{"submits", answer.Use.GetSubmitTasksPerS(), d.Quota.SubmitTasksPerSecond},
-			{"submitted bytes", answer.Use.GetSubmitBytesPerS(), d.Quota.SubmitBytesPerSecond},
-			{"open polls", int64(answer.Use.GetOpenPolls()), int64(d.Quota.OpenPolls)},
-		} {
-			if q.may > 0 {
-				about.Row(q.what, q.now, fmt.Sprintf("of %d in the last second", q.may))
+		of := func(what string, used, most int64, when string) {
+			if most > 0 {
+				about.Row(what, used, fmt.Sprintf("of %d%s", most, when))
 			}
 		}
+		of("submits", answer.Use.GetSubmitTasksPerS(), d.Quota.SubmitTasksPerSecond, " tasks in the last second")
+		of("submitted", answer.Use.GetSubmitBytesPerS(), d.Quota.SubmitBytesPerSecond, " bytes in the last second")
+		of("open polls", int64(answer.Use.GetOpenPolls()), int64(d.Quota.OpenPolls), "")
 		about.Row("dead letters", command.Or(d.DeadLettersMax, "all"), "are kept")
 		about.Row("kept for", command.Or(d.DeadLettersMaxAge, "until they are redriven or purged"))
 	})

@@ -166,9 +166,6 @@ func pauseOf(w *yardv1.Pause) string {
 		return ""
 	}
 	text := "since " + command.At(w.SinceMs) + " until " + untilOf(w)
-	if w.WholeDomain {
-		text = "with the whole domain " + text
-	}
 	if w.By != "" {
 		text += ", by " + w.By
 	}
@@ -176,6 +173,14 @@ func pauseOf(w *yardv1.Pause) string {
 		text += ": " + w.Reason
 	}
 	return command.PlainLine(text)
+}
+
+// pauseHere is that of a tasklist, which may be its domain's.
+func pauseHere(w *yardv1.Pause) string {
+	if w.GetWholeDomain() {
+		return "with the whole domain " + pauseOf(w)
+	}
+	return pauseOf(w)
 }
 
 // pausedUntil is when the pause of something in a list ends, "-" where it is not paused.

@@ -140,8 +140,8 @@ func printTasklist(a *command.App, d *yardv1.DescribeTasklistResponse, known boo
 			return
 		}
 		t.Row("tasklist", d.Tasklist+" (domain "+a.Domain+")")
-		t.Some("paused", pauseOf(d.Pause))
-		t.Some("drained", pauseOf(d.Drain))
+		t.Some("paused", pauseHere(d.Pause))
+		t.Some("drained", pauseHere(d.Drain))
 		switch {
 		case d.PartitionsMax > 0:
 			t.Row("partitions", max(1, d.Partitions), fmt.Sprintf("(%d to %d)", d.PartitionsLeast, d.PartitionsMax))
