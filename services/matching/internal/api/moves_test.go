@@ -100,7 +100,15 @@ func TestPollsGivenUpAsTheServerDiesAreGivenUpAgain(t *testing.T) {
 		}
 		return nil
 	})
-	n.do(match.Effects{Prove: true}) // no one hears it, which says nothing
+	testkit.Eventually(t, patience, func() error { // no one hears it, which says nothing
+		n.do(match.Effects{Prove: true})
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		if !n.in.Broke {
+			return fmt.Errorf("it is not known that the connection broke")
+		}
+		return nil
+	})
 	hears = l.listen(there)
 	testkit.Eventually(t, patience, func() error {
 		n.do(match.Effects{Prove: true})
@@ -113,9 +121,13 @@ func TestPollsGivenUpAsTheServerDiesAreGivenUpAgain(t *testing.T) {
 		}
 		return nil
 	})
+	l.publish(topology.HintGivenUp, &rpcv1.GivenUp{Domain: "d", Inboxes: []string{"a"}}) // it is heard after what the server said before
 	n.saw(t, func(in *match.Inputs) error {
 		if len(in.Unmoved) > 0 {
 			t.Errorf("%v are taken back", in.Unmoved)
+		}
+		if len(in.GivenUp) == 0 {
+			return fmt.Errorf("nothing was heard")
 		}
 		return nil
 	})
