@@ -77,7 +77,8 @@ func TestExamplesAreUnderstood(t *testing.T) {
 		subject := strings.NewReplacer("{domain}", "shop", "{tasklist}", "mail").Replace(channel.Address)
 		for message := range channel.Messages {
 			for _, example := range doc.Components.Messages[message].Examples {
-				switch code := ask(t, nc, subject, example.Payload); code {
+				code := ask(t, nc, subject, example.Payload)
+				switch code {
 				case "", fault.NotFound:
 				case fault.FailedPrecondition: // the domain to be deleted has a task
 					if channel.Address != "yard.v1.admin.domains.delete" {
@@ -90,7 +91,7 @@ func TestExamplesAreUnderstood(t *testing.T) {
 				default:
 					t.Errorf("%s refuses its own example: %s", subject, code)
 				}
-				if drained, ok := strings.CutSuffix(subject, ".drain"); ok && !strings.HasSuffix(drained, ".workers") { // or the submits that follow are refused
+				if drained, ok := strings.CutSuffix(subject, ".drain"); ok && code == "" && !strings.HasSuffix(drained, ".workers") { // or the submits that follow are refused
 					endDrain(t, nc, drained+".resume", example.Payload)
 				}
 			}
