@@ -10,9 +10,11 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // slowReader finds nothing unread, after an hour.
@@ -61,6 +63,67 @@ func TestQuestionsForAbsentTasksAreBounded(t *testing.T) {
 		}
 		if running.Load() != 0 || answered.Load() != asked {
 			t.Errorf("after a minute %d searches run, %d of %d are answered", running.Load(), answered.Load(), asked)
+		}
+	})
+}
+
+// shown is the state in which a task is shown.
+func (s *shell) shown(o *partition.Owner, id ids.TaskID) (state yardv1.TaskState) {
+	s.t.Helper()
+	o.Get(s.t.Context(), &rpcv1.GetTaskRequest{TaskId: id[:], Domain: "shop"}, func(r *rpcv1.GetTaskResponse, err error) {
+		testkit.Check(s.t, err)
+		state = r.GetTask().GetState()
+	})
+	time.Sleep(time.Second)
+	return state
+}
+
+// TestWhatACommandDidIsSeenBeforeItsTaskIsRead: its caller has the verdict, and asks for the task.
+func TestWhatACommandDidIsSeenBeforeItsTaskIsRead(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *shell) {
+		d := s.deps("a")
+		let := make(chan struct{})
+		id := newID(1)
+		back := task(id, "shop")
+		back.Parkings, back.Position = 1, uint64(ids.NewPosition(1, 3))
+		s.world.AppendSubmit(ids.LaneLater, encoded(t, &logv1.Batch{Tasks: []*logv1.Record{back}}))
+		d.Log = heldLane{d.Log, let}
+		o := s.serves(d)
+		s.submit(3, task(newID(2), "shop")) // where the stay before lay
+		if state := s.shown(o, id); state != yardv1.TaskState_TASK_STATE_QUEUED {
+			t.Errorf("it is shown as %v", state)
+		}
+		s.cancels("shop", id)
+		time.Sleep(time.Second)
+		if state, verdict := s.shown(o, id), s.last().GetCode(); state != yardv1.TaskState_TASK_STATE_CANCELLED || verdict != "" {
+			t.Errorf("it is cancelled with %q, and shown as %v", verdict, state)
+		}
+		close(let)
+		time.Sleep(time.Second)
+	})
+}
+
+// TestARedriveIsSeenBeforeItIsCarriedOut: that waits until the lanes are read, and its caller has the verdict.
+func TestARedriveIsSeenBeforeItIsCarriedOut(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *shell) {
+		s.works(logv1.EventKind_EVENT_KIND_FAILED)
+		d := s.deps("a")
+		_, stop := ready(d)
+		id := newID(1)
+		s.submit(3, task(id, "shop"))
+		time.Sleep(time.Minute) // it is dead
+		testkit.NoError(t, stop())
+		d.Node, d.Log = "b", laterLog{d.Log, 100}
+		o := s.serves(d)
+		if state := s.shown(o, id); state != yardv1.TaskState_TASK_STATE_DEAD {
+			t.Errorf("it is shown as %v", state)
+		}
+		s.event(&logv1.Event{
+			Kind: logv1.EventKind_EVENT_KIND_REDRIVEN, TaskId: id[:], Domain: "shop", Redrive: &logv1.Redrive{Letter: 1, Tasklist: "mail", Request: 7},
+		})
+		time.Sleep(time.Minute)
+		if state, verdict := s.shown(o, id), s.last().GetCode(); state.Finished() || verdict != "" {
+			t.Errorf("it is redriven with %q, and shown as %v", verdict, state)
 		}
 	})
 }

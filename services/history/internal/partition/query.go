@@ -59,7 +59,10 @@ func (o *Owner) Get(ctx context.Context, req *rpcv1.GetTaskRequest, reply func(*
 	leave := func() { reply(nil, o.leaving()) }
 	waits, until := req.WaitMs > 0, o.now().Mono+time.Duration(req.WaitMs)*time.Millisecond
 	posted := o.postOr(ctx, func() {
-		known := o.core.Get(id)
+		known, ahead := o.core.Get(id), replica.AheadOf(o.core, id)
+		if len(ahead) > 0 {
+			known = nil // of a task that is elsewhere
+		}
 		switch {
 		case !o.leased():
 			reply(nil, o.unsure())
@@ -70,7 +73,7 @@ func (o *Owner) Get(ctx context.Context, req *rpcv1.GetTaskRequest, reply func(*
 		case known != nil:
 			o.waiters.add(id, waiter{req.Domain, until, ok})
 		default:
-			go o.getAbsent(ctx, id, req, o.core.UnreadLevels(req.Domain), until, reply)
+			go o.getAbsent(ctx, id, req, absent{o.core.UnreadLevels(req.Domain), ahead}, until, reply)
 		}
 	}, leave)
 	if !posted {
@@ -78,10 +81,18 @@ func (o *Owner) Get(ctx context.Context, req *rpcv1.GetTaskRequest, reply func(*
 	}
 }
 
+// absent is what the owner knew of a task that was not in memory.
+type absent struct {
+	// levels are how far the lanes were read.
+	levels replica.Levels
+	// ahead are the commands that waited for it.
+	ahead replica.Ahead
+}
+
 // getAbsent looks for a task that was not in memory a moment ago.
-func (o *Owner) getAbsent(ctx context.Context, id ids.TaskID, req *rpcv1.GetTaskRequest, levels replica.Levels, until time.Duration, reply func(*rpcv1.GetTaskResponse, error)) {
+func (o *Owner) getAbsent(ctx context.Context, id ids.TaskID, req *rpcv1.GetTaskRequest, as absent, until time.Duration, reply func(*rpcv1.GetTaskResponse, error)) {
 	finding, cancel := context.WithTimeout(ctx, findTimeout)
-	found, err := o.find(finding, req.Domain, id, levels)
+	found, err := o.find(finding, req.Domain, id, as)
 	cancel()
 	if errors.Is(err, ErrReaderBusy) {
 		reply(nil, fault.New(fault.ResourceExhausted, "%v", err))
@@ -96,6 +107,10 @@ func (o *Owner) getAbsent(ctx context.Context, id ids.TaskID, req *rpcv1.GetTask
 		e, err := record.NewDecoder().Entry(found)
 		if err != nil {
 			reply(nil, err)
+			return
+		}
+		if !as.ahead.Foresee(&e.Task) {
+			reply(nil, fault.New(fault.Unavailable, "a redrive of the task is being decided"))
 			return
 		}
 		answer = visible(record.Public(&e.Task, req.Brief, o.now().MS), req.Domain)
@@ -137,7 +152,7 @@ const (
 )
 
 // find looks for one task in the archive, and for one that is submitted or fired and not read yet.
-func (b *base) find(ctx context.Context, domain string, id ids.TaskID, levels replica.Levels) (*logv1.Record, error) {
+func (b *base) find(ctx context.Context, domain string, id ids.TaskID, as absent) (*logv1.Record, error) {
 	archived, err := b.Reader.Archived(ctx, []replica.Search{{ID: id, Domain: domain}})
 	if err != nil {
 		return nil, err
@@ -147,7 +162,7 @@ func (b *base) find(ctx context.Context, domain string, id ids.TaskID, levels re
 		return ended, nil
 	}
 	if ended == nil { // a dead one may have been redriven, which the timer knows
-		unread, err := b.findUnread(ctx, domain, id, 0, levels)
+		unread, err := b.findUnread(ctx, domain, id, 0, as.levels)
 		if err != nil || unread != nil {
 			return unread, err
 		}
@@ -159,6 +174,8 @@ func (b *base) find(ctx context.Context, domain string, id ids.TaskID, levels re
 	waiting, fired, err := b.Timer.Locate(ctx, id)
 	leave()
 	switch {
+	case err != nil && len(as.ahead) > 0:
+		return nil, err
 	case err != nil:
 		return ended, nil // the caller asks the timer, too
 	case waiting != nil:
@@ -166,7 +183,7 @@ func (b *base) find(ctx context.Context, domain string, id ids.TaskID, levels re
 	case fired == 0:
 		return ended, nil
 	}
-	unread, err := b.findUnread(ctx, domain, id, fired, levels)
+	unread, err := b.findUnread(ctx, domain, id, fired, as.levels)
 	if unread == nil && err == nil {
 		unread = ended
 	}
@@ -179,7 +196,10 @@ func (b *base) findUnread(ctx context.Context, domain string, id ids.TaskID, hin
 		return nil, err
 	}
 	defer leave()
-	unread, _, err := b.Reader.Unread(ctx, id, hint, levels)
+	unread, at, err := b.Reader.Unread(ctx, id, hint, levels)
+	if unread != nil && unread.Position == 0 {
+		unread.Position = uint64(at)
+	}
 	return unread, err
 }
 

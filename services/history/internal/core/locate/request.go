@@ -128,3 +128,39 @@ func (r *Request) foresee(t *taskstate.Task) taskstate.Verdict {
 	v, _ := taskstate.Apply(t, r.Ev, r.At)
 	return v
 }
+
+// Ahead are commands that wait for a task, in log order, of which the callers may know the verdicts already.
+type Ahead []*Request
+
+// Ahead are the commands that wait for a task and have their verdicts, or may have had them from the owner before.
+func (l *Locator) Ahead(id ids.TaskID) (ahead Ahead) {
+	for _, r := range l.of(id) {
+		if r.Promised || r.Replayed {
+			ahead = append(ahead, r.copied())
+		}
+	}
+	return ahead
+}
+
+// Foresee has t, which was found while they waited, be as they leave it: who has the verdict on a command sees what it did. It reports
+// whether that is known.
+func (a Ahead) Foresee(t *taskstate.Task) bool {
+	for _, r := range a {
+		switch {
+		case r.Redrive() && t.State == taskstate.Dead && OfDomain(r.Ev, t) && !t.RedrivenBy(r.Ev):
+			if r.deadLetter == nil {
+				return !r.Replayed
+			}
+			if r.deadLetter.Parkings == t.Parkings {
+				r.Locate()
+				taskstate.Bring(t, r.Ev, r.At)
+			}
+		case !r.Redrive() && !t.State.Finished() && r.Concerns(t):
+			was := t.State
+			if r.foresee(t); !t.State.Finished() {
+				t.State = was
+			}
+		}
+	}
+	return true
+}

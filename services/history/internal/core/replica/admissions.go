@@ -31,6 +31,15 @@ func Undecided(r *Replica, id ids.TaskID) bool {
 	return slices.ContainsFunc(r.unlogged.entries, func(e *Entry) bool { return e.ID == id })
 }
 
+// AheadOf are the commands that wait for a task that is not in memory, and whose verdicts may be known: what is found of it elsewhere is
+// behind them.
+func AheadOf(r *Replica, id ids.TaskID) Ahead {
+	if e := r.tasks[id]; e != nil && !e.left {
+		return nil
+	}
+	return r.locator.Ahead(id)
+}
+
 // wantTurn tells whether a turn is to be asked for though no event waits for it.
 func (s step) wantTurn() bool {
 	return s.MayAdmit() && s.now.MS >= s.unlogged.notBefore && (s.snapshots.due || len(s.unlogged.entries) > 0 || s.answers.Waiting())

@@ -15,6 +15,7 @@ type (
 	Found   = locate.Found
 	Letter  = locate.DeadLetter
 	Waiting = locate.Waiting
+	Ahead   = locate.Ahead
 )
 
 // step is one step of a replica: its time, and what follows from it. It carries out what the locator decides.
