@@ -114,6 +114,8 @@ type task struct {
 	token    string // of the last attempt
 	ended    kind   // what the worker ended it by
 	endedAt  int64  // the revision that it had then
+	// cameBack: a command came since, which has a task that waits for long come back, whatever becomes of the command.
+	cameBack bool
 	stopping bool
 	// requests are the last updates that were made, the latest first.
 	requests [4]string
@@ -177,6 +179,9 @@ func step(s state, in input, out output) (bool, state) {
 		return out.code == string(fault.NotFound) || out.code == string(fault.Unknown), s
 	}
 	var answers []output
+	if t.far && slices.Contains([]kind{update, cancel, redrive}, in.kind) {
+		t.cameBack = true
+	}
 	switch next := t; in.kind {
 	case get:
 		return t.shows(out.seen, out.code), s
@@ -310,7 +315,7 @@ func (t *task) report(in input) []output {
 		return []output{{code: string(fault.Stale)}}
 	case t.phase != running: // once more. It may be answered with what followed.
 		answers := []output{{code: codeOK}, {code: codeOK, stopping: true}}
-		if t.redrives[0] != "" || t.revision > t.endedAt { // the task may have waited and come back, which is known of its last wait
+		if t.redrives[0] != "" || t.revision > t.endedAt || t.cameBack { // the task may have waited and come back, which is known of its last wait
 			answers = append(answers, output{code: string(fault.Stale)})
 		}
 		return answers
@@ -318,7 +323,7 @@ func (t *task) report(in input) []output {
 		return []output{{code: codeOK, stopping: t.stopping}}
 	}
 	stopping := t.stopping && in.kind == fail
-	t.ended, t.endedAt = in.kind, t.revision
+	t.ended, t.endedAt, t.cameBack = in.kind, t.revision, false
 	t.end(in, in.kind == complete)
 	return []output{{code: codeOK, stopping: stopping}}
 }

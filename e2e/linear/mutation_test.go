@@ -236,3 +236,19 @@ func TestAFailureThatCountedMayBeStale(t *testing.T) {
 		}
 	}
 }
+
+// TestACommandHasAWaitingTaskComeBack: a refused one, too, so the repeat of the outcome before is about a stay that is over.
+func TestACommandHasAWaitingTaskComeBack(t *testing.T) {
+	before := byHand{}.
+		then(input{kind: submit, value: 1}, output{code: created, task: first}).
+		then(input{kind: grant, value: 1, attempt: 1, token: "a"}, output{}).
+		then(input{kind: fail, token: "a", when: far}, output{})
+	behind := before.then(input{kind: redrive, request: "r"}, output{code: string(fault.FailedPrecondition)})
+	again := input{kind: fail, token: "a", when: far}
+	if porcupine.CheckOperations(model(), before.then(again, stale)) {
+		t.Error("it is over before a command came")
+	}
+	if !porcupine.CheckOperations(model(), behind.then(again, stale)) || !porcupine.CheckOperations(model(), behind.then(again, output{})) {
+		t.Error("the repeat may be about the last stay, or the one before")
+	}
+}
