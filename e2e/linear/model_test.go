@@ -214,6 +214,10 @@ func step(s state, in input, out output) (bool, state) {
 func (s state) submit(in input, out output) (bool, state) {
 	holder, held := s.find(s.holder)
 	fresh := held && !holder.phase.ended() && holder.attempts == 0
+	if in.on == replaced && held && holder.far { // the command that would replace it
+		holder.cameBack = true
+		s = s.with(holder)
+	}
 	switch out.code {
 	case created:
 		if _, there := s.find(out.task); there || held && holder.hasKey() {
