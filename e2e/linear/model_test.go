@@ -227,6 +227,9 @@ func (s state) submit(in input, out output) (bool, state) {
 		s.holder = out.task
 		return true, s
 	case existing, rejected: // also of one that has ended: its key is free a moment later
+		if _, there := s.find(out.task); !there && fresh && in.on == replaced { // the answer to a repeat: the task that it replaced is over
+			break
+		}
 		return held && out.task == s.holder && (out.code == rejected) == (in.on == rejected) && (in.on != replaced || !fresh), s
 	case replaced:
 		if !fresh || out.task != s.holder || in.on != replaced {

@@ -252,3 +252,20 @@ func TestACommandHasAWaitingTaskComeBack(t *testing.T) {
 		t.Error("the repeat may be about the last stay, or the one before")
 	}
 }
+
+// TestARepeatIsAnsweredByWhatHasTheKeySince: the first try replaced a task, and its answer was lost.
+func TestARepeatIsAnsweredByWhatHasTheKeySince(t *testing.T) {
+	h := byHand{}.
+		then(input{kind: submit, key: "k", value: 1}, output{code: created, task: first}).
+		then(input{kind: submit, key: "k", value: 2, on: replaced}, output{code: existing, task: second}).
+		then(input{kind: grant, value: 2, attempt: 1, token: "a"}, output{}).
+		then(input{kind: complete, token: "a"}, output{}).
+		then(input{kind: submit, key: "k", value: 3}, output{code: created, task: second})
+	h[1].Return = h[4].Return + 1
+	if !porcupine.CheckOperations(model(), h) {
+		t.Error("the repeat may come behind the task that it replaced")
+	}
+	if porcupine.CheckOperations(model(), h.with(2, func(in *input, _ *output) { in.value = 1 })) {
+		t.Error("it replaced nothing, and is answered with a task that it could have replaced")
+	}
+}
