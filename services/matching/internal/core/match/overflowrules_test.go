@@ -328,8 +328,8 @@ func TestWhatBecomesOfAStop(t *testing.T) {
 				s.stopped(b, 0, &Verdict{Refused: string(c.refused)})
 			}
 			u := &of.usage
-			if u.rejected.sum(0) != c.rejected || u.displaced.sum(0) != c.displaced || s.fx.Counts.Rejected != c.rejected || s.fx.Counts.Displaced != c.displaced || b.left != 0 {
-				t.Errorf("%s: %d rejected, %d displaced, %d left", name, u.rejected.sum(0), u.displaced.sum(0), b.left)
+			if u.rejected.Sum(0) != c.rejected || u.displaced.Sum(0) != c.displaced || s.fx.Counts.Rejected != c.rejected || s.fx.Counts.Displaced != c.displaced || b.left != 0 {
+				t.Errorf("%s: %d rejected, %d displaced, %d left", name, u.rejected.Sum(0), u.displaced.Sum(0), b.left)
 			}
 			if back, again := len(s.arrivals), len(s.asks.waiting)-asks; back != c.back || again != c.again {
 				t.Errorf("%s: %d go back, %d questions", name, back, again)

@@ -77,10 +77,10 @@ func (s *Shard) stopped(b *batch, i int, v *Verdict) {
 	}
 	switch code := fault.Code(v.Refused); {
 	case v.Refused == "" && st.Displace:
-		of.usage.displaced.add(s.now.Mono, 1)
+		of.usage.displaced.Add(s.now.Mono, 1)
 		s.fx.Counts.Displaced++
 	case v.Refused == "":
-		of.usage.rejected.add(s.now.Mono, 1)
+		of.usage.rejected.Add(s.now.Mono, 1)
 		s.fx.Counts.Rejected++
 	case !st.Displace && passes(code): // it waits on
 		s.returnStop(st)

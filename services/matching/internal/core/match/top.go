@@ -74,8 +74,8 @@ func (s *Shard) LimitsInUse(domain string, each int, now Now) (all []LimitInUse,
 			Lists: len(l.waiters.all) + len(l.parkedLists()),
 		}
 		u.Full, u.Observed, u.FullFor = l.usage.hour(now.Mono)
-		u.Shadow, u.WouldWait = l.Shadow, l.usage.beyond.sum(now.Mono)
-		u.Rejected, u.Displaced = l.usage.rejected.sum(now.Mono), l.usage.displaced.sum(now.Mono)
+		u.Shadow, u.WouldWait = l.Shadow, l.usage.beyond.Sum(now.Mono)
+		u.Rejected, u.Displaced = l.usage.rejected.Sum(now.Mono), l.usage.displaced.Sum(now.Mono)
 		if l.rated() {
 			u.Max = 0
 		}
@@ -165,10 +165,10 @@ func (l *limit) waiting(u *LimitInUse, each int, now time.Duration, looks *int) 
 				tasks += of.index.InColumn(q.at)
 			}
 		}
-		add(Waiter{Tasklist: of.Name, Priority: p.at.Priority, For: now - p.since, Tasks: tasks})
+		add(Waiter{Tasklist: of.Name, Priority: min(p.at.Priority, table.PriorityLast), For: now - p.since, Tasks: tasks})
 	}
 	for _, w := range l.waiters.all {
-		add(Waiter{Tasklist: w.list.Name, Priority: w.priority, For: now - w.since, Tasks: l.tasksOf(w.list, looks)})
+		add(Waiter{Tasklist: w.list.Name, Priority: min(w.priority, table.PriorityLast), For: now - w.since, Tasks: l.tasksOf(w.list, looks)})
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/lasthour"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -131,7 +132,7 @@ func TestUsageIsThatOfTheLastHour(t *testing.T) {
 			if watched {
 				until = min(now, at+fullStale)
 			}
-			first := max(0, now/time.Minute-hourMinutes+1) * time.Minute
+			first := max(0, now/time.Minute-lasthour.Minutes+1) * time.Minute
 			spans := all
 			if full {
 				spans = append(spans[:len(spans):len(spans)], span{at, until})

@@ -3,16 +3,13 @@ package match
 import (
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/lasthour"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
-const (
-	// hourMinutes is how many minutes are kept of how full a limit was.
-	hourMinutes = 60
-	// fullStale is for how long a limit counts as full that the tables said to be, while the shard holds or wants slots of it: it
-	// asks again within, also if it sleeps between two sweeps. Else it counts for lineEvery.
-	fullStale = refreshAfter + idleAfter + lineEvery
-)
+// fullStale is for how long a limit counts as full that the tables said to be, while the shard holds or wants slots of it: it
+// asks again within, also if it sleeps between two sweeps. Else it counts for lineEvery.
+const fullStale = refreshAfter + idleAfter + lineEvery
 
 // usage is how full a limit was in the last hour, as the tables said so. It takes no decision, and is lost with the owner.
 type usage struct {
@@ -22,59 +19,18 @@ type usage struct {
 	full, watched  bool
 	seenAt, fullAt time.Duration
 	// minutes count in ms how long it was full; beyond the attempts that a limit in shadow would have held up.
-	minutes minutes[uint16]
-	beyond  minutes[uint32]
+	minutes lasthour.Count[uint16]
+	beyond  lasthour.Count[uint32]
 	// rejected counts tasks, displaced attempts, that its policy ended.
-	rejected, displaced minutes[uint32]
+	rejected, displaced lasthour.Count[uint32]
 	// reclaimed counts slots that were freed since history did not know their attempts any more.
 	reclaimed int64
-}
-
-// minutes count something in each of the last minutes, up to the minute last; nil = nothing was counted.
-type minutes[N uint16 | uint32] struct {
-	each *[hourMinutes]N
-	last int64
-}
-
-// add counts n in the minute of an instant, if that is not over an hour before the last one.
-func (m *minutes[N]) add(at time.Duration, n N) {
-	minute := int64(at / time.Minute)
-	if m.each == nil {
-		m.each, m.last = new([hourMinutes]N), minute
-	}
-	m.advance(minute)
-	if minute > m.last-hourMinutes {
-		m.each[minute%hourMinutes] += n
-	}
-}
-
-// advance makes a minute the last one.
-func (m *minutes[N]) advance(to int64) {
-	for ; m.last < to; m.last++ {
-		if to-m.last > hourMinutes {
-			m.last = to - hourMinutes
-		}
-		m.each[(m.last+1)%hourMinutes] = 0
-	}
-}
-
-// sum is what was counted in the last hour.
-func (m *minutes[N]) sum(now time.Duration) int64 {
-	if m.each == nil {
-		return 0
-	}
-	m.advance(int64(now / time.Minute))
-	all := int64(0)
-	for _, n := range m.each {
-		all += int64(n)
-	}
-	return all
 }
 
 // wouldWait counts attempts that a limit in shadow would have held up.
 func (s *Shard) wouldWait(l *limit, n int) {
 	if n > 0 {
-		l.usage.beyond.add(s.now.Mono, uint32(n))
+		l.usage.beyond.Add(s.now.Mono, uint32(n))
 		s.fx.Counts.WouldWait += int64(n)
 	}
 }
@@ -108,14 +64,14 @@ func (u *usage) until(now time.Duration) time.Duration {
 func (u *usage) add(from, to time.Duration) {
 	for from < to {
 		end := min(to, (from/time.Minute+1)*time.Minute)
-		u.minutes.add(from, uint16(end.Milliseconds()-from.Milliseconds()))
+		u.minutes.Add(from, uint16(end.Milliseconds()-from.Milliseconds()))
 		from = end
 	}
 }
 
 // hour is for how long it was full within the time observed, an hour at most, and since when it is; 0 = it is not.
 func (u *usage) hour(now time.Duration) (full, observed, since time.Duration) {
-	first := max(0, now/time.Minute-hourMinutes+1) * time.Minute
+	first := max(0, now/time.Minute-lasthour.Minutes+1) * time.Minute
 	observed = now - max(u.metAt, first)
 	if u.full {
 		until := u.until(now)
@@ -124,6 +80,6 @@ func (u *usage) hour(now time.Duration) (full, observed, since time.Duration) {
 			since = now - u.fullAt
 		}
 	}
-	full += time.Duration(u.minutes.sum(now)) * time.Millisecond
+	full += time.Duration(u.minutes.Sum(now)) * time.Millisecond
 	return min(full, observed), observed, since
 }
