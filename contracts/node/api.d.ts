@@ -1389,6 +1389,8 @@ export interface Tasklist {
   max_concurrency_per_group?: number;
   /** While about so many tasks of one group (group of tasks.submit) of this tasklist are queued, 1..100000000, submits of more tasks of that group are refused as for max_queued; those of other groups are accepted. Queued is what it is for max_queued, and both may be set. Tasks without a group are not counted. At most 100 tasklists of a domain have one. Default 0: no cap. */
   max_queued_per_group?: number;
+  /** Of what is ready, the most urgent priority always starts first, however long others wait. Default false: priorities take turns by weight, each twice as often as the next less urgent one, so that priority 5 has one turn in 31 however many urgent tasks come. A priority that is alone has every turn. */
+  strict_priorities?: boolean;
 }
 
 /** ListedTasklist is a tasklist with settings, or with unfinished tasks. */
@@ -1752,7 +1754,7 @@ export type OnConflict =
   | "existing"
   /** The result has the outcome rejected, and the id of the task that has the key. */
   | "reject"
-  /** The task that has the key is changed into this one, in one step, if no attempt of it has begun and it is of this tasklist and type: it keeps its id, and has all else of this one. The outcome is replaced. Otherwise nothing is changed, and the outcome is existing: what has run, or is running, is not run again. */
+  /** The task that has the key is changed into this one, in one step, if no attempt of it has begun and it is of this tasklist and type: it keeps its id, and has all else of this one. The outcome is replaced. Otherwise nothing is changed, and the outcome is existing: what has run, or is running, is not run again. If the answer is lost, and the task is over before the repeat comes, the repeat does not find it any more: the outcome is existing, with the task that has the key since, or created. */
   | "replace"
   | (string & {});
 

@@ -35,7 +35,7 @@ type PeekedTask struct {
 }
 
 // PeekTasklist returns the ready tasks of a tasklist in the order in which they are to start, by priority, then the one that is ready for
-// longest, and takes none. Only tasks in memory are seen. Limits and pauses may hold up a task that others overtake.
+// longest, and takes none. The turns of less urgent priorities (Tasklist.StrictPriorities) are not seen. Only tasks in memory are seen. Limits and pauses may hold up a task that others overtake.
 func (c *Client) PeekTasklist(ctx context.Context, name string, o PeekOptions) (Peek, error) {
 	req := &yardv1.PeekTasklistRequest{Name: name, Type: o.Type, Group: o.Group, Limit: int32Of(o.Limit), Cursor: o.Cursor}
 	resp, err := c.Wire().PeekTasklist(ctx, req)

@@ -35,6 +35,9 @@ type Tasklist struct {
 	// PartitionsMax has the engine itself set their number, between Partitions and this, 2..64, by how many tasks become ready in a second.
 	// Default 0 = it is fixed.
 	PartitionsMax int
+	// StrictPriorities has the most urgent priority always start first, however long others wait. Default false: priorities take turns
+	// by weight, each twice as often as the next less urgent one, and one that is alone has every turn.
+	StrictPriorities bool
 	// PartitionsNow is over how many partitions it is spread now, at least 1. Only in the answer of GetTasklist.
 	PartitionsNow int
 	// Pause is there while it is paused. Only in the answers of GetTasklist and Tasklists; PutTasklist does not change it.
@@ -94,7 +97,7 @@ func (c *Client) DeleteTasklist(ctx context.Context, name string, revision int64
 func (l Tasklist) Wire() *yardv1.Tasklist {
 	return &yardv1.Tasklist{
 		Name: l.Name, Description: l.Description, Priority: int32Of(l.Priority), MaxConcurrency: int32Of(l.MaxConcurrency), MaxQueued: int32Of(l.MaxQueued), MaxQueuedPerGroup: int32Of(l.MaxQueuedPerGroup),
-		MaxConcurrencyPerGroup: int32Of(l.MaxConcurrencyPerGroup), Rate: l.Rate.wire(), Partitions: int32Of(l.Partitions), PartitionsMax: int32Of(l.PartitionsMax), Revision: l.Revision,
+		MaxConcurrencyPerGroup: int32Of(l.MaxConcurrencyPerGroup), Rate: l.Rate.wire(), Partitions: int32Of(l.Partitions), PartitionsMax: int32Of(l.PartitionsMax), StrictPriorities: l.StrictPriorities, Revision: l.Revision,
 	}
 }
 
@@ -102,7 +105,7 @@ func tasklistOf(w *yardv1.Tasklist) Tasklist {
 	return Tasklist{
 		Name: w.GetName(), Description: w.GetDescription(), Priority: int(w.GetPriority()),
 		MaxConcurrency: int(w.GetMaxConcurrency()), MaxQueued: int(w.GetMaxQueued()), MaxQueuedPerGroup: int(w.GetMaxQueuedPerGroup()), Rate: rateOf(w.GetRate()),
-		MaxConcurrencyPerGroup: int(w.GetMaxConcurrencyPerGroup()), Partitions: int(w.GetPartitions()), PartitionsMax: int(w.GetPartitionsMax()), Revision: w.GetRevision(),
+		MaxConcurrencyPerGroup: int(w.GetMaxConcurrencyPerGroup()), Partitions: int(w.GetPartitions()), PartitionsMax: int(w.GetPartitionsMax()), StrictPriorities: w.GetStrictPriorities(), Revision: w.GetRevision(),
 	}
 }
 

@@ -16,11 +16,12 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-// TestPrioritiesComeOutSorted holds the only slot of a type while its tasks gather
+// TestStrictPrioritiesComeOutSorted holds the only slot of a type while its tasks gather
 // in the table, so that what comes then was chosen among all of them. SEEDS 2.3.
-func TestPrioritiesComeOutSorted(t *testing.T) {
+func TestStrictPrioritiesComeOutSorted(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		w.putType(yard.TaskType{Name: "x", MaxConcurrency: 1})
+		testkit.NoError(t, testkit.Err(w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list, StrictPriorities: true})))
 		w.underOneOwner(func() error {
 			w.submitOne(&yardv1.NewTask{Type: "x"})
 			holder := w.takeOne()
@@ -41,6 +42,34 @@ func TestPrioritiesComeOutSorted(t *testing.T) {
 			}
 			return nil
 		})
+	})
+}
+
+// A flood of urgent tasks leaves the others their turns, unless the tasklist is strict.
+func TestAFloodOfUrgentTasksLeavesTheOthersTheirTurns(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		w.putType(yard.TaskType{Name: "x", MaxConcurrency: 1})
+		for strict, others := range map[bool]int{false: 1, true: 0} { // among the first 17
+			testkit.NoError(t, testkit.Err(w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list, StrictPriorities: strict})))
+			w.underOneOwner(func() error {
+				holder := w.submitOne(&yardv1.NewTask{Type: "x"})
+				running := w.takeOne("x")
+				equal(t, "runs", running.TaskId, holder)
+				all := slices.Concat(w.submit(many(30, &yardv1.NewTask{Type: "x", Priority: 1})...), w.submit(many(2, &yardv1.NewTask{Type: "x", Priority: 5})...))
+				w.known(all)
+				equal(t, "verdict", w.complete(running), "OK")
+				var got []int32
+				for range all {
+					p := w.takeOne("x")
+					got = append(got, p.Priority)
+					equal(t, "verdict", w.complete(p), "OK")
+				}
+				if n := len(slices.DeleteFunc(slices.Clone(got[:17]), func(p int32) bool { return p == 1 })); n != others {
+					return fmt.Errorf("strict %t: they came as %v", strict, got)
+				}
+				return nil
+			})
+		}
 	})
 }
 

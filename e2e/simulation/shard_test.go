@@ -123,6 +123,9 @@ func (p *matchProc) Scales(_, tasklist string) bool {
 	return len(tasklist)%2 == 0
 }
 
+// Strict is part of matchingsim.Catalog.
+func (p *matchProc) Strict(_, tasklist string) bool { return len(tasklist)%2 == 0 }
+
 // Weights is part of matchingsim.Catalog.
 func (p *matchProc) Weights(string) map[string]float64 { return weights }
 

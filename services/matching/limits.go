@@ -45,6 +45,11 @@ func (l limits) Scales(domain, tasklist string) bool {
 	return catalog.Tasklists.Of(l.Catalog, domain, tasklist).GetPartitionsMax() > 0
 }
 
+// Strict implements match.Catalog.
+func (l limits) Strict(domain, tasklist string) bool {
+	return catalog.Tasklists.Of(l.Catalog, domain, tasklist).GetStrictPriorities()
+}
+
 // PausedGroups implements match.Catalog.
 func (l limits) PausedGroups(domain string) map[string]bool {
 	paused := catalog.Pauses.Of(l.Catalog, domain, l.clock.Now().UnixMilli()).Groups

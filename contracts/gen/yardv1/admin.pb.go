@@ -1432,8 +1432,12 @@ type Tasklist struct {
 	// that group are refused as for max_queued; those of other groups are accepted. Queued is what it is for max_queued, and both
 	// may be set. Tasks without a group are not counted. At most 100 tasklists of a domain have one. Default 0: no cap.
 	MaxQueuedPerGroup int32 `protobuf:"varint,15,opt,name=max_queued_per_group,json=maxQueuedPerGroup,proto3" json:"max_queued_per_group,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// Of what is ready, the most urgent priority always starts first, however long others wait. Default false: priorities take turns by
+	// weight, each twice as often as the next less urgent one, so that priority 5 has one turn in 31 however many urgent tasks
+	// come. A priority that is alone has every turn.
+	StrictPriorities bool `protobuf:"varint,16,opt,name=strict_priorities,json=strictPriorities,proto3" json:"strict_priorities,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Tasklist) Reset() {
@@ -1541,6 +1545,13 @@ func (x *Tasklist) GetMaxQueuedPerGroup() int32 {
 		return x.MaxQueuedPerGroup
 	}
 	return 0
+}
+
+func (x *Tasklist) GetStrictPriorities() bool {
+	if x != nil {
+		return x.StrictPriorities
+	}
+	return false
 }
 
 // PutTasklistRequest (tasklists.put) sets or changes the settings of a tasklist. They hold within a
@@ -8220,7 +8231,7 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\";\n" +
 	"\x12DeleteTypeResponse\x12%\n" +
-	"\x04type\x18\x01 \x01(\v2\x11.yard.v1.TaskTypeR\x04type\"\x96\x03\n" +
+	"\x04type\x18\x01 \x01(\v2\x11.yard.v1.TaskTypeR\x04type\"\xc3\x03\n" +
 	"\bTasklist\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x1a\n" +
@@ -8236,7 +8247,8 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"partitions\x12%\n" +
 	"\x0epartitions_max\x18\x0e \x01(\x05R\rpartitionsMax\x129\n" +
 	"\x19max_concurrency_per_group\x18\r \x01(\x05R\x16maxConcurrencyPerGroup\x12/\n" +
-	"\x14max_queued_per_group\x18\x0f \x01(\x05R\x11maxQueuedPerGroup\"C\n" +
+	"\x14max_queued_per_group\x18\x0f \x01(\x05R\x11maxQueuedPerGroup\x12+\n" +
+	"\x11strict_priorities\x18\x10 \x01(\bR\x10strictPriorities\"C\n" +
 	"\x12PutTasklistRequest\x12-\n" +
 	"\btasklist\x18\x01 \x01(\v2\x11.yard.v1.TasklistR\btasklist\"D\n" +
 	"\x13PutTasklistResponse\x12-\n" +

@@ -430,6 +430,7 @@ func (m *Tasklist) CloneVT() *Tasklist {
 	r.PartitionsMax = m.PartitionsMax
 	r.MaxConcurrencyPerGroup = m.MaxConcurrencyPerGroup
 	r.MaxQueuedPerGroup = m.MaxQueuedPerGroup
+	r.StrictPriorities = m.StrictPriorities
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
 		copy(r.unknownFields, m.unknownFields)
@@ -3549,6 +3550,18 @@ func (m *Tasklist) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.StrictPriorities {
+		i--
+		if m.StrictPriorities {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0x80
 	}
 	if m.MaxQueuedPerGroup != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.MaxQueuedPerGroup))
@@ -9679,6 +9692,9 @@ func (m *Tasklist) SizeVT() (n int) {
 	if m.MaxQueuedPerGroup != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.MaxQueuedPerGroup))
 	}
+	if m.StrictPriorities {
+		n += 3
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -14745,6 +14761,26 @@ func (m *Tasklist) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
+		case 16:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field StrictPriorities", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.StrictPriorities = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -31821,6 +31857,26 @@ func (m *Tasklist) UnmarshalVTUnsafe(dAtA []byte) error {
 					break
 				}
 			}
+		case 16:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field StrictPriorities", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.StrictPriorities = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

@@ -307,7 +307,8 @@ const (
 	OnConflict_ON_CONFLICT_REJECT OnConflict = 1
 	// The task that has the key is changed into this one, in one step, if no attempt of it has begun and it is of this tasklist and type: it keeps its id,
 	// and has all else of this one. The outcome is replaced. Otherwise nothing is changed, and the outcome is existing: what
-	// has run, or is running, is not run again.
+	// has run, or is running, is not run again. If the answer is lost, and the task is over before the repeat comes, the repeat does not find
+	// it any more: the outcome is existing, with the task that has the key since, or created.
 	OnConflict_ON_CONFLICT_REPLACE OnConflict = 2
 )
 

@@ -41,6 +41,7 @@ func (*limits) Partitions(string, string) int { return 1 }
 
 // Scales implements match.Catalog.
 func (*limits) Scales(string, string) bool { return false }
+func (*limits) Strict(string, string) bool { return false }
 
 func (*limits) GroupLimits(string) map[string]int { return nil }
 

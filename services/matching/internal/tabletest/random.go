@@ -230,7 +230,7 @@ func (w *twins) randomCall() table.Call {
 	for range w.random.IntN(3) {
 		want := table.Want{Tasklist: table.Tasklist{Domain: domain, Name: fmt.Sprint("list", shard)}, N: 1 + w.random.IntN(25), Ahead: max(0, w.random.IntN(16)-6)}
 		limited := func(at table.Column) bool { return len(c.Stances) == 0 && twinPaths[at.Type] != nil }
-		want.Candidates = index.Candidates(3+w.random.IntN(10), limited)
+		want.Candidates = index.CandidatesOf(nil, w.random.IntN(table.PriorityIdle+1), 3+w.random.IntN(10), limited)
 		for i := range want.Candidates {
 			want.Candidates[i].Path = twinPath(&c, want.Candidates[i].Column)
 		}

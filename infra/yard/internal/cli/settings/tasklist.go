@@ -46,6 +46,7 @@ func tasklistFlags(flags *pflag.FlagSet, l *yard.Tasklist) {
 	rateFlags(flags, &l.Rate)
 	flags.IntVar(&l.MaxQueued, "max-queued", l.MaxQueued, "refuse submits while about so many tasks are due and do not run yet; 0 = no cap")
 	flags.IntVar(&l.MaxQueuedPerGroup, "max-queued-per-group", l.MaxQueuedPerGroup, "the same for the tasks of each group; 0 = no cap")
+	flags.BoolVar(&l.StrictPriorities, "strict-priorities", l.StrictPriorities, "the most urgent priority always starts first, however long others wait; else they take turns")
 	flags.IntVar(&l.Partitions, "partitions", l.Partitions, "spread it over so many partitions, for several nodes to serve it, 1 to 64; 0 = one")
 	flags.IntVar(&l.PartitionsMax, "partitions-max", l.PartitionsMax, "have the engine set how many partitions, from --partitions to so many, by the rate of tasks, 2 to 64; 0 = as --partitions says")
 }
@@ -93,9 +94,9 @@ func printSettings(a *command.App, l yard.Tasklist) error {
 		answer.Partitions = int32(l.PartitionsNow)
 	}
 	return a.Show(answer, func(t *command.Table) {
-		t.Row("TASKLIST", "PRIORITY", "CONCURRENCY", "DESCRIPTION", command.Wide{"PER GROUP", "RATE", "MAX QUEUED", "QUEUED PER GROUP", "PARTITIONS", "REVISION"})
+		t.Row("TASKLIST", "PRIORITY", "CONCURRENCY", "DESCRIPTION", command.Wide{"PER GROUP", "RATE", "MAX QUEUED", "QUEUED PER GROUP", "PARTITIONS", "STRICT", "REVISION"})
 		t.Row(l.Name, command.OrDash(l.Priority), command.OrDash(l.MaxConcurrency), l.Description,
-			command.Wide{command.OrDash(l.MaxConcurrencyPerGroup), rateText(l.Rate), command.OrDash(l.MaxQueued), command.OrDash(l.MaxQueuedPerGroup), partitionsText(l), l.Revision})
+			command.Wide{command.OrDash(l.MaxConcurrencyPerGroup), rateText(l.Rate), command.OrDash(l.MaxQueued), command.OrDash(l.MaxQueuedPerGroup), partitionsText(l), l.StrictPriorities, l.Revision})
 		if l.Pause != nil {
 			t.Row()
 			t.Row("paused " + pauseOf(answer.Pause))
@@ -118,10 +119,10 @@ func printTasklists(a *command.App, all []yard.ListedTasklist) error {
 	}
 	return a.Show(list, func(t *command.Table) {
 		t.Row("TASKLIST", "READY", "RUNNING", "BACKOFF", "WAITING", "PAUSED", "DRAINED", "PRIORITY", "DESCRIPTION",
-			command.Wide{"CONCURRENCY", "PER GROUP", "RATE", "MAX QUEUED", "QUEUED PER GROUP", "PARTITIONS", "REVISION"})
+			command.Wide{"CONCURRENCY", "PER GROUP", "RATE", "MAX QUEUED", "QUEUED PER GROUP", "PARTITIONS", "STRICT", "REVISION"})
 		for _, l := range all {
 			t.Row(l.Name, l.Ready, l.Running, l.Backoff, l.Waiting, pausedUntil(l.Pause), pausedUntil(l.Drain), command.OrDash(l.Priority), l.Description,
-				command.Wide{command.OrDash(l.MaxConcurrency), command.OrDash(l.MaxConcurrencyPerGroup), rateText(l.Rate), command.OrDash(l.MaxQueued), command.OrDash(l.MaxQueuedPerGroup), partitionsText(l.Tasklist), command.OrDash(l.Revision)})
+				command.Wide{command.OrDash(l.MaxConcurrency), command.OrDash(l.MaxConcurrencyPerGroup), rateText(l.Rate), command.OrDash(l.MaxQueued), command.OrDash(l.MaxQueuedPerGroup), partitionsText(l.Tasklist), l.StrictPriorities, command.OrDash(l.Revision)})
 		}
 	})
 }

@@ -185,7 +185,7 @@ func (s *Shard) wantAll(d *domain, c *call) {
 	}
 	d.dirty = append(shift(d.dirty, n), again...)
 	for _, l := range c.limits {
-		if w := l.waiters.first(); w != nil {
+		if w := l.waiters.mostUrgent(); w != nil {
 			l.waitAt(w.priority)
 		}
 	}
@@ -202,7 +202,11 @@ func (s *Shard) wantWaiters(d *domain, c *call) {
 			break
 		}
 		lim := d.waited[n]
-		for w := lim.waiters.first(); w != nil && s.turnOf(w, c); w = lim.waiters.first() {
+		for {
+			w, after := lim.waiters.next()
+			if w == nil || !s.turnOf(w, c) {
+				break
+			}
 			dirty := w.list.dirty
 			if more := s.look(w.list, c); dirty {
 				w.list.dirty = true
@@ -212,6 +216,7 @@ func (s *Shard) wantWaiters(d *domain, c *call) {
 			if !w.tried { // it has nothing to ask for any more
 				lim.waiters.leave(w)
 			}
+			lim.waiters.turn = after
 		}
 		if lim.waited = lim.waiters.any(); lim.waited {
 			again = append(again, lim)
@@ -361,6 +366,7 @@ func (s *Shard) learnStances(d *domain, c *call, o *table.Outcome) {
 		if l.stands(&o.Limits[i], c.out.Stances[i].Held+booked[i]+o.Limits[i].Leased, blocked[i], s.now) {
 			restore.Limits = append(restore.Limits, l.Ref)
 		}
+		l.waiters.lack.Note(l.short && booked[i] == 0, s.now.Mono)
 		s.sawFull(l, &o.Limits[i], waited, booked[i])
 		l.usage.saw(s.now.Mono, l.saturated(booked[i]), len(l.held)+booked[i] > 0 || l.blocked != 0)
 		if l.others && !l.full && freer {
@@ -426,6 +432,9 @@ func (s *Shard) askForEntries(d *domain, refs []table.Ref) {
 func (s *Shard) took(c *call, i int, o *table.Outcome) {
 	l, got := c.lists[i], &o.Taken[i]
 	progress := len(got.Blocked) > 0
+	if len(got.Batches) > 0 {
+		l.index.EndTurn()
+	}
 	for _, b := range got.Batches {
 		t := taken{list: l, chunk: b.Chunk(l.Tasklist), path: unlimited, stale: c.stale}
 		l.tookRanks(&t.chunk)

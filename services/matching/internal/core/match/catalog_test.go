@@ -12,6 +12,7 @@ func (w *world) Partitions(_, tasklist string) int { return w.partsOf(tasklist) 
 
 // Scales implements Catalog.
 func (w *world) Scales(_, tasklist string) bool { return w.scales[tasklist] }
+func (w *world) Strict(_, tasklist string) bool { return w.strict[tasklist] }
 
 // Weights implements Catalog.
 func (w *world) Weights(string) map[string]float64 { return w.weights }

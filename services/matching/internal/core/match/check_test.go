@@ -314,7 +314,7 @@ func checkNobodyIsForgotten(t *testing.T, s *Shard, d *domain) {
 			if p.room(s.cfg.AnswerBytesMax) <= 0 {
 				return true
 			}
-			for _, at := range l.index.CandidatesOf(p.types, 1000, func(table.Column) bool { return false }) {
+			for _, at := range l.index.CandidatesOf(p.types, 0, 1000, func(table.Column) bool { return false }) {
 				if !slices.ContainsFunc(d.met, func(lim *limit) bool { return lim.covers(l.Name, at.Type) && lim.waiters.all[l] != nil }) {
 					t.Fatalf("a poll at %v could have %v", l.Tasklist, at)
 				}

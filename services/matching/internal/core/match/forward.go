@@ -164,7 +164,7 @@ func (l *list) quietFor(p *poll) time.Duration {
 // what it accepts.
 func (l *list) mayGet(p *poll) bool {
 	return l.domain.state == opening || l.asksFor(p) ||
-		l.dirty && len(l.index.CandidatesOf(p.types, 1, l.blocked)) > 0
+		l.dirty && len(l.index.CandidatesOf(p.types, 0, 1, l.blocked)) > 0
 }
 
 // asksFor tells whether the call under way takes triggers that a poll accepts.
@@ -353,7 +353,7 @@ func (s *Shard) spares(l *list, all []wantedFrom) map[string][]*spare {
 				continue
 			}
 			if one == nil {
-				one = &spare{line, l.index.CandidatesOf(line.first.types, 1, func(at table.Column) bool { return s.lacks(l, at) })}
+				one = &spare{line, l.index.CandidatesOf(line.first.types, 0, 1, func(at table.Column) bool { return s.lacks(l, at) })}
 			}
 			by[typ] = append(by[typ], one)
 		}

@@ -10,6 +10,8 @@ type spreading struct {
 	spread, turn map[string]int
 	// scales are tasklists whose number the engine sets.
 	scales map[string]bool
+	// strict are those of which the most urgent priority goes first.
+	strict map[string]bool
 	// mute tells whether no frontend takes a poll that is given up. moves counts those that one took.
 	mute  func(inbox string) bool
 	moves int

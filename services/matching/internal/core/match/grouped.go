@@ -174,7 +174,7 @@ func (s *Shard) byGroup(a *arrival) {
 			one := arrival{list: a.list, from: a.from, known: true, Chunk: table.Chunk{Tasklist: a.Tasklist, Column: a.Column, ReadyAt: a.ReadyAt, Cost: a.Cost}}
 			one.Group = group
 			if weightOf(weights, groupOf(one.Column)) == 0 {
-				one.Priority, one.ReadyAt = table.PriorityLast, idleFrom+a.ReadyAt
+				one.Priority, one.ReadyAt = table.PriorityIdle, idleFrom+a.ReadyAt
 			}
 			k, at[group] = len(s.arrivals), len(s.arrivals)
 			s.arrivals = append(s.arrivals, one)

@@ -206,6 +206,8 @@ type Catalog interface {
 	Partitions(domain, tasklist string) int
 	// Scales tells whether the engine sets that number, by what comes into the partitions.
 	Scales(domain, tasklist string) bool
+	// Strict tells whether of a tasklist a more urgent priority goes first, however long others wait; else they take turns by weight.
+	Strict(domain, tasklist string) bool
 	// GroupLimits are how many attempts of single groups may run at once, at least 1, in each limit that counts them; the others have
 	// what the limit says. The result never changes.
 	GroupLimits(domain string) map[string]int

@@ -125,8 +125,13 @@ func (s *Shard) reuse(l *limit) {
 		if n == 0 { // if it lacks a slot of another limit, it goes back when this one is reported
 			return
 		}
-		if w := l.waiters.first(); w != nil && w.list != a.list && w.priority <= a.chunk.Priority {
-			s.unread(l) // it is another tasklist's turn
+		if l.waiters.others(a.list) { // so those of which triggers were read ahead stand in line, too
+			for _, a := range l.ahead {
+				if a.list.queue.n > 0 {
+					s.wait(l, a.list, a.chunk.Priority)
+				}
+			}
+			s.unread(l)
 			return
 		}
 		if a.list.asking || a.list.dirty && a.list.moreUrgent(a.chunk.Priority) { // its polls get those first

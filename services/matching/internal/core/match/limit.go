@@ -144,7 +144,7 @@ func (s *Shard) stance(l *limit) table.Stance {
 	if l.PerGroup {
 		return table.Stance{Ref: l.Ref, PerGroup: table.PerGroup{Count: l.perGroup.count, Complete: l.complete()}}
 	}
-	st := table.Stance{Ref: l.Ref, Max: l.Max, Held: len(l.held) + keeps, Ask: asks, Wait: l.wait, Shadow: l.Shadow}
+	st := table.Stance{Ref: l.Ref, Max: l.Max, Held: len(l.held) + keeps, Ask: asks, Wait: l.waiters.lack.Priority(l.wait, s.now.Mono), Shadow: l.Shadow}
 	if l.Shadow {
 		st.Wait = 0
 	}

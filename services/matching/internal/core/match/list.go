@@ -136,7 +136,7 @@ func (l *list) starving() (starves, full bool) {
 	}
 	for _, line := range l.queue.lines {
 		p := line.first
-		if len(l.index.CandidatesOf(p.types, 1, l.short)) == 0 {
+		if len(l.index.CandidatesOf(p.types, 0, 1, l.short)) == 0 {
 			return true, l.putting > 0 || l.hasAhead(p) || l.index.Holds(p.types)
 		}
 	}

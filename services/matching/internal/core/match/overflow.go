@@ -173,7 +173,7 @@ func (s *Shard) waitingFor(l *limit) (all []waiting) {
 	}
 	for i := range l.waiters.lines {
 		for w := l.waiters.lines[i].first; w != nil && len(all) < overflowWantsMax; w = w.next {
-			add(w.list, w.list.index.CandidatesOf(l.Types, candidatesMax, func(at table.Column) bool {
+			add(w.list, w.list.index.CandidatesOf(l.Types, 0, candidatesMax, func(at table.Column) bool {
 				return w.list.path(at.Type).taken() != l
 			}))
 		}

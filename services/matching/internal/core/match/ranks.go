@@ -172,7 +172,7 @@ func (s *Shard) withoutIdle(t *Triggers, l *list, from *delivery) (packed []byte
 		return t.Packed, t.Groups
 	}
 	behind := arrival{list: l, from: from, groups: t.Groups, Chunk: table.Chunk{
-		Tasklist: l.Tasklist, Column: table.Column{Priority: table.PriorityLast, Type: t.Type}, ReadyAt: idleFrom + t.ReadyAt,
+		Tasklist: l.Tasklist, Column: table.Column{Priority: table.PriorityIdle, Type: t.Type}, ReadyAt: idleFrom + t.ReadyAt,
 		Cost: table.Cost(t.Cost), Triggers: t.Packed,
 	}}
 	rest := behind

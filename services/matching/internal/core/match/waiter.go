@@ -6,11 +6,13 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
-// waiters are the tasklists that wait for a slot of a limit: by the most urgent of their triggers that do, then first
-// come, first served. So a slot that comes free costs a look at one tasklist, however many wait.
+// waiters are the tasklists that wait for a slot of a limit: in a line for each priority, by the most urgent of their triggers that do, first
+// come, first served. The lines take turns by weight. So a slot that comes free costs a look at one tasklist, however many wait.
 type waiters struct {
 	all   map[*list]*waiter
-	lines [table.PriorityLast + 1]waiterLine
+	lines [table.PriorityIdle + 1]waiterLine
+	turn  table.Turn
+	lack  table.Lack
 	// came counts those that came.
 	came uint64
 }
@@ -104,6 +106,24 @@ func (q *waiters) any() bool { return len(q.all) > 0 }
 
 // first is the one whose turn it is, or nil.
 func (q *waiters) first() *waiter {
+	w, _ := q.next()
+	return w
+}
+
+// next is the first one, and the turn behind it.
+func (q *waiters) next() (*waiter, table.Turn) {
+	if len(q.all) == 0 {
+		return nil, q.turn
+	}
+	priority, after := q.turn.Next(func(priority int) bool { return q.lines[priority].first != nil })
+	if priority == 0 {
+		priority = table.PriorityIdle
+	}
+	return q.lines[priority].first, after
+}
+
+// mostUrgent is one of the most urgent priority that waits, or nil.
+func (q *waiters) mostUrgent() *waiter {
 	for i := range q.lines {
 		if w := q.lines[i].first; w != nil {
 			return w

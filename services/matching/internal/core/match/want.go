@@ -10,6 +10,7 @@ func (s *Shard) want(l *list, c *call) bool {
 	if l.queue.n == 0 || l.index.Empty() {
 		return false
 	}
+	first := l.index.BeginTurn(func() bool { return s.catalog.Strict(l.Domain, l.Name) })
 	byLine := map[*pollLine]int{}
 	total, before := 0, len(c.out.Wants)
 	l.queue.each(func(p *poll) bool {
@@ -19,7 +20,7 @@ func (s *Shard) want(l *list, c *call) bool {
 		}
 		i, ok := byLine[p.line]
 		if !ok {
-			if c.candidates >= callCandidatesMax || !s.wantFor(l, p, c) {
+			if c.candidates >= callCandidatesMax || !s.wantFor(l, p, first, c) {
 				return false
 			}
 			i = len(c.out.Wants) - 1
@@ -39,18 +40,18 @@ func (s *Shard) want(l *list, c *call) bool {
 	return total > 0
 }
 
-// wantFor adds a want of what a poll accepts; false if the table holds nothing of it that could be had.
-func (s *Shard) wantFor(l *list, p *poll, c *call) bool {
+// wantFor adds a want of what a poll accepts, of one priority first, 0 = the most urgent; false if the table holds nothing of it that could be had.
+func (s *Shard) wantFor(l *list, p *poll, first int, c *call) bool {
 	most := candidatesMax
 	if l.index.Groups() {
 		most = max(most, callCandidatesMax-c.candidates)
 	}
-	candidates := l.index.CandidatesOf(p.types, most, func(at table.Column) bool { return s.pass(l, at, c) })
+	candidates := l.index.CandidatesOf(p.types, first, most, func(at table.Column) bool { return s.pass(l, at, c) })
 	if len(candidates) == 0 {
 		return false
 	}
 	w := table.Want{Tasklist: l.Tasklist, Candidates: candidates}
-	if s.ahead < aheadMax {
+	if s.ahead < aheadMax && first == 0 {
 		w.Ahead = table.ChunkTriggersMax
 	}
 	paths := make([]*path, len(candidates))

@@ -11,6 +11,8 @@ import (
 const (
 	PriorityFirst = 1
 	PriorityLast  = 5
+	// PriorityIdle is that of groups of weight 0: they start when nothing else is ready.
+	PriorityIdle = PriorityLast + 1
 )
 
 // ChunkTriggersMax is how many triggers a chunk holds at most. Larger ones make a
@@ -167,7 +169,7 @@ type Want struct {
 	// Ahead is how many more may be taken without slots: the rest of a chunk that a limit does not let
 	// through. To leave it means to cut the chunk, which costs more than all else.
 	Ahead int
-	// Candidates in order of priority, then head. No other column is looked at.
+	// Candidates by priority, and those of one by head. Their priorities come in the order in which they stand here. No other column is looked at.
 	Candidates []Candidate
 }
 

@@ -3,6 +3,7 @@ package table
 import (
 	"cmp"
 	"iter"
+	"math"
 	"slices"
 	"strings"
 )
@@ -22,6 +23,8 @@ type Index struct {
 	groups map[Column]*groups
 	// asides counts how often one was set aside.
 	asides uint64
+	// turn is that of the priorities, after the one behind that of the call under way.
+	turn, after Turn
 }
 
 type indexed struct {
@@ -83,33 +86,61 @@ func (x *Index) Remove(at Column) { x.Seen(Head{Column: at, Empty: true}) }
 // all of a type first (AnyGroup), then for each; or, where that is true, for the one of tasks without a group. It may set aside
 // the column that it is asked for.
 func (x *Index) Candidates(limit int, skip func(at Column) bool) []Candidate {
-	return x.candidates(limit, skip, func(yield func(indexed) bool) {
-		for _, block := range x.blocks {
-			for _, c := range block {
+	return x.candidates(limit, skip, x.columns(0))
+}
+
+// columns are all, those of one priority before the others; 0 = of none.
+func (x *Index) columns(first int) iter.Seq[indexed] {
+	return func(yield func(indexed) bool) {
+		for c := range x.from(first) {
+			if c.Priority != first {
+				break
+			}
+			if !yield(c) {
+				return
+			}
+		}
+		for c := range x.from(PriorityFirst) {
+			if c.Priority != first && !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+// from are the columns of a priority and all behind them.
+func (x *Index) from(priority int) iter.Seq[indexed] {
+	return func(yield func(indexed) bool) {
+		if len(x.blocks) == 0 {
+			return
+		}
+		block, i := x.place(indexed{Column: Column{Priority: priority}, head: math.MinInt64})
+		for ; block < len(x.blocks); block, i = block+1, 0 {
+			for _, c := range x.blocks[block][i:] {
 				if !yield(c) {
 					return
 				}
 			}
 		}
-	})
+	}
 }
 
-// CandidatesOf is Candidates of some types only, sorted, each once; none = of all. Its cost is that of the types, or of
-// the columns where those are fewer.
-func (x *Index) CandidatesOf(types []string, limit int, skip func(at Column) bool) []Candidate {
+// CandidatesOf is Candidates of some types only, sorted, each once; none = of all. Those of the priority first come before
+// the others; 0 = of none. Its cost is that of the types, or of the columns where those are fewer.
+func (x *Index) CandidatesOf(types []string, first, limit int, skip func(at Column) bool) []Candidate {
 	if len(types) == 0 {
-		return x.Candidates(limit, skip)
+		return x.candidates(limit, skip, x.columns(first))
 	}
 	if !x.few(types) {
-		return x.Candidates(limit, func(at Column) bool {
+		return x.candidates(limit, func(at Column) bool {
 			_, named := slices.BinarySearch(types, at.Type)
 			return !named || skip(at)
-		})
+		}, x.columns(first))
 	}
 	return x.candidates(limit, skip, func(yield func(indexed) bool) {
 		var found []indexed
 		for _, typ := range types {
-			for p := PriorityFirst; p <= PriorityLast; p++ {
+			for p := PriorityFirst; p <= PriorityIdle; p++ {
 				for _, group := range [...]string{"", AnyGroup} {
 					at := Column{Priority: p, Type: typ, Group: group}
 					if head, ok := x.heads[at]; ok {
@@ -118,7 +149,15 @@ func (x *Index) CandidatesOf(types []string, limit int, skip func(at Column) boo
 				}
 			}
 		}
-		slices.SortFunc(found, compareIndexed)
+		slices.SortFunc(found, func(a, b indexed) int {
+			if before := (a.Priority == first); before != (b.Priority == first) {
+				if before {
+					return -1
+				}
+				return 1
+			}
+			return compareIndexed(a, b)
+		})
 		slices.Values(found)(yield)
 	})
 }
@@ -163,7 +202,7 @@ func (x *Index) Any(skip func(at Column) bool) bool {
 
 // few tells whether looking for types costs less than looking at all columns.
 func (x *Index) few(types []string) bool {
-	return len(types)*(PriorityLast-PriorityFirst+1) < len(x.heads)
+	return len(types)*(PriorityIdle-PriorityFirst+1) < len(x.heads)
 }
 
 // Triggers is how many triggers the table holds, as far as is known.

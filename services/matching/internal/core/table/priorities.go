@@ -1,0 +1,80 @@
+package table
+
+import (
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/shared/iwrr"
+)
+
+// priorityWeights are those of the priorities: each comes twice as often as the next less urgent one while both have something ready, so
+// the last one has one in 31 turns however many urgent triggers come. PriorityIdle has no turn.
+var priorityWeights = iwrr.Weights{16, 8, 4, 2, 1}
+
+// Turn is a place in the turns of the priorities. The zero value is the beginning.
+type Turn struct{ at iwrr.Turn }
+
+// Next is the next priority that is ready, and the turn behind it; 0 if none but PriorityIdle is.
+func (t Turn) Next(ready func(priority int) bool) (priority int, after Turn) {
+	class, at, ok := t.at.Next(priorityWeights, func(class int) bool { return ready(PriorityFirst + class) })
+	if !ok {
+		return 0, t
+	}
+	return PriorityFirst + class, Turn{at}
+}
+
+// BeginTurn finds out which priority goes first in a call that takes triggers; 0 = the most urgent does: no other has anything
+// ready, or it is to be strict.
+func (x *Index) BeginTurn(strict func() bool) (first int) {
+	x.after = x.turn
+	if x.mixed() && !strict() {
+		first, x.after = x.turn.Next(x.has)
+	}
+	return first
+}
+
+// EndTurn notes that the call has taken some triggers, of whatever priority: those of the one whose turn it was may be
+// paused, or of a limit that is full.
+func (x *Index) EndTurn() { x.turn = x.after }
+
+// has tells whether the table holds something of a priority.
+func (x *Index) has(priority int) bool {
+	for c := range x.from(priority) {
+		return c.Priority == priority
+	}
+	return false
+}
+
+// mixed tells whether it holds something of several priorities.
+func (x *Index) mixed() bool {
+	if len(x.blocks) == 0 {
+		return false
+	}
+	last := x.blocks[len(x.blocks)-1]
+	return x.blocks[0][0].Priority != last[len(last)-1].Priority
+}
+
+// lineFor is for how long a shard of which triggers of priority 2 wait stands behind more urgent ones in the line of a limit before it counts
+// as urgent itself; those of the others wait for as much longer with each priority. No shard of a line knows what others have: without this
+// the last would wait while urgent ones come.
+const lineFor = 500 * time.Millisecond
+
+// Lack is since when the triggers of a shard wait for slots of a limit, and got none; the zero value: none does.
+type Lack struct{ since time.Duration }
+
+// Note takes in whether a call left triggers without slots, and none got one.
+func (l *Lack) Note(lacks bool, now time.Duration) {
+	if !lacks {
+		l.since = 0
+	} else if l.since == 0 {
+		l.since = now
+	}
+}
+
+// Priority is that by which the shard stands in the line of shards, its most urgent trigger there having another one.
+func (l *Lack) Priority(priority int, now time.Duration) int {
+	later := priority - PriorityFirst
+	if later > 0 && priority <= PriorityLast && l.since > 0 && now-l.since >= lineFor*time.Duration(later) {
+		return PriorityFirst
+	}
+	return priority
+}
