@@ -235,6 +235,38 @@ func TestI11_WhoGoesOnFloodingHidesNobody(t *testing.T) {
 	})
 }
 
+// uncountedLog does not answer how much waits of the flood once it is split off.
+type uncountedLog struct {
+	partition.Log
+	counts atomic.Int64
+}
+
+func (l *uncountedLog) Backlog(ctx context.Context, of replica.Queue, read uint64) (uint64, error) {
+	if of.Domain == "flood" && l.counts.Add(1) > 2 {
+		return 0, errors.New("no answer")
+	}
+	return l.Log.Backlog(ctx, of, read)
+}
+
+// I1: a domain that goes back into its lane before it was read or counted by itself is read on.
+func TestI1_WhatWasNotCountedIsReadOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTenants(t)
+		d := s.deps("n")
+		d.Config.WindowTasks = 10
+		d.Log = &uncountedLog{Log: s.world}
+		o := s.serves(d)
+		s.serve("shop")
+		flood := s.submit("flood", 12)
+		s.end("behind a flood", s.submit("shop", 1))
+		time.Sleep(110 * time.Millisecond) // between two beats
+		s.serve("flood")
+		o.Reconnected(t.Context()) // what is ready is triggered again
+		s.end("the flood", flood)
+		s.end("after the flood", s.submit("flood", 1))
+	})
+}
+
 // watchedLog counts the readers of domains that lag, and fails to forget so many times.
 type watchedLog struct {
 	partition.Log

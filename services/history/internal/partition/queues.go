@@ -72,7 +72,7 @@ func (o *Owner) readQueues() {
 	if o.Lagging != nil {
 		o.Lagging(len(readings))
 	}
-	if len(readings)+len(q.running)+len(q.unread) == 0 {
+	if was := q.lagging.Load(); len(readings) == 0 && (was == nil || len(*was) == 0) {
 		return
 	}
 	lagging := make(map[replica.Queue]bool, len(readings))
