@@ -57,7 +57,7 @@ func completions(a *command.App, root *cobra.Command) {
 		"yard tasklist put": flags["tasklist"], "yard tasklist get": settings, "yard tasklist delete": settings,
 		"yard tasklist pause": flags["tasklist"], "yard tasklist peek": flags["tasklist"], "yard tasklist drain": flags["tasklist"], "yard tasklist purge": flags["tasklist"], "yard tasklist resume": paused,
 		"yard type pause": types, "yard type drain": types, "yard type purge": types, "yard type resume": types,
-		"yard domain put": flags[command.DomainFlag], "yard domain get": flags[command.DomainFlag], "yard domain delete": flags[command.DomainFlag],
+		"yard domain put": flags[command.DomainFlag], "yard domain get": flags[command.DomainFlag], "yard domain delete": flags[command.DomainFlag], "yard domain usage": flags[command.DomainFlag],
 		"yard type put": types, "yard type get": types, "yard type delete": types,
 		"yard limit put": limits, "yard limit get": limits, "yard limit delete": limits,
 		"yard context use": completeContext, "yard context get": completeContext, "yard context delete": completeContext,
