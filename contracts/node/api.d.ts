@@ -945,6 +945,25 @@ export interface DeleteDomainResponse {
   domain: Domain;
 }
 
+/** ListQueuesRequest (admin.queues.list) asks what history has in memory of each queue of its partitions, and what waits on disk behind it. */
+export interface ListQueuesRequest {
+  /** Only the lanes, and the queues of this domain. Default: those of all domains. */
+  domain?: string;
+  /** The first partition, or the next_partition of the previous answer. Default 0. */
+  partition?: number;
+  /** The most partitions to return. Default 0: all that follow. An answer stops at 400 KiB, so it may have fewer. */
+  partitions?: number;
+  /** The most domains that are split off to return of each partition, 1..100. Default 10. */
+  limit?: number;
+}
+
+export interface ListQueuesResponse {
+  /** In order, from the first one that was asked for. */
+  partitions: PartitionQueues[];
+  /** The first partition that is left; 0 = none is. */
+  next_partition?: number;
+}
+
 /** RetryPolicy says what happens after a failed attempt. A field left at 0, or a list left empty, takes the task type's value, then the default given here. */
 export interface RetryPolicy {
   /** Failures until the task becomes a dead letter, 1..10000. Default 5; 1 = no retry. */
@@ -1335,6 +1354,40 @@ export interface Rate {
   per_ms?: number;
   /** How many start at once after a rest, 1..1000000. Default: what the rate gives in a second, but at least 1. */
   burst?: number;
+}
+
+/** PartitionQueues is what one partition of history has in memory. */
+export interface PartitionQueues {
+  /** Its number. */
+  partition?: number;
+  /** Why it is not known: there is no owner, or it did not answer within a second. Empty: it is. */
+  error?: string;
+  /** All lanes, and behind them the domains that are split off a lane, those first that take most. */
+  queues?: Queue[];
+  /** How many more domains are split off. */
+  others?: number;
+}
+
+/** Queue is a lane of the log, which has the tasks of one priority, or a domain that is split off it: its tasks are read by themselves, so that the lane waits for none of them. */
+export interface Queue {
+  /** `p1` to `p5` by the priority, `later` of tasks that were submitted with a delay, `keyed` of those with an order key. */
+  lane: string;
+  /** The domain that is split off; empty: all that is not. */
+  domain?: string;
+  /** The last message of the log that was read. */
+  read?: number;
+  /** Messages of the log (1 to 1000 tasks each) that are not read yet, as counted within the last seconds; of a lane those of domains that are split off it included, as far as it has not passed over them. */
+  unread?: number;
+  /** Its tasks in memory, without those that have run for long. */
+  tasks?: number;
+  /** It is read while it has fewer tasks than this, so one message may exceed it. It shrinks while others that are split off the lane have many. */
+  tasks_max?: number;
+  /** The bytes that its tasks take in memory. */
+  bytes?: number;
+  /** It is read while its tasks take less than this. */
+  bytes_max?: number;
+  /** Since when the domain is split off, as the owner knows, Unix ms: not before it took over. */
+  split_at_ms?: number;
 }
 
 /** TaskType holds what tasks of one type have in common. */
@@ -2044,4 +2097,6 @@ export interface AdminVerbs {
   "domains.drain": { request: PauseRequest; response: DrainResponse };
   /** Delete a domain without unfinished tasks, its task types, its limits and the settings of its tasklists. */
   "domains.delete": { request: DeleteDomainRequest; response: DeleteDomainResponse };
+  /** Show what history has in memory of each lane of its partitions, and of each domain that is split off one. */
+  "queues.list": { request: ListQueuesRequest; response: ListQueuesResponse };
 }

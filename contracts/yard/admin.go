@@ -123,6 +123,11 @@ func (a *Admin) ResumeDomain(ctx context.Context, name string, drain bool) (Paus
 	return pauseOf(resp.GetPause()), err
 }
 
+// ListQueues returns a page of what history has in memory, and what waits on disk behind it, by partition and queue, as it is on the wire.
+func (a *Admin) ListQueues(ctx context.Context, req *yardv1.ListQueuesRequest) (*yardv1.ListQueuesResponse, error) {
+	return call[yardv1.ListQueuesResponse](ctx, &a.transport, topology.Admin("queues.list"), req)
+}
+
 // Wire is the domain as the API writes it.
 func (d Domain) Wire() *yardv1.Domain {
 	return &yardv1.Domain{

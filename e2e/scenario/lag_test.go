@@ -24,6 +24,22 @@ func lagging(t *testing.T, window int) stack.Config {
 	}
 }
 
+// isSplitOff waits until an operator sees that a domain fills a window of its own, and so many messages wait behind it.
+func isSplitOff(w *world, window, unread int64) {
+	w.t.Helper()
+	w.eventually(func() error {
+		resp, err := w.admin.ListQueues(w.soon(), &yardv1.ListQueuesRequest{Domain: w.domain})
+		if err != nil {
+			return err
+		}
+		all := resp.Partitions[0].Queues
+		if q := all[len(all)-1]; q.Domain != w.domain || q.Lane != "p3" || q.Tasks < window || q.TasksMax != window || q.Unread < unread || q.SplitAtMs == 0 {
+			return fmt.Errorf("the queues are %v", all)
+		}
+		return nil
+	})
+}
+
 // TestI11_AFloodWithoutAWorkerHoldsUpNobody: a domain has six windows of tasks of one priority, in large requests,
 // requests for several tasklists and single ones, and no worker. Another's task of the same priority is run, before
 // and after a restart; then the flood gets its worker, and each of its tasks is run once. At last nothing is
@@ -56,6 +72,7 @@ func TestI11_AFloodWithoutAWorkerHoldsUpNobody(t *testing.T) {
 		}
 	}
 	runs("behind a flood")
+	isSplitOff(flood, window, batches/2)
 	for range batch {
 		all = append(all, flood.submitOne(one))
 	}

@@ -84,6 +84,7 @@ func (s *stage) goodRequests() map[string]codec.Message {
 		topology.Admin("domains.put"):    &yardv1.PutDomainRequest{Domain: &yardv1.Domain{Name: "planted"}},
 		topology.Admin("domains.get"):    &yardv1.GetDomainRequest{Name: "shop"},
 		topology.Admin("domains.list"):   &yardv1.ListDomainsRequest{},
+		topology.Admin("queues.list"):    &yardv1.ListQueuesRequest{},
 	}
 }
 

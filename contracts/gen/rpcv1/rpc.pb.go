@@ -886,7 +886,9 @@ type DescribePartitionRequest struct {
 	Domain   string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
 	Tasklist string                 `protobuf:"bytes,2,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
 	// > 0: the counts of so many tasklists behind this one, by name, are wanted in place of those of this one.
-	List          int32 `protobuf:"varint,3,opt,name=list,proto3" json:"list,omitempty"`
+	List int32 `protobuf:"varint,3,opt,name=list,proto3" json:"list,omitempty"`
+	// > 0: the queues are wanted in place of counts, those of the domain or of all, with so many domains that are split off.
+	Queues        int32 `protobuf:"varint,4,opt,name=queues,proto3" json:"queues,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -942,6 +944,13 @@ func (x *DescribePartitionRequest) GetList() int32 {
 	return 0
 }
 
+func (x *DescribePartitionRequest) GetQueues() int32 {
+	if x != nil {
+		return x.Queues
+	}
+	return 0
+}
+
 type DescribePartitionResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ready         int64                  `protobuf:"varint,1,opt,name=ready,proto3" json:"ready,omitempty"`
@@ -956,8 +965,10 @@ type DescribePartitionResponse struct {
 	// domain.
 	LaggingLanes int32 `protobuf:"varint,9,opt,name=lagging_lanes,json=laggingLanes,proto3" json:"lagging_lanes,omitempty"`
 	// With list: those that have unfinished tasks in memory, sorted by name, with ready, running and backoff.
-	Tasklists     []*yardv1.ListedTasklist `protobuf:"bytes,10,rep,name=tasklists,proto3" json:"tasklists,omitempty"`
-	Expired       int64                    `protobuf:"varint,12,opt,name=expired,proto3" json:"expired,omitempty"`
+	Tasklists []*yardv1.ListedTasklist `protobuf:"bytes,10,rep,name=tasklists,proto3" json:"tasklists,omitempty"`
+	Expired   int64                    `protobuf:"varint,12,opt,name=expired,proto3" json:"expired,omitempty"`
+	// With queues.
+	Queues        *yardv1.PartitionQueues `protobuf:"bytes,13,opt,name=queues,proto3" json:"queues,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1067,6 +1078,13 @@ func (x *DescribePartitionResponse) GetExpired() int64 {
 		return x.Expired
 	}
 	return 0
+}
+
+func (x *DescribePartitionResponse) GetQueues() *yardv1.PartitionQueues {
+	if x != nil {
+		return x.Queues
+	}
+	return nil
 }
 
 // DescribeWaiting (timer, "describe").
@@ -3910,11 +3928,12 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x05tasks\x18\x01 \x03(\v2\r.yard.v1.TaskR\x05tasks\x12\x12\n" +
 	"\x04more\x18\x02 \x01(\bR\x04more\x12\x10\n" +
 	"\x03end\x18\x03 \x01(\tR\x03end\x12\x1e\n" +
-	"\vready_at_ms\x18\x05 \x03(\x03R\treadyAtMs\"b\n" +
+	"\vready_at_ms\x18\x05 \x03(\x03R\treadyAtMs\"z\n" +
 	"\x18DescribePartitionRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12\x12\n" +
-	"\x04list\x18\x03 \x01(\x05R\x04list\"\xf4\x02\n" +
+	"\x04list\x18\x03 \x01(\x05R\x04list\x12\x16\n" +
+	"\x06queues\x18\x04 \x01(\x05R\x06queues\"\xa6\x03\n" +
 	"\x19DescribePartitionResponse\x12\x14\n" +
 	"\x05ready\x18\x01 \x01(\x03R\x05ready\x12\x18\n" +
 	"\arunning\x18\x02 \x01(\x03R\arunning\x12\x18\n" +
@@ -3927,7 +3946,8 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\rlagging_lanes\x18\t \x01(\x05R\flaggingLanes\x125\n" +
 	"\ttasklists\x18\n" +
 	" \x03(\v2\x17.yard.v1.ListedTasklistR\ttasklists\x12\x18\n" +
-	"\aexpired\x18\f \x01(\x03R\aexpired\"`\n" +
+	"\aexpired\x18\f \x01(\x03R\aexpired\x120\n" +
+	"\x06queues\x18\r \x01(\v2\x18.yard.v1.PartitionQueuesR\x06queues\"`\n" +
 	"\x16DescribeWaitingRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12\x12\n" +
@@ -4200,11 +4220,12 @@ var file_yard_rpc_v1_rpc_proto_goTypes = []any{
 	(*yardv1.Task)(nil),               // 58: yard.v1.Task
 	(*yardv1.ListRequest)(nil),        // 59: yard.v1.ListRequest
 	(*yardv1.ListedTasklist)(nil),     // 60: yard.v1.ListedTasklist
-	(*logv1.Record)(nil),              // 61: yard.log.v1.Record
-	(*yardv1.LiveWorker)(nil),         // 62: yard.v1.LiveWorker
-	(*yardv1.WorkerDrain)(nil),        // 63: yard.v1.WorkerDrain
-	(*yardv1.OrderKey)(nil),           // 64: yard.v1.OrderKey
-	(*logv1.BatchEnds)(nil),           // 65: yard.log.v1.BatchEnds
+	(*yardv1.PartitionQueues)(nil),    // 61: yard.v1.PartitionQueues
+	(*logv1.Record)(nil),              // 62: yard.log.v1.Record
+	(*yardv1.LiveWorker)(nil),         // 63: yard.v1.LiveWorker
+	(*yardv1.WorkerDrain)(nil),        // 64: yard.v1.WorkerDrain
+	(*yardv1.OrderKey)(nil),           // 65: yard.v1.OrderKey
+	(*logv1.BatchEnds)(nil),           // 66: yard.log.v1.BatchEnds
 }
 var file_yard_rpc_v1_rpc_proto_depIdxs = []int32{
 	2,  // 0: yard.rpc.v1.PollsAnswered.moved:type_name -> yard.rpc.v1.MovedPoll
@@ -4217,31 +4238,32 @@ var file_yard_rpc_v1_rpc_proto_depIdxs = []int32{
 	59, // 7: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
 	58, // 8: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
 	60, // 9: yard.rpc.v1.DescribePartitionResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	60, // 10: yard.rpc.v1.DescribeWaitingResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	17, // 11: yard.rpc.v1.BookingsRequest.holders:type_name -> yard.rpc.v1.HoldersQuery
-	16, // 12: yard.rpc.v1.BookingsResponse.groups:type_name -> yard.rpc.v1.Bookings
-	18, // 13: yard.rpc.v1.BookingsResponse.holders:type_name -> yard.rpc.v1.LimitHolders
-	19, // 14: yard.rpc.v1.LimitHolders.oldest:type_name -> yard.rpc.v1.SlotAttempt
-	22, // 15: yard.rpc.v1.UndeliveredResponse.grants:type_name -> yard.rpc.v1.UndeliveredGrant
-	61, // 16: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
-	30, // 17: yard.rpc.v1.FrontendUse.used:type_name -> yard.rpc.v1.DomainUsed
-	33, // 18: yard.rpc.v1.HistoryLoad.queued:type_name -> yard.rpc.v1.QueuedTasks
-	33, // 19: yard.rpc.v1.HistoryLoad.queued_groups:type_name -> yard.rpc.v1.QueuedTasks
-	32, // 20: yard.rpc.v1.HistoryLoad.full_keys:type_name -> yard.rpc.v1.FullKey
-	37, // 21: yard.rpc.v1.Silent.workers:type_name -> yard.rpc.v1.SilentWorker
-	62, // 22: yard.rpc.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
-	42, // 23: yard.rpc.v1.DrainedWorkers.workers:type_name -> yard.rpc.v1.DrainedWorker
-	63, // 24: yard.rpc.v1.DrainedWorker.drain:type_name -> yard.v1.WorkerDrain
-	64, // 25: yard.rpc.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
-	65, // 26: yard.rpc.v1.CountBatchResponse.ends:type_name -> yard.log.v1.BatchEnds
-	48, // 27: yard.rpc.v1.Branches.branches:type_name -> yard.rpc.v1.Branch
-	49, // 28: yard.rpc.v1.Branch.wanted:type_name -> yard.rpc.v1.Wanted
-	51, // 29: yard.rpc.v1.TasklistLoad.partitions:type_name -> yard.rpc.v1.PartitionLoad
-	30, // [30:30] is the sub-list for method output_type
-	30, // [30:30] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	61, // 10: yard.rpc.v1.DescribePartitionResponse.queues:type_name -> yard.v1.PartitionQueues
+	60, // 11: yard.rpc.v1.DescribeWaitingResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	17, // 12: yard.rpc.v1.BookingsRequest.holders:type_name -> yard.rpc.v1.HoldersQuery
+	16, // 13: yard.rpc.v1.BookingsResponse.groups:type_name -> yard.rpc.v1.Bookings
+	18, // 14: yard.rpc.v1.BookingsResponse.holders:type_name -> yard.rpc.v1.LimitHolders
+	19, // 15: yard.rpc.v1.LimitHolders.oldest:type_name -> yard.rpc.v1.SlotAttempt
+	22, // 16: yard.rpc.v1.UndeliveredResponse.grants:type_name -> yard.rpc.v1.UndeliveredGrant
+	62, // 17: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
+	30, // 18: yard.rpc.v1.FrontendUse.used:type_name -> yard.rpc.v1.DomainUsed
+	33, // 19: yard.rpc.v1.HistoryLoad.queued:type_name -> yard.rpc.v1.QueuedTasks
+	33, // 20: yard.rpc.v1.HistoryLoad.queued_groups:type_name -> yard.rpc.v1.QueuedTasks
+	32, // 21: yard.rpc.v1.HistoryLoad.full_keys:type_name -> yard.rpc.v1.FullKey
+	37, // 22: yard.rpc.v1.Silent.workers:type_name -> yard.rpc.v1.SilentWorker
+	63, // 23: yard.rpc.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
+	42, // 24: yard.rpc.v1.DrainedWorkers.workers:type_name -> yard.rpc.v1.DrainedWorker
+	64, // 25: yard.rpc.v1.DrainedWorker.drain:type_name -> yard.v1.WorkerDrain
+	65, // 26: yard.rpc.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
+	66, // 27: yard.rpc.v1.CountBatchResponse.ends:type_name -> yard.log.v1.BatchEnds
+	48, // 28: yard.rpc.v1.Branches.branches:type_name -> yard.rpc.v1.Branch
+	49, // 29: yard.rpc.v1.Branch.wanted:type_name -> yard.rpc.v1.Wanted
+	51, // 30: yard.rpc.v1.TasklistLoad.partitions:type_name -> yard.rpc.v1.PartitionLoad
+	31, // [31:31] is the sub-list for method output_type
+	31, // [31:31] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_yard_rpc_v1_rpc_proto_init() }

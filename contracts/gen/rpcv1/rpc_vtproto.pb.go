@@ -312,6 +312,7 @@ func (m *DescribePartitionRequest) CloneVT() *DescribePartitionRequest {
 	r.Domain = m.Domain
 	r.Tasklist = m.Tasklist
 	r.List = m.List
+	r.Queues = m.Queues
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
 		copy(r.unknownFields, m.unknownFields)
@@ -338,6 +339,7 @@ func (m *DescribePartitionResponse) CloneVT() *DescribePartitionResponse {
 	r.Dead = m.Dead
 	r.LaggingLanes = m.LaggingLanes
 	r.Expired = m.Expired
+	r.Queues = m.Queues.CloneVT()
 	if rhs := m.Tasklists; rhs != nil {
 		tmpContainer := make([]*yardv1.ListedTasklist, len(rhs))
 		for k, v := range rhs {
@@ -2212,6 +2214,11 @@ func (m *DescribePartitionRequest) MarshalToSizedBufferVT(dAtA []byte) (int, err
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Queues != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Queues))
+		i--
+		dAtA[i] = 0x20
+	}
 	if m.List != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.List))
 		i--
@@ -2263,6 +2270,16 @@ func (m *DescribePartitionResponse) MarshalToSizedBufferVT(dAtA []byte) (int, er
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.Queues != nil {
+		size, err := m.Queues.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+		i--
+		dAtA[i] = 0x6a
 	}
 	if m.Expired != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Expired))
@@ -5147,6 +5164,9 @@ func (m *DescribePartitionRequest) SizeVT() (n int) {
 	if m.List != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.List))
 	}
+	if m.Queues != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Queues))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -5192,6 +5212,10 @@ func (m *DescribePartitionResponse) SizeVT() (n int) {
 	}
 	if m.Expired != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Expired))
+	}
+	if m.Queues != nil {
+		l = m.Queues.SizeVT()
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -8540,6 +8564,25 @@ func (m *DescribePartitionRequest) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
+		case 4:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Queues", wireType)
+			}
+			m.Queues = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Queues |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -8815,6 +8858,42 @@ func (m *DescribePartitionResponse) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
+		case 13:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Queues", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.Queues == nil {
+				m.Queues = &yardv1.PartitionQueues{}
+			}
+			if err := m.Queues.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -17316,6 +17395,25 @@ func (m *DescribePartitionRequest) UnmarshalVTUnsafe(dAtA []byte) error {
 					break
 				}
 			}
+		case 4:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Queues", wireType)
+			}
+			m.Queues = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Queues |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -17591,6 +17689,42 @@ func (m *DescribePartitionResponse) UnmarshalVTUnsafe(dAtA []byte) error {
 					break
 				}
 			}
+		case 13:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Queues", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.Queues == nil {
+				m.Queues = &yardv1.PartitionQueues{}
+			}
+			if err := m.Queues.UnmarshalVTUnsafe(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

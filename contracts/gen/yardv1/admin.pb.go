@@ -820,6 +820,326 @@ func (x *DeleteDomainResponse) GetDomain() *Domain {
 	return nil
 }
 
+// ListQueuesRequest (admin.queues.list) asks what history has in memory of each queue of its partitions, and what waits on disk behind it.
+type ListQueuesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only the lanes, and the queues of this domain. Default: those of all domains.
+	Domain string `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	// The first partition, or the next_partition of the previous answer. Default 0.
+	Partition int32 `protobuf:"varint,2,opt,name=partition,proto3" json:"partition,omitempty"`
+	// The most partitions to return. Default 0: all that follow. An answer stops at 400 KiB, so it may have fewer.
+	Partitions int32 `protobuf:"varint,3,opt,name=partitions,proto3" json:"partitions,omitempty"`
+	// The most domains that are split off to return of each partition, 1..100. Default 10.
+	Limit         int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListQueuesRequest) Reset() {
+	*x = ListQueuesRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListQueuesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListQueuesRequest) ProtoMessage() {}
+
+func (x *ListQueuesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListQueuesRequest.ProtoReflect.Descriptor instead.
+func (*ListQueuesRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *ListQueuesRequest) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
+}
+
+func (x *ListQueuesRequest) GetPartition() int32 {
+	if x != nil {
+		return x.Partition
+	}
+	return 0
+}
+
+func (x *ListQueuesRequest) GetPartitions() int32 {
+	if x != nil {
+		return x.Partitions
+	}
+	return 0
+}
+
+func (x *ListQueuesRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+type ListQueuesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In order, from the first one that was asked for.
+	Partitions []*PartitionQueues `protobuf:"bytes,1,rep,name=partitions,proto3" json:"partitions,omitempty"`
+	// The first partition that is left; 0 = none is.
+	NextPartition int32 `protobuf:"varint,2,opt,name=next_partition,json=nextPartition,proto3" json:"next_partition,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListQueuesResponse) Reset() {
+	*x = ListQueuesResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListQueuesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListQueuesResponse) ProtoMessage() {}
+
+func (x *ListQueuesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListQueuesResponse.ProtoReflect.Descriptor instead.
+func (*ListQueuesResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *ListQueuesResponse) GetPartitions() []*PartitionQueues {
+	if x != nil {
+		return x.Partitions
+	}
+	return nil
+}
+
+func (x *ListQueuesResponse) GetNextPartition() int32 {
+	if x != nil {
+		return x.NextPartition
+	}
+	return 0
+}
+
+// PartitionQueues is what one partition of history has in memory.
+type PartitionQueues struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its number.
+	Partition int32 `protobuf:"varint,1,opt,name=partition,proto3" json:"partition,omitempty"`
+	// Why it is not known: there is no owner, or it did not answer within a second. Empty: it is.
+	Error string `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
+	// All lanes, and behind them the domains that are split off a lane, those first that take most.
+	Queues []*Queue `protobuf:"bytes,3,rep,name=queues,proto3" json:"queues,omitempty"`
+	// How many more domains are split off.
+	Others        int32 `protobuf:"varint,4,opt,name=others,proto3" json:"others,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PartitionQueues) Reset() {
+	*x = PartitionQueues{}
+	mi := &file_yard_v1_admin_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PartitionQueues) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PartitionQueues) ProtoMessage() {}
+
+func (x *PartitionQueues) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PartitionQueues.ProtoReflect.Descriptor instead.
+func (*PartitionQueues) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *PartitionQueues) GetPartition() int32 {
+	if x != nil {
+		return x.Partition
+	}
+	return 0
+}
+
+func (x *PartitionQueues) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+func (x *PartitionQueues) GetQueues() []*Queue {
+	if x != nil {
+		return x.Queues
+	}
+	return nil
+}
+
+func (x *PartitionQueues) GetOthers() int32 {
+	if x != nil {
+		return x.Others
+	}
+	return 0
+}
+
+// Queue is a lane of the log, which has the tasks of one priority, or a domain that is split off it: its tasks are read by themselves, so
+// that the lane waits for none of them.
+type Queue struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// `p1` to `p5` by the priority, `later` of tasks that were submitted with a delay, `keyed` of those with an order key.
+	Lane string `protobuf:"bytes,1,opt,name=lane,proto3" json:"lane,omitempty"`
+	// The domain that is split off; empty: all that is not.
+	Domain string `protobuf:"bytes,2,opt,name=domain,proto3" json:"domain,omitempty"`
+	// The last message of the log that was read.
+	Read int64 `protobuf:"varint,3,opt,name=read,proto3" json:"read,omitempty"`
+	// Messages of the log (1 to 1000 tasks each) that are not read yet, as counted within the last seconds; of a lane those of domains that are
+	// split off it included, as far as it has not passed over them.
+	Unread int64 `protobuf:"varint,4,opt,name=unread,proto3" json:"unread,omitempty"`
+	// Its tasks in memory, without those that have run for long.
+	Tasks int64 `protobuf:"varint,5,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	// It is read while it has fewer tasks than this, so one message may exceed it. It shrinks while others that are split off the lane have many.
+	TasksMax int64 `protobuf:"varint,6,opt,name=tasks_max,json=tasksMax,proto3" json:"tasks_max,omitempty"`
+	// The bytes that its tasks take in memory.
+	Bytes int64 `protobuf:"varint,7,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	// It is read while its tasks take less than this.
+	BytesMax int64 `protobuf:"varint,8,opt,name=bytes_max,json=bytesMax,proto3" json:"bytes_max,omitempty"`
+	// Since when the domain is split off, as the owner knows, Unix ms: not before it took over.
+	SplitAtMs     int64 `protobuf:"varint,9,opt,name=split_at_ms,json=splitAtMs,proto3" json:"split_at_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Queue) Reset() {
+	*x = Queue{}
+	mi := &file_yard_v1_admin_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Queue) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Queue) ProtoMessage() {}
+
+func (x *Queue) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Queue.ProtoReflect.Descriptor instead.
+func (*Queue) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *Queue) GetLane() string {
+	if x != nil {
+		return x.Lane
+	}
+	return ""
+}
+
+func (x *Queue) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
+}
+
+func (x *Queue) GetRead() int64 {
+	if x != nil {
+		return x.Read
+	}
+	return 0
+}
+
+func (x *Queue) GetUnread() int64 {
+	if x != nil {
+		return x.Unread
+	}
+	return 0
+}
+
+func (x *Queue) GetTasks() int64 {
+	if x != nil {
+		return x.Tasks
+	}
+	return 0
+}
+
+func (x *Queue) GetTasksMax() int64 {
+	if x != nil {
+		return x.TasksMax
+	}
+	return 0
+}
+
+func (x *Queue) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *Queue) GetBytesMax() int64 {
+	if x != nil {
+		return x.BytesMax
+	}
+	return 0
+}
+
+func (x *Queue) GetSplitAtMs() int64 {
+	if x != nil {
+		return x.SplitAtMs
+	}
+	return 0
+}
+
 // TaskType holds what tasks of one type have in common.
 type TaskType struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -859,7 +1179,7 @@ type TaskType struct {
 
 func (x *TaskType) Reset() {
 	*x = TaskType{}
-	mi := &file_yard_v1_admin_proto_msgTypes[11]
+	mi := &file_yard_v1_admin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -871,7 +1191,7 @@ func (x *TaskType) String() string {
 func (*TaskType) ProtoMessage() {}
 
 func (x *TaskType) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[11]
+	mi := &file_yard_v1_admin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -884,7 +1204,7 @@ func (x *TaskType) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskType.ProtoReflect.Descriptor instead.
 func (*TaskType) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{11}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *TaskType) GetName() string {
@@ -983,7 +1303,7 @@ type PutTypeRequest struct {
 
 func (x *PutTypeRequest) Reset() {
 	*x = PutTypeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[12]
+	mi := &file_yard_v1_admin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -995,7 +1315,7 @@ func (x *PutTypeRequest) String() string {
 func (*PutTypeRequest) ProtoMessage() {}
 
 func (x *PutTypeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[12]
+	mi := &file_yard_v1_admin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1008,7 +1328,7 @@ func (x *PutTypeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutTypeRequest.ProtoReflect.Descriptor instead.
 func (*PutTypeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{12}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PutTypeRequest) GetType() *TaskType {
@@ -1028,7 +1348,7 @@ type PutTypeResponse struct {
 
 func (x *PutTypeResponse) Reset() {
 	*x = PutTypeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[13]
+	mi := &file_yard_v1_admin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1040,7 +1360,7 @@ func (x *PutTypeResponse) String() string {
 func (*PutTypeResponse) ProtoMessage() {}
 
 func (x *PutTypeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[13]
+	mi := &file_yard_v1_admin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1053,7 +1373,7 @@ func (x *PutTypeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutTypeResponse.ProtoReflect.Descriptor instead.
 func (*PutTypeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{13}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PutTypeResponse) GetType() *TaskType {
@@ -1074,7 +1394,7 @@ type GetTypeRequest struct {
 
 func (x *GetTypeRequest) Reset() {
 	*x = GetTypeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[14]
+	mi := &file_yard_v1_admin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1086,7 +1406,7 @@ func (x *GetTypeRequest) String() string {
 func (*GetTypeRequest) ProtoMessage() {}
 
 func (x *GetTypeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[14]
+	mi := &file_yard_v1_admin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1099,7 +1419,7 @@ func (x *GetTypeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTypeRequest.ProtoReflect.Descriptor instead.
 func (*GetTypeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{14}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *GetTypeRequest) GetName() string {
@@ -1126,7 +1446,7 @@ type GetTypeResponse struct {
 
 func (x *GetTypeResponse) Reset() {
 	*x = GetTypeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[15]
+	mi := &file_yard_v1_admin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1138,7 +1458,7 @@ func (x *GetTypeResponse) String() string {
 func (*GetTypeResponse) ProtoMessage() {}
 
 func (x *GetTypeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[15]
+	mi := &file_yard_v1_admin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1151,7 +1471,7 @@ func (x *GetTypeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTypeResponse.ProtoReflect.Descriptor instead.
 func (*GetTypeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{15}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *GetTypeResponse) GetType() *TaskType {
@@ -1195,7 +1515,7 @@ type ListTypesRequest struct {
 
 func (x *ListTypesRequest) Reset() {
 	*x = ListTypesRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[16]
+	mi := &file_yard_v1_admin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1207,7 +1527,7 @@ func (x *ListTypesRequest) String() string {
 func (*ListTypesRequest) ProtoMessage() {}
 
 func (x *ListTypesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[16]
+	mi := &file_yard_v1_admin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1220,7 +1540,7 @@ func (x *ListTypesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTypesRequest.ProtoReflect.Descriptor instead.
 func (*ListTypesRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{16}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ListTypesRequest) GetLimit() int32 {
@@ -1249,7 +1569,7 @@ type ListTypesResponse struct {
 
 func (x *ListTypesResponse) Reset() {
 	*x = ListTypesResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[17]
+	mi := &file_yard_v1_admin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1261,7 +1581,7 @@ func (x *ListTypesResponse) String() string {
 func (*ListTypesResponse) ProtoMessage() {}
 
 func (x *ListTypesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[17]
+	mi := &file_yard_v1_admin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1274,7 +1594,7 @@ func (x *ListTypesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTypesResponse.ProtoReflect.Descriptor instead.
 func (*ListTypesResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{17}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ListTypesResponse) GetTypes() []*TaskType {
@@ -1306,7 +1626,7 @@ type DeleteTypeRequest struct {
 
 func (x *DeleteTypeRequest) Reset() {
 	*x = DeleteTypeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[18]
+	mi := &file_yard_v1_admin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1318,7 +1638,7 @@ func (x *DeleteTypeRequest) String() string {
 func (*DeleteTypeRequest) ProtoMessage() {}
 
 func (x *DeleteTypeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[18]
+	mi := &file_yard_v1_admin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1331,7 +1651,7 @@ func (x *DeleteTypeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTypeRequest.ProtoReflect.Descriptor instead.
 func (*DeleteTypeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{18}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *DeleteTypeRequest) GetName() string {
@@ -1358,7 +1678,7 @@ type DeleteTypeResponse struct {
 
 func (x *DeleteTypeResponse) Reset() {
 	*x = DeleteTypeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[19]
+	mi := &file_yard_v1_admin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1370,7 +1690,7 @@ func (x *DeleteTypeResponse) String() string {
 func (*DeleteTypeResponse) ProtoMessage() {}
 
 func (x *DeleteTypeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[19]
+	mi := &file_yard_v1_admin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1383,7 +1703,7 @@ func (x *DeleteTypeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTypeResponse.ProtoReflect.Descriptor instead.
 func (*DeleteTypeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{19}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *DeleteTypeResponse) GetType() *TaskType {
@@ -1442,7 +1762,7 @@ type Tasklist struct {
 
 func (x *Tasklist) Reset() {
 	*x = Tasklist{}
-	mi := &file_yard_v1_admin_proto_msgTypes[20]
+	mi := &file_yard_v1_admin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1454,7 +1774,7 @@ func (x *Tasklist) String() string {
 func (*Tasklist) ProtoMessage() {}
 
 func (x *Tasklist) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[20]
+	mi := &file_yard_v1_admin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1467,7 +1787,7 @@ func (x *Tasklist) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tasklist.ProtoReflect.Descriptor instead.
 func (*Tasklist) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{20}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Tasklist) GetName() string {
@@ -1566,7 +1886,7 @@ type PutTasklistRequest struct {
 
 func (x *PutTasklistRequest) Reset() {
 	*x = PutTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[21]
+	mi := &file_yard_v1_admin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1578,7 +1898,7 @@ func (x *PutTasklistRequest) String() string {
 func (*PutTasklistRequest) ProtoMessage() {}
 
 func (x *PutTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[21]
+	mi := &file_yard_v1_admin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1591,7 +1911,7 @@ func (x *PutTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutTasklistRequest.ProtoReflect.Descriptor instead.
 func (*PutTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{21}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *PutTasklistRequest) GetTasklist() *Tasklist {
@@ -1611,7 +1931,7 @@ type PutTasklistResponse struct {
 
 func (x *PutTasklistResponse) Reset() {
 	*x = PutTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[22]
+	mi := &file_yard_v1_admin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1623,7 +1943,7 @@ func (x *PutTasklistResponse) String() string {
 func (*PutTasklistResponse) ProtoMessage() {}
 
 func (x *PutTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[22]
+	mi := &file_yard_v1_admin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1636,7 +1956,7 @@ func (x *PutTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutTasklistResponse.ProtoReflect.Descriptor instead.
 func (*PutTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{22}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *PutTasklistResponse) GetTasklist() *Tasklist {
@@ -1657,7 +1977,7 @@ type GetTasklistRequest struct {
 
 func (x *GetTasklistRequest) Reset() {
 	*x = GetTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[23]
+	mi := &file_yard_v1_admin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1669,7 +1989,7 @@ func (x *GetTasklistRequest) String() string {
 func (*GetTasklistRequest) ProtoMessage() {}
 
 func (x *GetTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[23]
+	mi := &file_yard_v1_admin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1682,7 +2002,7 @@ func (x *GetTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTasklistRequest.ProtoReflect.Descriptor instead.
 func (*GetTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{23}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *GetTasklistRequest) GetName() string {
@@ -1709,7 +2029,7 @@ type GetTasklistResponse struct {
 
 func (x *GetTasklistResponse) Reset() {
 	*x = GetTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[24]
+	mi := &file_yard_v1_admin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1721,7 +2041,7 @@ func (x *GetTasklistResponse) String() string {
 func (*GetTasklistResponse) ProtoMessage() {}
 
 func (x *GetTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[24]
+	mi := &file_yard_v1_admin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1734,7 +2054,7 @@ func (x *GetTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTasklistResponse.ProtoReflect.Descriptor instead.
 func (*GetTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{24}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *GetTasklistResponse) GetTasklist() *Tasklist {
@@ -1779,7 +2099,7 @@ type ListTasklistsRequest struct {
 
 func (x *ListTasklistsRequest) Reset() {
 	*x = ListTasklistsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[25]
+	mi := &file_yard_v1_admin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1791,7 +2111,7 @@ func (x *ListTasklistsRequest) String() string {
 func (*ListTasklistsRequest) ProtoMessage() {}
 
 func (x *ListTasklistsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[25]
+	mi := &file_yard_v1_admin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1804,7 +2124,7 @@ func (x *ListTasklistsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTasklistsRequest.ProtoReflect.Descriptor instead.
 func (*ListTasklistsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{25}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ListTasklistsRequest) GetLimit() int32 {
@@ -1833,7 +2153,7 @@ type ListTasklistsResponse struct {
 
 func (x *ListTasklistsResponse) Reset() {
 	*x = ListTasklistsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[26]
+	mi := &file_yard_v1_admin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1845,7 +2165,7 @@ func (x *ListTasklistsResponse) String() string {
 func (*ListTasklistsResponse) ProtoMessage() {}
 
 func (x *ListTasklistsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[26]
+	mi := &file_yard_v1_admin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1858,7 +2178,7 @@ func (x *ListTasklistsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTasklistsResponse.ProtoReflect.Descriptor instead.
 func (*ListTasklistsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{26}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ListTasklistsResponse) GetTasklists() []*ListedTasklist {
@@ -1900,7 +2220,7 @@ type ListedTasklist struct {
 
 func (x *ListedTasklist) Reset() {
 	*x = ListedTasklist{}
-	mi := &file_yard_v1_admin_proto_msgTypes[27]
+	mi := &file_yard_v1_admin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1912,7 +2232,7 @@ func (x *ListedTasklist) String() string {
 func (*ListedTasklist) ProtoMessage() {}
 
 func (x *ListedTasklist) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[27]
+	mi := &file_yard_v1_admin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1925,7 +2245,7 @@ func (x *ListedTasklist) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListedTasklist.ProtoReflect.Descriptor instead.
 func (*ListedTasklist) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{27}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ListedTasklist) GetName() string {
@@ -1998,7 +2318,7 @@ type DeleteTasklistRequest struct {
 
 func (x *DeleteTasklistRequest) Reset() {
 	*x = DeleteTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[28]
+	mi := &file_yard_v1_admin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2010,7 +2330,7 @@ func (x *DeleteTasklistRequest) String() string {
 func (*DeleteTasklistRequest) ProtoMessage() {}
 
 func (x *DeleteTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[28]
+	mi := &file_yard_v1_admin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2023,7 +2343,7 @@ func (x *DeleteTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTasklistRequest.ProtoReflect.Descriptor instead.
 func (*DeleteTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{28}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *DeleteTasklistRequest) GetName() string {
@@ -2050,7 +2370,7 @@ type DeleteTasklistResponse struct {
 
 func (x *DeleteTasklistResponse) Reset() {
 	*x = DeleteTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[29]
+	mi := &file_yard_v1_admin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2062,7 +2382,7 @@ func (x *DeleteTasklistResponse) String() string {
 func (*DeleteTasklistResponse) ProtoMessage() {}
 
 func (x *DeleteTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[29]
+	mi := &file_yard_v1_admin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2075,7 +2395,7 @@ func (x *DeleteTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTasklistResponse.ProtoReflect.Descriptor instead.
 func (*DeleteTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{29}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *DeleteTasklistResponse) GetTasklist() *Tasklist {
@@ -2096,7 +2416,7 @@ type DescribeTasklistRequest struct {
 
 func (x *DescribeTasklistRequest) Reset() {
 	*x = DescribeTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[30]
+	mi := &file_yard_v1_admin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2108,7 +2428,7 @@ func (x *DescribeTasklistRequest) String() string {
 func (*DescribeTasklistRequest) ProtoMessage() {}
 
 func (x *DescribeTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[30]
+	mi := &file_yard_v1_admin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2121,7 +2441,7 @@ func (x *DescribeTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeTasklistRequest.ProtoReflect.Descriptor instead.
 func (*DescribeTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{30}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *DescribeTasklistRequest) GetTasklist() string {
@@ -2193,7 +2513,7 @@ type DescribeTasklistResponse struct {
 
 func (x *DescribeTasklistResponse) Reset() {
 	*x = DescribeTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[31]
+	mi := &file_yard_v1_admin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2205,7 +2525,7 @@ func (x *DescribeTasklistResponse) String() string {
 func (*DescribeTasklistResponse) ProtoMessage() {}
 
 func (x *DescribeTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[31]
+	mi := &file_yard_v1_admin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2218,7 +2538,7 @@ func (x *DescribeTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeTasklistResponse.ProtoReflect.Descriptor instead.
 func (*DescribeTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{31}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *DescribeTasklistResponse) GetTasklist() string {
@@ -2421,7 +2741,7 @@ type TasklistPollersRequest struct {
 
 func (x *TasklistPollersRequest) Reset() {
 	*x = TasklistPollersRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[32]
+	mi := &file_yard_v1_admin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2433,7 +2753,7 @@ func (x *TasklistPollersRequest) String() string {
 func (*TasklistPollersRequest) ProtoMessage() {}
 
 func (x *TasklistPollersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[32]
+	mi := &file_yard_v1_admin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2446,7 +2766,7 @@ func (x *TasklistPollersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TasklistPollersRequest.ProtoReflect.Descriptor instead.
 func (*TasklistPollersRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{32}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *TasklistPollersRequest) GetTasklist() string {
@@ -2484,7 +2804,7 @@ type TasklistPollersResponse struct {
 
 func (x *TasklistPollersResponse) Reset() {
 	*x = TasklistPollersResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[33]
+	mi := &file_yard_v1_admin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2496,7 +2816,7 @@ func (x *TasklistPollersResponse) String() string {
 func (*TasklistPollersResponse) ProtoMessage() {}
 
 func (x *TasklistPollersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[33]
+	mi := &file_yard_v1_admin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2509,7 +2829,7 @@ func (x *TasklistPollersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TasklistPollersResponse.ProtoReflect.Descriptor instead.
 func (*TasklistPollersResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{33}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *TasklistPollersResponse) GetPollers() []*Poller {
@@ -2554,7 +2874,7 @@ type Poller struct {
 
 func (x *Poller) Reset() {
 	*x = Poller{}
-	mi := &file_yard_v1_admin_proto_msgTypes[34]
+	mi := &file_yard_v1_admin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2566,7 +2886,7 @@ func (x *Poller) String() string {
 func (*Poller) ProtoMessage() {}
 
 func (x *Poller) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[34]
+	mi := &file_yard_v1_admin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2579,7 +2899,7 @@ func (x *Poller) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Poller.ProtoReflect.Descriptor instead.
 func (*Poller) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{34}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Poller) GetWorker() string {
@@ -2637,7 +2957,7 @@ type ListWorkersRequest struct {
 
 func (x *ListWorkersRequest) Reset() {
 	*x = ListWorkersRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[35]
+	mi := &file_yard_v1_admin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2649,7 +2969,7 @@ func (x *ListWorkersRequest) String() string {
 func (*ListWorkersRequest) ProtoMessage() {}
 
 func (x *ListWorkersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[35]
+	mi := &file_yard_v1_admin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2662,7 +2982,7 @@ func (x *ListWorkersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWorkersRequest.ProtoReflect.Descriptor instead.
 func (*ListWorkersRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{35}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ListWorkersRequest) GetLimit() int32 {
@@ -2693,7 +3013,7 @@ type ListWorkersResponse struct {
 
 func (x *ListWorkersResponse) Reset() {
 	*x = ListWorkersResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[36]
+	mi := &file_yard_v1_admin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2705,7 +3025,7 @@ func (x *ListWorkersResponse) String() string {
 func (*ListWorkersResponse) ProtoMessage() {}
 
 func (x *ListWorkersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[36]
+	mi := &file_yard_v1_admin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2718,7 +3038,7 @@ func (x *ListWorkersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWorkersResponse.ProtoReflect.Descriptor instead.
 func (*ListWorkersResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{36}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ListWorkersResponse) GetWorkers() []*LiveWorker {
@@ -2773,7 +3093,7 @@ type LiveWorker struct {
 
 func (x *LiveWorker) Reset() {
 	*x = LiveWorker{}
-	mi := &file_yard_v1_admin_proto_msgTypes[37]
+	mi := &file_yard_v1_admin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2785,7 +3105,7 @@ func (x *LiveWorker) String() string {
 func (*LiveWorker) ProtoMessage() {}
 
 func (x *LiveWorker) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[37]
+	mi := &file_yard_v1_admin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2798,7 +3118,7 @@ func (x *LiveWorker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LiveWorker.ProtoReflect.Descriptor instead.
 func (*LiveWorker) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{37}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *LiveWorker) GetWorkerId() string {
@@ -2895,7 +3215,7 @@ type DrainWorkerRequest struct {
 
 func (x *DrainWorkerRequest) Reset() {
 	*x = DrainWorkerRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[38]
+	mi := &file_yard_v1_admin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2907,7 +3227,7 @@ func (x *DrainWorkerRequest) String() string {
 func (*DrainWorkerRequest) ProtoMessage() {}
 
 func (x *DrainWorkerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[38]
+	mi := &file_yard_v1_admin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2920,7 +3240,7 @@ func (x *DrainWorkerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainWorkerRequest.ProtoReflect.Descriptor instead.
 func (*DrainWorkerRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{38}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *DrainWorkerRequest) GetWorkerId() string {
@@ -2954,7 +3274,7 @@ type DrainWorkerResponse struct {
 
 func (x *DrainWorkerResponse) Reset() {
 	*x = DrainWorkerResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[39]
+	mi := &file_yard_v1_admin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2966,7 +3286,7 @@ func (x *DrainWorkerResponse) String() string {
 func (*DrainWorkerResponse) ProtoMessage() {}
 
 func (x *DrainWorkerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[39]
+	mi := &file_yard_v1_admin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2979,7 +3299,7 @@ func (x *DrainWorkerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainWorkerResponse.ProtoReflect.Descriptor instead.
 func (*DrainWorkerResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{39}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *DrainWorkerResponse) GetWorker() *LiveWorker {
@@ -3005,7 +3325,7 @@ type StopWorkerRequest struct {
 
 func (x *StopWorkerRequest) Reset() {
 	*x = StopWorkerRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[40]
+	mi := &file_yard_v1_admin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3017,7 +3337,7 @@ func (x *StopWorkerRequest) String() string {
 func (*StopWorkerRequest) ProtoMessage() {}
 
 func (x *StopWorkerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[40]
+	mi := &file_yard_v1_admin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3030,7 +3350,7 @@ func (x *StopWorkerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopWorkerRequest.ProtoReflect.Descriptor instead.
 func (*StopWorkerRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{40}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *StopWorkerRequest) GetWorkerId() string {
@@ -3064,7 +3384,7 @@ type StopWorkerResponse struct {
 
 func (x *StopWorkerResponse) Reset() {
 	*x = StopWorkerResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[41]
+	mi := &file_yard_v1_admin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3076,7 +3396,7 @@ func (x *StopWorkerResponse) String() string {
 func (*StopWorkerResponse) ProtoMessage() {}
 
 func (x *StopWorkerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[41]
+	mi := &file_yard_v1_admin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3089,7 +3409,7 @@ func (x *StopWorkerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopWorkerResponse.ProtoReflect.Descriptor instead.
 func (*StopWorkerResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{41}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *StopWorkerResponse) GetWorker() *LiveWorker {
@@ -3110,7 +3430,7 @@ type ResumeWorkerRequest struct {
 
 func (x *ResumeWorkerRequest) Reset() {
 	*x = ResumeWorkerRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[42]
+	mi := &file_yard_v1_admin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3122,7 +3442,7 @@ func (x *ResumeWorkerRequest) String() string {
 func (*ResumeWorkerRequest) ProtoMessage() {}
 
 func (x *ResumeWorkerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[42]
+	mi := &file_yard_v1_admin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3135,7 +3455,7 @@ func (x *ResumeWorkerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeWorkerRequest.ProtoReflect.Descriptor instead.
 func (*ResumeWorkerRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{42}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ResumeWorkerRequest) GetWorkerId() string {
@@ -3155,7 +3475,7 @@ type ResumeWorkerResponse struct {
 
 func (x *ResumeWorkerResponse) Reset() {
 	*x = ResumeWorkerResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[43]
+	mi := &file_yard_v1_admin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3167,7 +3487,7 @@ func (x *ResumeWorkerResponse) String() string {
 func (*ResumeWorkerResponse) ProtoMessage() {}
 
 func (x *ResumeWorkerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[43]
+	mi := &file_yard_v1_admin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3180,7 +3500,7 @@ func (x *ResumeWorkerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeWorkerResponse.ProtoReflect.Descriptor instead.
 func (*ResumeWorkerResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{43}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ResumeWorkerResponse) GetDrain() *WorkerDrain {
@@ -3207,7 +3527,7 @@ type LiveAttempt struct {
 
 func (x *LiveAttempt) Reset() {
 	*x = LiveAttempt{}
-	mi := &file_yard_v1_admin_proto_msgTypes[44]
+	mi := &file_yard_v1_admin_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3219,7 +3539,7 @@ func (x *LiveAttempt) String() string {
 func (*LiveAttempt) ProtoMessage() {}
 
 func (x *LiveAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[44]
+	mi := &file_yard_v1_admin_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3232,7 +3552,7 @@ func (x *LiveAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LiveAttempt.ProtoReflect.Descriptor instead.
 func (*LiveAttempt) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{44}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *LiveAttempt) GetTaskId() string {
@@ -3280,7 +3600,7 @@ type SlotUse struct {
 
 func (x *SlotUse) Reset() {
 	*x = SlotUse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[45]
+	mi := &file_yard_v1_admin_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3292,7 +3612,7 @@ func (x *SlotUse) String() string {
 func (*SlotUse) ProtoMessage() {}
 
 func (x *SlotUse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[45]
+	mi := &file_yard_v1_admin_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3305,7 +3625,7 @@ func (x *SlotUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotUse.ProtoReflect.Descriptor instead.
 func (*SlotUse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{45}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *SlotUse) GetType() string {
@@ -3356,7 +3676,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_yard_v1_admin_proto_msgTypes[46]
+	mi := &file_yard_v1_admin_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3368,7 +3688,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[46]
+	mi := &file_yard_v1_admin_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3381,7 +3701,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{46}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Pause) GetReason() string {
@@ -3441,7 +3761,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[47]
+	mi := &file_yard_v1_admin_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3453,7 +3773,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[47]
+	mi := &file_yard_v1_admin_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3466,7 +3786,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{47}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *PauseRequest) GetName() string {
@@ -3507,7 +3827,7 @@ type PauseResponse struct {
 
 func (x *PauseResponse) Reset() {
 	*x = PauseResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[48]
+	mi := &file_yard_v1_admin_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3519,7 +3839,7 @@ func (x *PauseResponse) String() string {
 func (*PauseResponse) ProtoMessage() {}
 
 func (x *PauseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[48]
+	mi := &file_yard_v1_admin_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3532,7 +3852,7 @@ func (x *PauseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseResponse.ProtoReflect.Descriptor instead.
 func (*PauseResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{48}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *PauseResponse) GetPause() *Pause {
@@ -3552,7 +3872,7 @@ type DrainResponse struct {
 
 func (x *DrainResponse) Reset() {
 	*x = DrainResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[49]
+	mi := &file_yard_v1_admin_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3564,7 +3884,7 @@ func (x *DrainResponse) String() string {
 func (*DrainResponse) ProtoMessage() {}
 
 func (x *DrainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[49]
+	mi := &file_yard_v1_admin_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3577,7 +3897,7 @@ func (x *DrainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainResponse.ProtoReflect.Descriptor instead.
 func (*DrainResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{49}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *DrainResponse) GetDrain() *Pause {
@@ -3600,7 +3920,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[50]
+	mi := &file_yard_v1_admin_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3612,7 +3932,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[50]
+	mi := &file_yard_v1_admin_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3625,7 +3945,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{50}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ResumeRequest) GetName() string {
@@ -3663,7 +3983,7 @@ type PeekTasklistRequest struct {
 
 func (x *PeekTasklistRequest) Reset() {
 	*x = PeekTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[51]
+	mi := &file_yard_v1_admin_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3675,7 +3995,7 @@ func (x *PeekTasklistRequest) String() string {
 func (*PeekTasklistRequest) ProtoMessage() {}
 
 func (x *PeekTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[51]
+	mi := &file_yard_v1_admin_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3688,7 +4008,7 @@ func (x *PeekTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekTasklistRequest.ProtoReflect.Descriptor instead.
 func (*PeekTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{51}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *PeekTasklistRequest) GetName() string {
@@ -3740,7 +4060,7 @@ type PeekTasklistResponse struct {
 
 func (x *PeekTasklistResponse) Reset() {
 	*x = PeekTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[52]
+	mi := &file_yard_v1_admin_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3752,7 +4072,7 @@ func (x *PeekTasklistResponse) String() string {
 func (*PeekTasklistResponse) ProtoMessage() {}
 
 func (x *PeekTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[52]
+	mi := &file_yard_v1_admin_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3765,7 +4085,7 @@ func (x *PeekTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekTasklistResponse.ProtoReflect.Descriptor instead.
 func (*PeekTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{52}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *PeekTasklistResponse) GetTasks() []*PeekedTask {
@@ -3802,7 +4122,7 @@ type PeekedTask struct {
 
 func (x *PeekedTask) Reset() {
 	*x = PeekedTask{}
-	mi := &file_yard_v1_admin_proto_msgTypes[53]
+	mi := &file_yard_v1_admin_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3814,7 +4134,7 @@ func (x *PeekedTask) String() string {
 func (*PeekedTask) ProtoMessage() {}
 
 func (x *PeekedTask) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[53]
+	mi := &file_yard_v1_admin_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3827,7 +4147,7 @@ func (x *PeekedTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekedTask.ProtoReflect.Descriptor instead.
 func (*PeekedTask) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{53}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *PeekedTask) GetTask() *Task {
@@ -3882,7 +4202,7 @@ type PurgeRequest struct {
 
 func (x *PurgeRequest) Reset() {
 	*x = PurgeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[54]
+	mi := &file_yard_v1_admin_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3894,7 +4214,7 @@ func (x *PurgeRequest) String() string {
 func (*PurgeRequest) ProtoMessage() {}
 
 func (x *PurgeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[54]
+	mi := &file_yard_v1_admin_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3907,7 +4227,7 @@ func (x *PurgeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeRequest.ProtoReflect.Descriptor instead.
 func (*PurgeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{54}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *PurgeRequest) GetName() string {
@@ -4004,7 +4324,7 @@ type PurgeResponse struct {
 
 func (x *PurgeResponse) Reset() {
 	*x = PurgeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[55]
+	mi := &file_yard_v1_admin_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4016,7 +4336,7 @@ func (x *PurgeResponse) String() string {
 func (*PurgeResponse) ProtoMessage() {}
 
 func (x *PurgeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[55]
+	mi := &file_yard_v1_admin_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4029,7 +4349,7 @@ func (x *PurgeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeResponse.ProtoReflect.Descriptor instead.
 func (*PurgeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{55}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *PurgeResponse) GetPurged() *Purged {
@@ -4063,7 +4383,7 @@ type Purged struct {
 
 func (x *Purged) Reset() {
 	*x = Purged{}
-	mi := &file_yard_v1_admin_proto_msgTypes[56]
+	mi := &file_yard_v1_admin_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4075,7 +4395,7 @@ func (x *Purged) String() string {
 func (*Purged) ProtoMessage() {}
 
 func (x *Purged) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[56]
+	mi := &file_yard_v1_admin_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4088,7 +4408,7 @@ func (x *Purged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Purged.ProtoReflect.Descriptor instead.
 func (*Purged) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{56}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Purged) GetFound() int64 {
@@ -4172,7 +4492,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_yard_v1_admin_proto_msgTypes[57]
+	mi := &file_yard_v1_admin_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4184,7 +4504,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[57]
+	mi := &file_yard_v1_admin_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4197,7 +4517,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{57}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Limit) GetName() string {
@@ -4274,7 +4594,7 @@ type PutLimitRequest struct {
 
 func (x *PutLimitRequest) Reset() {
 	*x = PutLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[58]
+	mi := &file_yard_v1_admin_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4286,7 +4606,7 @@ func (x *PutLimitRequest) String() string {
 func (*PutLimitRequest) ProtoMessage() {}
 
 func (x *PutLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[58]
+	mi := &file_yard_v1_admin_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4299,7 +4619,7 @@ func (x *PutLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutLimitRequest.ProtoReflect.Descriptor instead.
 func (*PutLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{58}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *PutLimitRequest) GetLimit() *Limit {
@@ -4319,7 +4639,7 @@ type PutLimitResponse struct {
 
 func (x *PutLimitResponse) Reset() {
 	*x = PutLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[59]
+	mi := &file_yard_v1_admin_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4331,7 +4651,7 @@ func (x *PutLimitResponse) String() string {
 func (*PutLimitResponse) ProtoMessage() {}
 
 func (x *PutLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[59]
+	mi := &file_yard_v1_admin_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4344,7 +4664,7 @@ func (x *PutLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutLimitResponse.ProtoReflect.Descriptor instead.
 func (*PutLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{59}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *PutLimitResponse) GetLimit() *Limit {
@@ -4365,7 +4685,7 @@ type GetLimitRequest struct {
 
 func (x *GetLimitRequest) Reset() {
 	*x = GetLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[60]
+	mi := &file_yard_v1_admin_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4377,7 +4697,7 @@ func (x *GetLimitRequest) String() string {
 func (*GetLimitRequest) ProtoMessage() {}
 
 func (x *GetLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[60]
+	mi := &file_yard_v1_admin_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4390,7 +4710,7 @@ func (x *GetLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLimitRequest.ProtoReflect.Descriptor instead.
 func (*GetLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{60}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *GetLimitRequest) GetName() string {
@@ -4412,7 +4732,7 @@ type GetLimitResponse struct {
 
 func (x *GetLimitResponse) Reset() {
 	*x = GetLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[61]
+	mi := &file_yard_v1_admin_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4424,7 +4744,7 @@ func (x *GetLimitResponse) String() string {
 func (*GetLimitResponse) ProtoMessage() {}
 
 func (x *GetLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[61]
+	mi := &file_yard_v1_admin_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4437,7 +4757,7 @@ func (x *GetLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLimitResponse.ProtoReflect.Descriptor instead.
 func (*GetLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{61}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *GetLimitResponse) GetLimit() *Limit {
@@ -4467,7 +4787,7 @@ type ListLimitsRequest struct {
 
 func (x *ListLimitsRequest) Reset() {
 	*x = ListLimitsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[62]
+	mi := &file_yard_v1_admin_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4479,7 +4799,7 @@ func (x *ListLimitsRequest) String() string {
 func (*ListLimitsRequest) ProtoMessage() {}
 
 func (x *ListLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[62]
+	mi := &file_yard_v1_admin_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4492,7 +4812,7 @@ func (x *ListLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLimitsRequest.ProtoReflect.Descriptor instead.
 func (*ListLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{62}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *ListLimitsRequest) GetLimit() int32 {
@@ -4521,7 +4841,7 @@ type ListLimitsResponse struct {
 
 func (x *ListLimitsResponse) Reset() {
 	*x = ListLimitsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[63]
+	mi := &file_yard_v1_admin_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4533,7 +4853,7 @@ func (x *ListLimitsResponse) String() string {
 func (*ListLimitsResponse) ProtoMessage() {}
 
 func (x *ListLimitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[63]
+	mi := &file_yard_v1_admin_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4546,7 +4866,7 @@ func (x *ListLimitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLimitsResponse.ProtoReflect.Descriptor instead.
 func (*ListLimitsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{63}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *ListLimitsResponse) GetLimits() []*Limit {
@@ -4576,7 +4896,7 @@ type DeleteLimitRequest struct {
 
 func (x *DeleteLimitRequest) Reset() {
 	*x = DeleteLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[64]
+	mi := &file_yard_v1_admin_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4588,7 +4908,7 @@ func (x *DeleteLimitRequest) String() string {
 func (*DeleteLimitRequest) ProtoMessage() {}
 
 func (x *DeleteLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[64]
+	mi := &file_yard_v1_admin_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4601,7 +4921,7 @@ func (x *DeleteLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteLimitRequest.ProtoReflect.Descriptor instead.
 func (*DeleteLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{64}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *DeleteLimitRequest) GetName() string {
@@ -4628,7 +4948,7 @@ type DeleteLimitResponse struct {
 
 func (x *DeleteLimitResponse) Reset() {
 	*x = DeleteLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[65]
+	mi := &file_yard_v1_admin_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4640,7 +4960,7 @@ func (x *DeleteLimitResponse) String() string {
 func (*DeleteLimitResponse) ProtoMessage() {}
 
 func (x *DeleteLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[65]
+	mi := &file_yard_v1_admin_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4653,7 +4973,7 @@ func (x *DeleteLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteLimitResponse.ProtoReflect.Descriptor instead.
 func (*DeleteLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{65}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *DeleteLimitResponse) GetLimit() *Limit {
@@ -4686,7 +5006,7 @@ type Group struct {
 
 func (x *Group) Reset() {
 	*x = Group{}
-	mi := &file_yard_v1_admin_proto_msgTypes[66]
+	mi := &file_yard_v1_admin_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4698,7 +5018,7 @@ func (x *Group) String() string {
 func (*Group) ProtoMessage() {}
 
 func (x *Group) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[66]
+	mi := &file_yard_v1_admin_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4711,7 +5031,7 @@ func (x *Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Group.ProtoReflect.Descriptor instead.
 func (*Group) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{66}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *Group) GetName() string {
@@ -4761,7 +5081,7 @@ type PutGroupRequest struct {
 
 func (x *PutGroupRequest) Reset() {
 	*x = PutGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[67]
+	mi := &file_yard_v1_admin_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4773,7 +5093,7 @@ func (x *PutGroupRequest) String() string {
 func (*PutGroupRequest) ProtoMessage() {}
 
 func (x *PutGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[67]
+	mi := &file_yard_v1_admin_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4786,7 +5106,7 @@ func (x *PutGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutGroupRequest.ProtoReflect.Descriptor instead.
 func (*PutGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{67}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *PutGroupRequest) GetGroup() *Group {
@@ -4806,7 +5126,7 @@ type PutGroupResponse struct {
 
 func (x *PutGroupResponse) Reset() {
 	*x = PutGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[68]
+	mi := &file_yard_v1_admin_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4818,7 +5138,7 @@ func (x *PutGroupResponse) String() string {
 func (*PutGroupResponse) ProtoMessage() {}
 
 func (x *PutGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[68]
+	mi := &file_yard_v1_admin_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4831,7 +5151,7 @@ func (x *PutGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutGroupResponse.ProtoReflect.Descriptor instead.
 func (*PutGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{68}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *PutGroupResponse) GetGroup() *Group {
@@ -4852,7 +5172,7 @@ type GetGroupRequest struct {
 
 func (x *GetGroupRequest) Reset() {
 	*x = GetGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[69]
+	mi := &file_yard_v1_admin_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4864,7 +5184,7 @@ func (x *GetGroupRequest) String() string {
 func (*GetGroupRequest) ProtoMessage() {}
 
 func (x *GetGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[69]
+	mi := &file_yard_v1_admin_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4877,7 +5197,7 @@ func (x *GetGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetGroupRequest.ProtoReflect.Descriptor instead.
 func (*GetGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{69}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *GetGroupRequest) GetName() string {
@@ -4901,7 +5221,7 @@ type GetGroupResponse struct {
 
 func (x *GetGroupResponse) Reset() {
 	*x = GetGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[70]
+	mi := &file_yard_v1_admin_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4913,7 +5233,7 @@ func (x *GetGroupResponse) String() string {
 func (*GetGroupResponse) ProtoMessage() {}
 
 func (x *GetGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[70]
+	mi := &file_yard_v1_admin_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4926,7 +5246,7 @@ func (x *GetGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetGroupResponse.ProtoReflect.Descriptor instead.
 func (*GetGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{70}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *GetGroupResponse) GetGroup() *Group {
@@ -4963,7 +5283,7 @@ type ListGroupsRequest struct {
 
 func (x *ListGroupsRequest) Reset() {
 	*x = ListGroupsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[71]
+	mi := &file_yard_v1_admin_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4975,7 +5295,7 @@ func (x *ListGroupsRequest) String() string {
 func (*ListGroupsRequest) ProtoMessage() {}
 
 func (x *ListGroupsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[71]
+	mi := &file_yard_v1_admin_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4988,7 +5308,7 @@ func (x *ListGroupsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGroupsRequest.ProtoReflect.Descriptor instead.
 func (*ListGroupsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{71}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *ListGroupsRequest) GetLimit() int32 {
@@ -5019,7 +5339,7 @@ type ListGroupsResponse struct {
 
 func (x *ListGroupsResponse) Reset() {
 	*x = ListGroupsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[72]
+	mi := &file_yard_v1_admin_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5031,7 +5351,7 @@ func (x *ListGroupsResponse) String() string {
 func (*ListGroupsResponse) ProtoMessage() {}
 
 func (x *ListGroupsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[72]
+	mi := &file_yard_v1_admin_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5044,7 +5364,7 @@ func (x *ListGroupsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGroupsResponse.ProtoReflect.Descriptor instead.
 func (*ListGroupsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{72}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *ListGroupsResponse) GetGroups() []*Group {
@@ -5083,7 +5403,7 @@ type StoppedGroup struct {
 
 func (x *StoppedGroup) Reset() {
 	*x = StoppedGroup{}
-	mi := &file_yard_v1_admin_proto_msgTypes[73]
+	mi := &file_yard_v1_admin_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5095,7 +5415,7 @@ func (x *StoppedGroup) String() string {
 func (*StoppedGroup) ProtoMessage() {}
 
 func (x *StoppedGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[73]
+	mi := &file_yard_v1_admin_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5108,7 +5428,7 @@ func (x *StoppedGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoppedGroup.ProtoReflect.Descriptor instead.
 func (*StoppedGroup) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{73}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *StoppedGroup) GetName() string {
@@ -5145,7 +5465,7 @@ type DeleteGroupRequest struct {
 
 func (x *DeleteGroupRequest) Reset() {
 	*x = DeleteGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[74]
+	mi := &file_yard_v1_admin_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5157,7 +5477,7 @@ func (x *DeleteGroupRequest) String() string {
 func (*DeleteGroupRequest) ProtoMessage() {}
 
 func (x *DeleteGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[74]
+	mi := &file_yard_v1_admin_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5170,7 +5490,7 @@ func (x *DeleteGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteGroupRequest.ProtoReflect.Descriptor instead.
 func (*DeleteGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{74}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *DeleteGroupRequest) GetName() string {
@@ -5197,7 +5517,7 @@ type DeleteGroupResponse struct {
 
 func (x *DeleteGroupResponse) Reset() {
 	*x = DeleteGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[75]
+	mi := &file_yard_v1_admin_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5209,7 +5529,7 @@ func (x *DeleteGroupResponse) String() string {
 func (*DeleteGroupResponse) ProtoMessage() {}
 
 func (x *DeleteGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[75]
+	mi := &file_yard_v1_admin_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5222,7 +5542,7 @@ func (x *DeleteGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteGroupResponse.ProtoReflect.Descriptor instead.
 func (*DeleteGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{75}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *DeleteGroupResponse) GetGroup() *Group {
@@ -5249,7 +5569,7 @@ type TopLimitsRequest struct {
 
 func (x *TopLimitsRequest) Reset() {
 	*x = TopLimitsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[76]
+	mi := &file_yard_v1_admin_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5261,7 +5581,7 @@ func (x *TopLimitsRequest) String() string {
 func (*TopLimitsRequest) ProtoMessage() {}
 
 func (x *TopLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[76]
+	mi := &file_yard_v1_admin_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5274,7 +5594,7 @@ func (x *TopLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopLimitsRequest.ProtoReflect.Descriptor instead.
 func (*TopLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{76}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *TopLimitsRequest) GetLimit() int32 {
@@ -5312,7 +5632,7 @@ type TopLimitsResponse struct {
 
 func (x *TopLimitsResponse) Reset() {
 	*x = TopLimitsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[77]
+	mi := &file_yard_v1_admin_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5324,7 +5644,7 @@ func (x *TopLimitsResponse) String() string {
 func (*TopLimitsResponse) ProtoMessage() {}
 
 func (x *TopLimitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[77]
+	mi := &file_yard_v1_admin_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5337,7 +5657,7 @@ func (x *TopLimitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopLimitsResponse.ProtoReflect.Descriptor instead.
 func (*TopLimitsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{77}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *TopLimitsResponse) GetLimits() []*LimitUse {
@@ -5414,7 +5734,7 @@ type LimitUse struct {
 
 func (x *LimitUse) Reset() {
 	*x = LimitUse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[78]
+	mi := &file_yard_v1_admin_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5426,7 +5746,7 @@ func (x *LimitUse) String() string {
 func (*LimitUse) ProtoMessage() {}
 
 func (x *LimitUse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[78]
+	mi := &file_yard_v1_admin_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5439,7 +5759,7 @@ func (x *LimitUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitUse.ProtoReflect.Descriptor instead.
 func (*LimitUse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{78}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *LimitUse) GetRef() string {
@@ -5589,7 +5909,7 @@ type SlotHolder struct {
 
 func (x *SlotHolder) Reset() {
 	*x = SlotHolder{}
-	mi := &file_yard_v1_admin_proto_msgTypes[79]
+	mi := &file_yard_v1_admin_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5601,7 +5921,7 @@ func (x *SlotHolder) String() string {
 func (*SlotHolder) ProtoMessage() {}
 
 func (x *SlotHolder) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[79]
+	mi := &file_yard_v1_admin_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5614,7 +5934,7 @@ func (x *SlotHolder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotHolder.ProtoReflect.Descriptor instead.
 func (*SlotHolder) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{79}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *SlotHolder) GetTaskId() string {
@@ -5676,7 +5996,7 @@ type SlotWaiter struct {
 
 func (x *SlotWaiter) Reset() {
 	*x = SlotWaiter{}
-	mi := &file_yard_v1_admin_proto_msgTypes[80]
+	mi := &file_yard_v1_admin_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5688,7 +6008,7 @@ func (x *SlotWaiter) String() string {
 func (*SlotWaiter) ProtoMessage() {}
 
 func (x *SlotWaiter) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[80]
+	mi := &file_yard_v1_admin_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5701,7 +6021,7 @@ func (x *SlotWaiter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotWaiter.ProtoReflect.Descriptor instead.
 func (*SlotWaiter) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{80}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *SlotWaiter) GetTasklist() string {
@@ -5747,7 +6067,7 @@ type ShardSlots struct {
 
 func (x *ShardSlots) Reset() {
 	*x = ShardSlots{}
-	mi := &file_yard_v1_admin_proto_msgTypes[81]
+	mi := &file_yard_v1_admin_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5759,7 +6079,7 @@ func (x *ShardSlots) String() string {
 func (*ShardSlots) ProtoMessage() {}
 
 func (x *ShardSlots) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[81]
+	mi := &file_yard_v1_admin_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5772,7 +6092,7 @@ func (x *ShardSlots) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardSlots.ProtoReflect.Descriptor instead.
 func (*ShardSlots) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{81}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *ShardSlots) GetShard() int32 {
@@ -5817,7 +6137,7 @@ type DeadLetterFilter struct {
 
 func (x *DeadLetterFilter) Reset() {
 	*x = DeadLetterFilter{}
-	mi := &file_yard_v1_admin_proto_msgTypes[82]
+	mi := &file_yard_v1_admin_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5829,7 +6149,7 @@ func (x *DeadLetterFilter) String() string {
 func (*DeadLetterFilter) ProtoMessage() {}
 
 func (x *DeadLetterFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[82]
+	mi := &file_yard_v1_admin_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5842,7 +6162,7 @@ func (x *DeadLetterFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetterFilter.ProtoReflect.Descriptor instead.
 func (*DeadLetterFilter) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{82}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *DeadLetterFilter) GetTasklist() string {
@@ -5902,7 +6222,7 @@ type ListDeadLettersRequest struct {
 
 func (x *ListDeadLettersRequest) Reset() {
 	*x = ListDeadLettersRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[83]
+	mi := &file_yard_v1_admin_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5914,7 +6234,7 @@ func (x *ListDeadLettersRequest) String() string {
 func (*ListDeadLettersRequest) ProtoMessage() {}
 
 func (x *ListDeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[83]
+	mi := &file_yard_v1_admin_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5927,7 +6247,7 @@ func (x *ListDeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*ListDeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{83}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *ListDeadLettersRequest) GetFilter() *DeadLetterFilter {
@@ -5963,7 +6283,7 @@ type ListDeadLettersResponse struct {
 
 func (x *ListDeadLettersResponse) Reset() {
 	*x = ListDeadLettersResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[84]
+	mi := &file_yard_v1_admin_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5975,7 +6295,7 @@ func (x *ListDeadLettersResponse) String() string {
 func (*ListDeadLettersResponse) ProtoMessage() {}
 
 func (x *ListDeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[84]
+	mi := &file_yard_v1_admin_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5988,7 +6308,7 @@ func (x *ListDeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*ListDeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{84}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *ListDeadLettersResponse) GetTasks() []*Task {
@@ -6023,7 +6343,7 @@ type CountDeadLettersRequest struct {
 
 func (x *CountDeadLettersRequest) Reset() {
 	*x = CountDeadLettersRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[85]
+	mi := &file_yard_v1_admin_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6035,7 +6355,7 @@ func (x *CountDeadLettersRequest) String() string {
 func (*CountDeadLettersRequest) ProtoMessage() {}
 
 func (x *CountDeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[85]
+	mi := &file_yard_v1_admin_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6048,7 +6368,7 @@ func (x *CountDeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountDeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*CountDeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{85}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *CountDeadLettersRequest) GetFilter() *DeadLetterFilter {
@@ -6091,7 +6411,7 @@ type CountDeadLettersResponse struct {
 
 func (x *CountDeadLettersResponse) Reset() {
 	*x = CountDeadLettersResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[86]
+	mi := &file_yard_v1_admin_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6103,7 +6423,7 @@ func (x *CountDeadLettersResponse) String() string {
 func (*CountDeadLettersResponse) ProtoMessage() {}
 
 func (x *CountDeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[86]
+	mi := &file_yard_v1_admin_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6116,7 +6436,7 @@ func (x *CountDeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountDeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*CountDeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{86}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *CountDeadLettersResponse) GetCounts() []*DeadLetterCount {
@@ -6154,7 +6474,7 @@ type DeadLetterCount struct {
 
 func (x *DeadLetterCount) Reset() {
 	*x = DeadLetterCount{}
-	mi := &file_yard_v1_admin_proto_msgTypes[87]
+	mi := &file_yard_v1_admin_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6166,7 +6486,7 @@ func (x *DeadLetterCount) String() string {
 func (*DeadLetterCount) ProtoMessage() {}
 
 func (x *DeadLetterCount) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[87]
+	mi := &file_yard_v1_admin_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6179,7 +6499,7 @@ func (x *DeadLetterCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetterCount.ProtoReflect.Descriptor instead.
 func (*DeadLetterCount) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{87}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *DeadLetterCount) GetType() string {
@@ -6235,7 +6555,7 @@ type GetDeadLetterRequest struct {
 
 func (x *GetDeadLetterRequest) Reset() {
 	*x = GetDeadLetterRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[88]
+	mi := &file_yard_v1_admin_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6247,7 +6567,7 @@ func (x *GetDeadLetterRequest) String() string {
 func (*GetDeadLetterRequest) ProtoMessage() {}
 
 func (x *GetDeadLetterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[88]
+	mi := &file_yard_v1_admin_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6260,7 +6580,7 @@ func (x *GetDeadLetterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDeadLetterRequest.ProtoReflect.Descriptor instead.
 func (*GetDeadLetterRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{88}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *GetDeadLetterRequest) GetTaskId() string {
@@ -6280,7 +6600,7 @@ type GetDeadLetterResponse struct {
 
 func (x *GetDeadLetterResponse) Reset() {
 	*x = GetDeadLetterResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[89]
+	mi := &file_yard_v1_admin_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6292,7 +6612,7 @@ func (x *GetDeadLetterResponse) String() string {
 func (*GetDeadLetterResponse) ProtoMessage() {}
 
 func (x *GetDeadLetterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[89]
+	mi := &file_yard_v1_admin_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6305,7 +6625,7 @@ func (x *GetDeadLetterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDeadLetterResponse.ProtoReflect.Descriptor instead.
 func (*GetDeadLetterResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{89}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *GetDeadLetterResponse) GetTask() *Task {
@@ -6346,7 +6666,7 @@ type RedriveRequest struct {
 
 func (x *RedriveRequest) Reset() {
 	*x = RedriveRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[90]
+	mi := &file_yard_v1_admin_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6358,7 +6678,7 @@ func (x *RedriveRequest) String() string {
 func (*RedriveRequest) ProtoMessage() {}
 
 func (x *RedriveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[90]
+	mi := &file_yard_v1_admin_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6371,7 +6691,7 @@ func (x *RedriveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RedriveRequest.ProtoReflect.Descriptor instead.
 func (*RedriveRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{90}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *RedriveRequest) GetTaskIds() []string {
@@ -6457,7 +6777,7 @@ type RedriveResponse struct {
 
 func (x *RedriveResponse) Reset() {
 	*x = RedriveResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[91]
+	mi := &file_yard_v1_admin_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6469,7 +6789,7 @@ func (x *RedriveResponse) String() string {
 func (*RedriveResponse) ProtoMessage() {}
 
 func (x *RedriveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[91]
+	mi := &file_yard_v1_admin_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6482,7 +6802,7 @@ func (x *RedriveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RedriveResponse.ProtoReflect.Descriptor instead.
 func (*RedriveResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{91}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *RedriveResponse) GetFound() int64 {
@@ -6549,7 +6869,7 @@ type PurgeDeadLettersRequest struct {
 
 func (x *PurgeDeadLettersRequest) Reset() {
 	*x = PurgeDeadLettersRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[92]
+	mi := &file_yard_v1_admin_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6561,7 +6881,7 @@ func (x *PurgeDeadLettersRequest) String() string {
 func (*PurgeDeadLettersRequest) ProtoMessage() {}
 
 func (x *PurgeDeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[92]
+	mi := &file_yard_v1_admin_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6574,7 +6894,7 @@ func (x *PurgeDeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeDeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*PurgeDeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{92}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *PurgeDeadLettersRequest) GetTaskIds() []string {
@@ -6633,7 +6953,7 @@ type PurgeDeadLettersResponse struct {
 
 func (x *PurgeDeadLettersResponse) Reset() {
 	*x = PurgeDeadLettersResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[93]
+	mi := &file_yard_v1_admin_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6645,7 +6965,7 @@ func (x *PurgeDeadLettersResponse) String() string {
 func (*PurgeDeadLettersResponse) ProtoMessage() {}
 
 func (x *PurgeDeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[93]
+	mi := &file_yard_v1_admin_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6658,7 +6978,7 @@ func (x *PurgeDeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeDeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*PurgeDeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{93}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *PurgeDeadLettersResponse) GetFound() int64 {
@@ -6700,7 +7020,7 @@ type ListKeysRequest struct {
 
 func (x *ListKeysRequest) Reset() {
 	*x = ListKeysRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[94]
+	mi := &file_yard_v1_admin_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6712,7 +7032,7 @@ func (x *ListKeysRequest) String() string {
 func (*ListKeysRequest) ProtoMessage() {}
 
 func (x *ListKeysRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[94]
+	mi := &file_yard_v1_admin_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6725,7 +7045,7 @@ func (x *ListKeysRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKeysRequest.ProtoReflect.Descriptor instead.
 func (*ListKeysRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{94}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *ListKeysRequest) GetBlocked() bool {
@@ -6768,7 +7088,7 @@ type ListKeysResponse struct {
 
 func (x *ListKeysResponse) Reset() {
 	*x = ListKeysResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[95]
+	mi := &file_yard_v1_admin_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6780,7 +7100,7 @@ func (x *ListKeysResponse) String() string {
 func (*ListKeysResponse) ProtoMessage() {}
 
 func (x *ListKeysResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[95]
+	mi := &file_yard_v1_admin_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6793,7 +7113,7 @@ func (x *ListKeysResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKeysResponse.ProtoReflect.Descriptor instead.
 func (*ListKeysResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{95}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *ListKeysResponse) GetKeys() []*OrderKey {
@@ -6830,7 +7150,7 @@ type OrderKey struct {
 
 func (x *OrderKey) Reset() {
 	*x = OrderKey{}
-	mi := &file_yard_v1_admin_proto_msgTypes[96]
+	mi := &file_yard_v1_admin_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6842,7 +7162,7 @@ func (x *OrderKey) String() string {
 func (*OrderKey) ProtoMessage() {}
 
 func (x *OrderKey) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[96]
+	mi := &file_yard_v1_admin_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6855,7 +7175,7 @@ func (x *OrderKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderKey.ProtoReflect.Descriptor instead.
 func (*OrderKey) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{96}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *OrderKey) GetOrderKey() string {
@@ -6904,7 +7224,7 @@ type GetKeyRequest struct {
 
 func (x *GetKeyRequest) Reset() {
 	*x = GetKeyRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[97]
+	mi := &file_yard_v1_admin_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6916,7 +7236,7 @@ func (x *GetKeyRequest) String() string {
 func (*GetKeyRequest) ProtoMessage() {}
 
 func (x *GetKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[97]
+	mi := &file_yard_v1_admin_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6929,7 +7249,7 @@ func (x *GetKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetKeyRequest.ProtoReflect.Descriptor instead.
 func (*GetKeyRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{97}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *GetKeyRequest) GetOrderKey() string {
@@ -6949,7 +7269,7 @@ type GetKeyResponse struct {
 
 func (x *GetKeyResponse) Reset() {
 	*x = GetKeyResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[98]
+	mi := &file_yard_v1_admin_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6961,7 +7281,7 @@ func (x *GetKeyResponse) String() string {
 func (*GetKeyResponse) ProtoMessage() {}
 
 func (x *GetKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[98]
+	mi := &file_yard_v1_admin_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6974,7 +7294,7 @@ func (x *GetKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetKeyResponse.ProtoReflect.Descriptor instead.
 func (*GetKeyResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{98}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *GetKeyResponse) GetKey() *OrderKey {
@@ -7010,7 +7330,7 @@ type UnblockKeyRequest struct {
 
 func (x *UnblockKeyRequest) Reset() {
 	*x = UnblockKeyRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[99]
+	mi := &file_yard_v1_admin_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7022,7 +7342,7 @@ func (x *UnblockKeyRequest) String() string {
 func (*UnblockKeyRequest) ProtoMessage() {}
 
 func (x *UnblockKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[99]
+	mi := &file_yard_v1_admin_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7035,7 +7355,7 @@ func (x *UnblockKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnblockKeyRequest.ProtoReflect.Descriptor instead.
 func (*UnblockKeyRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{99}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *UnblockKeyRequest) GetOrderKey() string {
@@ -7099,7 +7419,7 @@ type UnblockKeyResponse struct {
 
 func (x *UnblockKeyResponse) Reset() {
 	*x = UnblockKeyResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[100]
+	mi := &file_yard_v1_admin_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7111,7 +7431,7 @@ func (x *UnblockKeyResponse) String() string {
 func (*UnblockKeyResponse) ProtoMessage() {}
 
 func (x *UnblockKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[100]
+	mi := &file_yard_v1_admin_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7124,7 +7444,7 @@ func (x *UnblockKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnblockKeyResponse.ProtoReflect.Descriptor instead.
 func (*UnblockKeyResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{100}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *UnblockKeyResponse) GetTaskId() string {
@@ -7166,7 +7486,7 @@ type SkipKeyRequest struct {
 
 func (x *SkipKeyRequest) Reset() {
 	*x = SkipKeyRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[101]
+	mi := &file_yard_v1_admin_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7178,7 +7498,7 @@ func (x *SkipKeyRequest) String() string {
 func (*SkipKeyRequest) ProtoMessage() {}
 
 func (x *SkipKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[101]
+	mi := &file_yard_v1_admin_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7191,7 +7511,7 @@ func (x *SkipKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkipKeyRequest.ProtoReflect.Descriptor instead.
 func (*SkipKeyRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{101}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *SkipKeyRequest) GetOrderKey() string {
@@ -7255,7 +7575,7 @@ type SkipKeyResponse struct {
 
 func (x *SkipKeyResponse) Reset() {
 	*x = SkipKeyResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[102]
+	mi := &file_yard_v1_admin_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7267,7 +7587,7 @@ func (x *SkipKeyResponse) String() string {
 func (*SkipKeyResponse) ProtoMessage() {}
 
 func (x *SkipKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[102]
+	mi := &file_yard_v1_admin_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7280,7 +7600,7 @@ func (x *SkipKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkipKeyResponse.ProtoReflect.Descriptor instead.
 func (*SkipKeyResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{102}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *SkipKeyResponse) GetTaskId() string {
@@ -7340,7 +7660,7 @@ type Batch struct {
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_yard_v1_admin_proto_msgTypes[103]
+	mi := &file_yard_v1_admin_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7352,7 +7672,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[103]
+	mi := &file_yard_v1_admin_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7365,7 +7685,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{103}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *Batch) GetBatchId() string {
@@ -7507,7 +7827,7 @@ type CreateBatchRequest struct {
 
 func (x *CreateBatchRequest) Reset() {
 	*x = CreateBatchRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[104]
+	mi := &file_yard_v1_admin_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7519,7 +7839,7 @@ func (x *CreateBatchRequest) String() string {
 func (*CreateBatchRequest) ProtoMessage() {}
 
 func (x *CreateBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[104]
+	mi := &file_yard_v1_admin_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7532,7 +7852,7 @@ func (x *CreateBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateBatchRequest.ProtoReflect.Descriptor instead.
 func (*CreateBatchRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{104}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *CreateBatchRequest) GetBatchId() string {
@@ -7573,7 +7893,7 @@ type CreateBatchResponse struct {
 
 func (x *CreateBatchResponse) Reset() {
 	*x = CreateBatchResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[105]
+	mi := &file_yard_v1_admin_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7585,7 +7905,7 @@ func (x *CreateBatchResponse) String() string {
 func (*CreateBatchResponse) ProtoMessage() {}
 
 func (x *CreateBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[105]
+	mi := &file_yard_v1_admin_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7598,7 +7918,7 @@ func (x *CreateBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateBatchResponse.ProtoReflect.Descriptor instead.
 func (*CreateBatchResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{105}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *CreateBatchResponse) GetBatch() *Batch {
@@ -7619,7 +7939,7 @@ type GetBatchRequest struct {
 
 func (x *GetBatchRequest) Reset() {
 	*x = GetBatchRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[106]
+	mi := &file_yard_v1_admin_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7631,7 +7951,7 @@ func (x *GetBatchRequest) String() string {
 func (*GetBatchRequest) ProtoMessage() {}
 
 func (x *GetBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[106]
+	mi := &file_yard_v1_admin_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7644,7 +7964,7 @@ func (x *GetBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBatchRequest.ProtoReflect.Descriptor instead.
 func (*GetBatchRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{106}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *GetBatchRequest) GetBatchId() string {
@@ -7664,7 +7984,7 @@ type GetBatchResponse struct {
 
 func (x *GetBatchResponse) Reset() {
 	*x = GetBatchResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[107]
+	mi := &file_yard_v1_admin_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7676,7 +7996,7 @@ func (x *GetBatchResponse) String() string {
 func (*GetBatchResponse) ProtoMessage() {}
 
 func (x *GetBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[107]
+	mi := &file_yard_v1_admin_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7689,7 +8009,7 @@ func (x *GetBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBatchResponse.ProtoReflect.Descriptor instead.
 func (*GetBatchResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{107}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *GetBatchResponse) GetBatch() *Batch {
@@ -7714,7 +8034,7 @@ type ListBatchesRequest struct {
 
 func (x *ListBatchesRequest) Reset() {
 	*x = ListBatchesRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[108]
+	mi := &file_yard_v1_admin_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7726,7 +8046,7 @@ func (x *ListBatchesRequest) String() string {
 func (*ListBatchesRequest) ProtoMessage() {}
 
 func (x *ListBatchesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[108]
+	mi := &file_yard_v1_admin_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7739,7 +8059,7 @@ func (x *ListBatchesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBatchesRequest.ProtoReflect.Descriptor instead.
 func (*ListBatchesRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{108}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *ListBatchesRequest) GetStates() []BatchState {
@@ -7775,7 +8095,7 @@ type ListBatchesResponse struct {
 
 func (x *ListBatchesResponse) Reset() {
 	*x = ListBatchesResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[109]
+	mi := &file_yard_v1_admin_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7787,7 +8107,7 @@ func (x *ListBatchesResponse) String() string {
 func (*ListBatchesResponse) ProtoMessage() {}
 
 func (x *ListBatchesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[109]
+	mi := &file_yard_v1_admin_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7800,7 +8120,7 @@ func (x *ListBatchesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBatchesResponse.ProtoReflect.Descriptor instead.
 func (*ListBatchesResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{109}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *ListBatchesResponse) GetBatches() []*Batch {
@@ -7828,7 +8148,7 @@ type CloseBatchRequest struct {
 
 func (x *CloseBatchRequest) Reset() {
 	*x = CloseBatchRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[110]
+	mi := &file_yard_v1_admin_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7840,7 +8160,7 @@ func (x *CloseBatchRequest) String() string {
 func (*CloseBatchRequest) ProtoMessage() {}
 
 func (x *CloseBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[110]
+	mi := &file_yard_v1_admin_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7853,7 +8173,7 @@ func (x *CloseBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseBatchRequest.ProtoReflect.Descriptor instead.
 func (*CloseBatchRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{110}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *CloseBatchRequest) GetBatchId() string {
@@ -7873,7 +8193,7 @@ type CloseBatchResponse struct {
 
 func (x *CloseBatchResponse) Reset() {
 	*x = CloseBatchResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[111]
+	mi := &file_yard_v1_admin_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7885,7 +8205,7 @@ func (x *CloseBatchResponse) String() string {
 func (*CloseBatchResponse) ProtoMessage() {}
 
 func (x *CloseBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[111]
+	mi := &file_yard_v1_admin_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7898,7 +8218,7 @@ func (x *CloseBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseBatchResponse.ProtoReflect.Descriptor instead.
 func (*CloseBatchResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{111}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *CloseBatchResponse) GetBatch() *Batch {
@@ -7921,7 +8241,7 @@ type WaitBatchRequest struct {
 
 func (x *WaitBatchRequest) Reset() {
 	*x = WaitBatchRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[112]
+	mi := &file_yard_v1_admin_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7933,7 +8253,7 @@ func (x *WaitBatchRequest) String() string {
 func (*WaitBatchRequest) ProtoMessage() {}
 
 func (x *WaitBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[112]
+	mi := &file_yard_v1_admin_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7946,7 +8266,7 @@ func (x *WaitBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitBatchRequest.ProtoReflect.Descriptor instead.
 func (*WaitBatchRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{112}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *WaitBatchRequest) GetBatchId() string {
@@ -7973,7 +8293,7 @@ type WaitBatchResponse struct {
 
 func (x *WaitBatchResponse) Reset() {
 	*x = WaitBatchResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[113]
+	mi := &file_yard_v1_admin_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7985,7 +8305,7 @@ func (x *WaitBatchResponse) String() string {
 func (*WaitBatchResponse) ProtoMessage() {}
 
 func (x *WaitBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[113]
+	mi := &file_yard_v1_admin_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7998,7 +8318,7 @@ func (x *WaitBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitBatchResponse.ProtoReflect.Descriptor instead.
 func (*WaitBatchResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{113}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *WaitBatchResponse) GetBatch() *Batch {
@@ -8030,7 +8350,7 @@ type CancelBatchRequest struct {
 
 func (x *CancelBatchRequest) Reset() {
 	*x = CancelBatchRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[114]
+	mi := &file_yard_v1_admin_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8042,7 +8362,7 @@ func (x *CancelBatchRequest) String() string {
 func (*CancelBatchRequest) ProtoMessage() {}
 
 func (x *CancelBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[114]
+	mi := &file_yard_v1_admin_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8055,7 +8375,7 @@ func (x *CancelBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelBatchRequest.ProtoReflect.Descriptor instead.
 func (*CancelBatchRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{114}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *CancelBatchRequest) GetBatchId() string {
@@ -8110,7 +8430,7 @@ type CancelBatchResponse struct {
 
 func (x *CancelBatchResponse) Reset() {
 	*x = CancelBatchResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[115]
+	mi := &file_yard_v1_admin_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8122,7 +8442,7 @@ func (x *CancelBatchResponse) String() string {
 func (*CancelBatchResponse) ProtoMessage() {}
 
 func (x *CancelBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[115]
+	mi := &file_yard_v1_admin_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8135,7 +8455,7 @@ func (x *CancelBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelBatchResponse.ProtoReflect.Descriptor instead.
 func (*CancelBatchResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{115}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *CancelBatchResponse) GetPurged() *Purged {
@@ -8193,7 +8513,34 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\"?\n" +
 	"\x14DeleteDomainResponse\x12'\n" +
-	"\x06domain\x18\x01 \x01(\v2\x0f.yard.v1.DomainR\x06domain\"\xc8\x03\n" +
+	"\x06domain\x18\x01 \x01(\v2\x0f.yard.v1.DomainR\x06domain\"\x7f\n" +
+	"\x11ListQueuesRequest\x12\x16\n" +
+	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1c\n" +
+	"\tpartition\x18\x02 \x01(\x05R\tpartition\x12\x1e\n" +
+	"\n" +
+	"partitions\x18\x03 \x01(\x05R\n" +
+	"partitions\x12\x14\n" +
+	"\x05limit\x18\x04 \x01(\x05R\x05limit\"u\n" +
+	"\x12ListQueuesResponse\x128\n" +
+	"\n" +
+	"partitions\x18\x01 \x03(\v2\x18.yard.v1.PartitionQueuesR\n" +
+	"partitions\x12%\n" +
+	"\x0enext_partition\x18\x02 \x01(\x05R\rnextPartition\"\x85\x01\n" +
+	"\x0fPartitionQueues\x12\x1c\n" +
+	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12\x14\n" +
+	"\x05error\x18\x02 \x01(\tR\x05error\x12&\n" +
+	"\x06queues\x18\x03 \x03(\v2\x0e.yard.v1.QueueR\x06queues\x12\x16\n" +
+	"\x06others\x18\x04 \x01(\x05R\x06others\"\xe5\x01\n" +
+	"\x05Queue\x12\x12\n" +
+	"\x04lane\x18\x01 \x01(\tR\x04lane\x12\x16\n" +
+	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x12\n" +
+	"\x04read\x18\x03 \x01(\x03R\x04read\x12\x16\n" +
+	"\x06unread\x18\x04 \x01(\x03R\x06unread\x12\x14\n" +
+	"\x05tasks\x18\x05 \x01(\x03R\x05tasks\x12\x1b\n" +
+	"\ttasks_max\x18\x06 \x01(\x03R\btasksMax\x12\x14\n" +
+	"\x05bytes\x18\a \x01(\x03R\x05bytes\x12\x1b\n" +
+	"\tbytes_max\x18\b \x01(\x03R\bbytesMax\x12\x1e\n" +
+	"\vsplit_at_ms\x18\t \x01(\x03R\tsplitAtMs\"\xc8\x03\n" +
 	"\bTaskType\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12*\n" +
 	"\x05retry\x18\x02 \x01(\v2\x14.yard.v1.RetryPolicyR\x05retry\x12)\n" +
@@ -8755,7 +9102,7 @@ func file_yard_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_yard_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 116)
+var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 120)
 var file_yard_v1_admin_proto_goTypes = []any{
 	(OnFull)(0),                      // 0: yard.v1.OnFull
 	(BatchState)(0),                  // 1: yard.v1.BatchState
@@ -8770,117 +9117,121 @@ var file_yard_v1_admin_proto_goTypes = []any{
 	(*ListDomainsResponse)(nil),      // 10: yard.v1.ListDomainsResponse
 	(*DeleteDomainRequest)(nil),      // 11: yard.v1.DeleteDomainRequest
 	(*DeleteDomainResponse)(nil),     // 12: yard.v1.DeleteDomainResponse
-	(*TaskType)(nil),                 // 13: yard.v1.TaskType
-	(*PutTypeRequest)(nil),           // 14: yard.v1.PutTypeRequest
-	(*PutTypeResponse)(nil),          // 15: yard.v1.PutTypeResponse
-	(*GetTypeRequest)(nil),           // 16: yard.v1.GetTypeRequest
-	(*GetTypeResponse)(nil),          // 17: yard.v1.GetTypeResponse
-	(*ListTypesRequest)(nil),         // 18: yard.v1.ListTypesRequest
-	(*ListTypesResponse)(nil),        // 19: yard.v1.ListTypesResponse
-	(*DeleteTypeRequest)(nil),        // 20: yard.v1.DeleteTypeRequest
-	(*DeleteTypeResponse)(nil),       // 21: yard.v1.DeleteTypeResponse
-	(*Tasklist)(nil),                 // 22: yard.v1.Tasklist
-	(*PutTasklistRequest)(nil),       // 23: yard.v1.PutTasklistRequest
-	(*PutTasklistResponse)(nil),      // 24: yard.v1.PutTasklistResponse
-	(*GetTasklistRequest)(nil),       // 25: yard.v1.GetTasklistRequest
-	(*GetTasklistResponse)(nil),      // 26: yard.v1.GetTasklistResponse
-	(*ListTasklistsRequest)(nil),     // 27: yard.v1.ListTasklistsRequest
-	(*ListTasklistsResponse)(nil),    // 28: yard.v1.ListTasklistsResponse
-	(*ListedTasklist)(nil),           // 29: yard.v1.ListedTasklist
-	(*DeleteTasklistRequest)(nil),    // 30: yard.v1.DeleteTasklistRequest
-	(*DeleteTasklistResponse)(nil),   // 31: yard.v1.DeleteTasklistResponse
-	(*DescribeTasklistRequest)(nil),  // 32: yard.v1.DescribeTasklistRequest
-	(*DescribeTasklistResponse)(nil), // 33: yard.v1.DescribeTasklistResponse
-	(*TasklistPollersRequest)(nil),   // 34: yard.v1.TasklistPollersRequest
-	(*TasklistPollersResponse)(nil),  // 35: yard.v1.TasklistPollersResponse
-	(*Poller)(nil),                   // 36: yard.v1.Poller
-	(*ListWorkersRequest)(nil),       // 37: yard.v1.ListWorkersRequest
-	(*ListWorkersResponse)(nil),      // 38: yard.v1.ListWorkersResponse
-	(*LiveWorker)(nil),               // 39: yard.v1.LiveWorker
-	(*DrainWorkerRequest)(nil),       // 40: yard.v1.DrainWorkerRequest
-	(*DrainWorkerResponse)(nil),      // 41: yard.v1.DrainWorkerResponse
-	(*StopWorkerRequest)(nil),        // 42: yard.v1.StopWorkerRequest
-	(*StopWorkerResponse)(nil),       // 43: yard.v1.StopWorkerResponse
-	(*ResumeWorkerRequest)(nil),      // 44: yard.v1.ResumeWorkerRequest
-	(*ResumeWorkerResponse)(nil),     // 45: yard.v1.ResumeWorkerResponse
-	(*LiveAttempt)(nil),              // 46: yard.v1.LiveAttempt
-	(*SlotUse)(nil),                  // 47: yard.v1.SlotUse
-	(*Pause)(nil),                    // 48: yard.v1.Pause
-	(*PauseRequest)(nil),             // 49: yard.v1.PauseRequest
-	(*PauseResponse)(nil),            // 50: yard.v1.PauseResponse
-	(*DrainResponse)(nil),            // 51: yard.v1.DrainResponse
-	(*ResumeRequest)(nil),            // 52: yard.v1.ResumeRequest
-	(*PeekTasklistRequest)(nil),      // 53: yard.v1.PeekTasklistRequest
-	(*PeekTasklistResponse)(nil),     // 54: yard.v1.PeekTasklistResponse
-	(*PeekedTask)(nil),               // 55: yard.v1.PeekedTask
-	(*PurgeRequest)(nil),             // 56: yard.v1.PurgeRequest
-	(*PurgeResponse)(nil),            // 57: yard.v1.PurgeResponse
-	(*Purged)(nil),                   // 58: yard.v1.Purged
-	(*Limit)(nil),                    // 59: yard.v1.Limit
-	(*PutLimitRequest)(nil),          // 60: yard.v1.PutLimitRequest
-	(*PutLimitResponse)(nil),         // 61: yard.v1.PutLimitResponse
-	(*GetLimitRequest)(nil),          // 62: yard.v1.GetLimitRequest
-	(*GetLimitResponse)(nil),         // 63: yard.v1.GetLimitResponse
-	(*ListLimitsRequest)(nil),        // 64: yard.v1.ListLimitsRequest
-	(*ListLimitsResponse)(nil),       // 65: yard.v1.ListLimitsResponse
-	(*DeleteLimitRequest)(nil),       // 66: yard.v1.DeleteLimitRequest
-	(*DeleteLimitResponse)(nil),      // 67: yard.v1.DeleteLimitResponse
-	(*Group)(nil),                    // 68: yard.v1.Group
-	(*PutGroupRequest)(nil),          // 69: yard.v1.PutGroupRequest
-	(*PutGroupResponse)(nil),         // 70: yard.v1.PutGroupResponse
-	(*GetGroupRequest)(nil),          // 71: yard.v1.GetGroupRequest
-	(*GetGroupResponse)(nil),         // 72: yard.v1.GetGroupResponse
-	(*ListGroupsRequest)(nil),        // 73: yard.v1.ListGroupsRequest
-	(*ListGroupsResponse)(nil),       // 74: yard.v1.ListGroupsResponse
-	(*StoppedGroup)(nil),             // 75: yard.v1.StoppedGroup
-	(*DeleteGroupRequest)(nil),       // 76: yard.v1.DeleteGroupRequest
-	(*DeleteGroupResponse)(nil),      // 77: yard.v1.DeleteGroupResponse
-	(*TopLimitsRequest)(nil),         // 78: yard.v1.TopLimitsRequest
-	(*TopLimitsResponse)(nil),        // 79: yard.v1.TopLimitsResponse
-	(*LimitUse)(nil),                 // 80: yard.v1.LimitUse
-	(*SlotHolder)(nil),               // 81: yard.v1.SlotHolder
-	(*SlotWaiter)(nil),               // 82: yard.v1.SlotWaiter
-	(*ShardSlots)(nil),               // 83: yard.v1.ShardSlots
-	(*DeadLetterFilter)(nil),         // 84: yard.v1.DeadLetterFilter
-	(*ListDeadLettersRequest)(nil),   // 85: yard.v1.ListDeadLettersRequest
-	(*ListDeadLettersResponse)(nil),  // 86: yard.v1.ListDeadLettersResponse
-	(*CountDeadLettersRequest)(nil),  // 87: yard.v1.CountDeadLettersRequest
-	(*CountDeadLettersResponse)(nil), // 88: yard.v1.CountDeadLettersResponse
-	(*DeadLetterCount)(nil),          // 89: yard.v1.DeadLetterCount
-	(*GetDeadLetterRequest)(nil),     // 90: yard.v1.GetDeadLetterRequest
-	(*GetDeadLetterResponse)(nil),    // 91: yard.v1.GetDeadLetterResponse
-	(*RedriveRequest)(nil),           // 92: yard.v1.RedriveRequest
-	(*RedriveResponse)(nil),          // 93: yard.v1.RedriveResponse
-	(*PurgeDeadLettersRequest)(nil),  // 94: yard.v1.PurgeDeadLettersRequest
-	(*PurgeDeadLettersResponse)(nil), // 95: yard.v1.PurgeDeadLettersResponse
-	(*ListKeysRequest)(nil),          // 96: yard.v1.ListKeysRequest
-	(*ListKeysResponse)(nil),         // 97: yard.v1.ListKeysResponse
-	(*OrderKey)(nil),                 // 98: yard.v1.OrderKey
-	(*GetKeyRequest)(nil),            // 99: yard.v1.GetKeyRequest
-	(*GetKeyResponse)(nil),           // 100: yard.v1.GetKeyResponse
-	(*UnblockKeyRequest)(nil),        // 101: yard.v1.UnblockKeyRequest
-	(*UnblockKeyResponse)(nil),       // 102: yard.v1.UnblockKeyResponse
-	(*SkipKeyRequest)(nil),           // 103: yard.v1.SkipKeyRequest
-	(*SkipKeyResponse)(nil),          // 104: yard.v1.SkipKeyResponse
-	(*Batch)(nil),                    // 105: yard.v1.Batch
-	(*CreateBatchRequest)(nil),       // 106: yard.v1.CreateBatchRequest
-	(*CreateBatchResponse)(nil),      // 107: yard.v1.CreateBatchResponse
-	(*GetBatchRequest)(nil),          // 108: yard.v1.GetBatchRequest
-	(*GetBatchResponse)(nil),         // 109: yard.v1.GetBatchResponse
-	(*ListBatchesRequest)(nil),       // 110: yard.v1.ListBatchesRequest
-	(*ListBatchesResponse)(nil),      // 111: yard.v1.ListBatchesResponse
-	(*CloseBatchRequest)(nil),        // 112: yard.v1.CloseBatchRequest
-	(*CloseBatchResponse)(nil),       // 113: yard.v1.CloseBatchResponse
-	(*WaitBatchRequest)(nil),         // 114: yard.v1.WaitBatchRequest
-	(*WaitBatchResponse)(nil),        // 115: yard.v1.WaitBatchResponse
-	(*CancelBatchRequest)(nil),       // 116: yard.v1.CancelBatchRequest
-	(*CancelBatchResponse)(nil),      // 117: yard.v1.CancelBatchResponse
-	(*RetryPolicy)(nil),              // 118: yard.v1.RetryPolicy
-	(*WorkerDrain)(nil),              // 119: yard.v1.WorkerDrain
-	(*Task)(nil),                     // 120: yard.v1.Task
-	(TaskState)(0),                   // 121: yard.v1.TaskState
-	(*Verdict)(nil),                  // 122: yard.v1.Verdict
-	(*NewTask)(nil),                  // 123: yard.v1.NewTask
+	(*ListQueuesRequest)(nil),        // 13: yard.v1.ListQueuesRequest
+	(*ListQueuesResponse)(nil),       // 14: yard.v1.ListQueuesResponse
+	(*PartitionQueues)(nil),          // 15: yard.v1.PartitionQueues
+	(*Queue)(nil),                    // 16: yard.v1.Queue
+	(*TaskType)(nil),                 // 17: yard.v1.TaskType
+	(*PutTypeRequest)(nil),           // 18: yard.v1.PutTypeRequest
+	(*PutTypeResponse)(nil),          // 19: yard.v1.PutTypeResponse
+	(*GetTypeRequest)(nil),           // 20: yard.v1.GetTypeRequest
+	(*GetTypeResponse)(nil),          // 21: yard.v1.GetTypeResponse
+	(*ListTypesRequest)(nil),         // 22: yard.v1.ListTypesRequest
+	(*ListTypesResponse)(nil),        // 23: yard.v1.ListTypesResponse
+	(*DeleteTypeRequest)(nil),        // 24: yard.v1.DeleteTypeRequest
+	(*DeleteTypeResponse)(nil),       // 25: yard.v1.DeleteTypeResponse
+	(*Tasklist)(nil),                 // 26: yard.v1.Tasklist
+	(*PutTasklistRequest)(nil),       // 27: yard.v1.PutTasklistRequest
+	(*PutTasklistResponse)(nil),      // 28: yard.v1.PutTasklistResponse
+	(*GetTasklistRequest)(nil),       // 29: yard.v1.GetTasklistRequest
+	(*GetTasklistResponse)(nil),      // 30: yard.v1.GetTasklistResponse
+	(*ListTasklistsRequest)(nil),     // 31: yard.v1.ListTasklistsRequest
+	(*ListTasklistsResponse)(nil),    // 32: yard.v1.ListTasklistsResponse
+	(*ListedTasklist)(nil),           // 33: yard.v1.ListedTasklist
+	(*DeleteTasklistRequest)(nil),    // 34: yard.v1.DeleteTasklistRequest
+	(*DeleteTasklistResponse)(nil),   // 35: yard.v1.DeleteTasklistResponse
+	(*DescribeTasklistRequest)(nil),  // 36: yard.v1.DescribeTasklistRequest
+	(*DescribeTasklistResponse)(nil), // 37: yard.v1.DescribeTasklistResponse
+	(*TasklistPollersRequest)(nil),   // 38: yard.v1.TasklistPollersRequest
+	(*TasklistPollersResponse)(nil),  // 39: yard.v1.TasklistPollersResponse
+	(*Poller)(nil),                   // 40: yard.v1.Poller
+	(*ListWorkersRequest)(nil),       // 41: yard.v1.ListWorkersRequest
+	(*ListWorkersResponse)(nil),      // 42: yard.v1.ListWorkersResponse
+	(*LiveWorker)(nil),               // 43: yard.v1.LiveWorker
+	(*DrainWorkerRequest)(nil),       // 44: yard.v1.DrainWorkerRequest
+	(*DrainWorkerResponse)(nil),      // 45: yard.v1.DrainWorkerResponse
+	(*StopWorkerRequest)(nil),        // 46: yard.v1.StopWorkerRequest
+	(*StopWorkerResponse)(nil),       // 47: yard.v1.StopWorkerResponse
+	(*ResumeWorkerRequest)(nil),      // 48: yard.v1.ResumeWorkerRequest
+	(*ResumeWorkerResponse)(nil),     // 49: yard.v1.ResumeWorkerResponse
+	(*LiveAttempt)(nil),              // 50: yard.v1.LiveAttempt
+	(*SlotUse)(nil),                  // 51: yard.v1.SlotUse
+	(*Pause)(nil),                    // 52: yard.v1.Pause
+	(*PauseRequest)(nil),             // 53: yard.v1.PauseRequest
+	(*PauseResponse)(nil),            // 54: yard.v1.PauseResponse
+	(*DrainResponse)(nil),            // 55: yard.v1.DrainResponse
+	(*ResumeRequest)(nil),            // 56: yard.v1.ResumeRequest
+	(*PeekTasklistRequest)(nil),      // 57: yard.v1.PeekTasklistRequest
+	(*PeekTasklistResponse)(nil),     // 58: yard.v1.PeekTasklistResponse
+	(*PeekedTask)(nil),               // 59: yard.v1.PeekedTask
+	(*PurgeRequest)(nil),             // 60: yard.v1.PurgeRequest
+	(*PurgeResponse)(nil),            // 61: yard.v1.PurgeResponse
+	(*Purged)(nil),                   // 62: yard.v1.Purged
+	(*Limit)(nil),                    // 63: yard.v1.Limit
+	(*PutLimitRequest)(nil),          // 64: yard.v1.PutLimitRequest
+	(*PutLimitResponse)(nil),         // 65: yard.v1.PutLimitResponse
+	(*GetLimitRequest)(nil),          // 66: yard.v1.GetLimitRequest
+	(*GetLimitResponse)(nil),         // 67: yard.v1.GetLimitResponse
+	(*ListLimitsRequest)(nil),        // 68: yard.v1.ListLimitsRequest
+	(*ListLimitsResponse)(nil),       // 69: yard.v1.ListLimitsResponse
+	(*DeleteLimitRequest)(nil),       // 70: yard.v1.DeleteLimitRequest
+	(*DeleteLimitResponse)(nil),      // 71: yard.v1.DeleteLimitResponse
+	(*Group)(nil),                    // 72: yard.v1.Group
+	(*PutGroupRequest)(nil),          // 73: yard.v1.PutGroupRequest
+	(*PutGroupResponse)(nil),         // 74: yard.v1.PutGroupResponse
+	(*GetGroupRequest)(nil),          // 75: yard.v1.GetGroupRequest
+	(*GetGroupResponse)(nil),         // 76: yard.v1.GetGroupResponse
+	(*ListGroupsRequest)(nil),        // 77: yard.v1.ListGroupsRequest
+	(*ListGroupsResponse)(nil),       // 78: yard.v1.ListGroupsResponse
+	(*StoppedGroup)(nil),             // 79: yard.v1.StoppedGroup
+	(*DeleteGroupRequest)(nil),       // 80: yard.v1.DeleteGroupRequest
+	(*DeleteGroupResponse)(nil),      // 81: yard.v1.DeleteGroupResponse
+	(*TopLimitsRequest)(nil),         // 82: yard.v1.TopLimitsRequest
+	(*TopLimitsResponse)(nil),        // 83: yard.v1.TopLimitsResponse
+	(*LimitUse)(nil),                 // 84: yard.v1.LimitUse
+	(*SlotHolder)(nil),               // 85: yard.v1.SlotHolder
+	(*SlotWaiter)(nil),               // 86: yard.v1.SlotWaiter
+	(*ShardSlots)(nil),               // 87: yard.v1.ShardSlots
+	(*DeadLetterFilter)(nil),         // 88: yard.v1.DeadLetterFilter
+	(*ListDeadLettersRequest)(nil),   // 89: yard.v1.ListDeadLettersRequest
+	(*ListDeadLettersResponse)(nil),  // 90: yard.v1.ListDeadLettersResponse
+	(*CountDeadLettersRequest)(nil),  // 91: yard.v1.CountDeadLettersRequest
+	(*CountDeadLettersResponse)(nil), // 92: yard.v1.CountDeadLettersResponse
+	(*DeadLetterCount)(nil),          // 93: yard.v1.DeadLetterCount
+	(*GetDeadLetterRequest)(nil),     // 94: yard.v1.GetDeadLetterRequest
+	(*GetDeadLetterResponse)(nil),    // 95: yard.v1.GetDeadLetterResponse
+	(*RedriveRequest)(nil),           // 96: yard.v1.RedriveRequest
+	(*RedriveResponse)(nil),          // 97: yard.v1.RedriveResponse
+	(*PurgeDeadLettersRequest)(nil),  // 98: yard.v1.PurgeDeadLettersRequest
+	(*PurgeDeadLettersResponse)(nil), // 99: yard.v1.PurgeDeadLettersResponse
+	(*ListKeysRequest)(nil),          // 100: yard.v1.ListKeysRequest
+	(*ListKeysResponse)(nil),         // 101: yard.v1.ListKeysResponse
+	(*OrderKey)(nil),                 // 102: yard.v1.OrderKey
+	(*GetKeyRequest)(nil),            // 103: yard.v1.GetKeyRequest
+	(*GetKeyResponse)(nil),           // 104: yard.v1.GetKeyResponse
+	(*UnblockKeyRequest)(nil),        // 105: yard.v1.UnblockKeyRequest
+	(*UnblockKeyResponse)(nil),       // 106: yard.v1.UnblockKeyResponse
+	(*SkipKeyRequest)(nil),           // 107: yard.v1.SkipKeyRequest
+	(*SkipKeyResponse)(nil),          // 108: yard.v1.SkipKeyResponse
+	(*Batch)(nil),                    // 109: yard.v1.Batch
+	(*CreateBatchRequest)(nil),       // 110: yard.v1.CreateBatchRequest
+	(*CreateBatchResponse)(nil),      // 111: yard.v1.CreateBatchResponse
+	(*GetBatchRequest)(nil),          // 112: yard.v1.GetBatchRequest
+	(*GetBatchResponse)(nil),         // 113: yard.v1.GetBatchResponse
+	(*ListBatchesRequest)(nil),       // 114: yard.v1.ListBatchesRequest
+	(*ListBatchesResponse)(nil),      // 115: yard.v1.ListBatchesResponse
+	(*CloseBatchRequest)(nil),        // 116: yard.v1.CloseBatchRequest
+	(*CloseBatchResponse)(nil),       // 117: yard.v1.CloseBatchResponse
+	(*WaitBatchRequest)(nil),         // 118: yard.v1.WaitBatchRequest
+	(*WaitBatchResponse)(nil),        // 119: yard.v1.WaitBatchResponse
+	(*CancelBatchRequest)(nil),       // 120: yard.v1.CancelBatchRequest
+	(*CancelBatchResponse)(nil),      // 121: yard.v1.CancelBatchResponse
+	(*RetryPolicy)(nil),              // 122: yard.v1.RetryPolicy
+	(*WorkerDrain)(nil),              // 123: yard.v1.WorkerDrain
+	(*Task)(nil),                     // 124: yard.v1.Task
+	(TaskState)(0),                   // 125: yard.v1.TaskState
+	(*Verdict)(nil),                  // 126: yard.v1.Verdict
+	(*NewTask)(nil),                  // 127: yard.v1.NewTask
 }
 var file_yard_v1_admin_proto_depIdxs = []int32{
 	4,   // 0: yard.v1.Domain.rate:type_name -> yard.v1.Rate
@@ -8888,96 +9239,98 @@ var file_yard_v1_admin_proto_depIdxs = []int32{
 	2,   // 2: yard.v1.PutDomainRequest.domain:type_name -> yard.v1.Domain
 	2,   // 3: yard.v1.PutDomainResponse.domain:type_name -> yard.v1.Domain
 	2,   // 4: yard.v1.GetDomainResponse.domain:type_name -> yard.v1.Domain
-	48,  // 5: yard.v1.GetDomainResponse.pause:type_name -> yard.v1.Pause
-	48,  // 6: yard.v1.GetDomainResponse.drain:type_name -> yard.v1.Pause
+	52,  // 5: yard.v1.GetDomainResponse.pause:type_name -> yard.v1.Pause
+	52,  // 6: yard.v1.GetDomainResponse.drain:type_name -> yard.v1.Pause
 	3,   // 7: yard.v1.GetDomainResponse.use:type_name -> yard.v1.Quota
 	2,   // 8: yard.v1.ListDomainsResponse.domains:type_name -> yard.v1.Domain
 	2,   // 9: yard.v1.DeleteDomainResponse.domain:type_name -> yard.v1.Domain
-	118, // 10: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
-	4,   // 11: yard.v1.TaskType.rate:type_name -> yard.v1.Rate
-	13,  // 12: yard.v1.PutTypeRequest.type:type_name -> yard.v1.TaskType
-	13,  // 13: yard.v1.PutTypeResponse.type:type_name -> yard.v1.TaskType
-	13,  // 14: yard.v1.GetTypeResponse.type:type_name -> yard.v1.TaskType
-	48,  // 15: yard.v1.GetTypeResponse.pause:type_name -> yard.v1.Pause
-	48,  // 16: yard.v1.GetTypeResponse.drain:type_name -> yard.v1.Pause
-	13,  // 17: yard.v1.ListTypesResponse.types:type_name -> yard.v1.TaskType
-	13,  // 18: yard.v1.DeleteTypeResponse.type:type_name -> yard.v1.TaskType
-	4,   // 19: yard.v1.Tasklist.rate:type_name -> yard.v1.Rate
-	22,  // 20: yard.v1.PutTasklistRequest.tasklist:type_name -> yard.v1.Tasklist
-	22,  // 21: yard.v1.PutTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	22,  // 22: yard.v1.GetTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	48,  // 23: yard.v1.GetTasklistResponse.pause:type_name -> yard.v1.Pause
-	48,  // 24: yard.v1.GetTasklistResponse.drain:type_name -> yard.v1.Pause
-	29,  // 25: yard.v1.ListTasklistsResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	22,  // 26: yard.v1.ListedTasklist.settings:type_name -> yard.v1.Tasklist
-	48,  // 27: yard.v1.ListedTasklist.pause:type_name -> yard.v1.Pause
-	48,  // 28: yard.v1.ListedTasklist.drain:type_name -> yard.v1.Pause
-	22,  // 29: yard.v1.DeleteTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	47,  // 30: yard.v1.DescribeTasklistResponse.slots:type_name -> yard.v1.SlotUse
-	48,  // 31: yard.v1.DescribeTasklistResponse.pause:type_name -> yard.v1.Pause
-	48,  // 32: yard.v1.DescribeTasklistResponse.drain:type_name -> yard.v1.Pause
-	36,  // 33: yard.v1.TasklistPollersResponse.pollers:type_name -> yard.v1.Poller
-	39,  // 34: yard.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
-	46,  // 35: yard.v1.LiveWorker.attempts:type_name -> yard.v1.LiveAttempt
-	119, // 36: yard.v1.LiveWorker.drain:type_name -> yard.v1.WorkerDrain
-	39,  // 37: yard.v1.DrainWorkerResponse.worker:type_name -> yard.v1.LiveWorker
-	39,  // 38: yard.v1.StopWorkerResponse.worker:type_name -> yard.v1.LiveWorker
-	119, // 39: yard.v1.ResumeWorkerResponse.drain:type_name -> yard.v1.WorkerDrain
-	48,  // 40: yard.v1.PauseResponse.pause:type_name -> yard.v1.Pause
-	48,  // 41: yard.v1.DrainResponse.drain:type_name -> yard.v1.Pause
-	55,  // 42: yard.v1.PeekTasklistResponse.tasks:type_name -> yard.v1.PeekedTask
-	120, // 43: yard.v1.PeekedTask.task:type_name -> yard.v1.Task
-	121, // 44: yard.v1.PurgeRequest.states:type_name -> yard.v1.TaskState
-	58,  // 45: yard.v1.PurgeResponse.purged:type_name -> yard.v1.Purged
-	4,   // 46: yard.v1.Limit.rate:type_name -> yard.v1.Rate
-	0,   // 47: yard.v1.Limit.on_full:type_name -> yard.v1.OnFull
-	59,  // 48: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
-	59,  // 49: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
-	59,  // 50: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
-	59,  // 51: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
-	59,  // 52: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
-	68,  // 53: yard.v1.PutGroupRequest.group:type_name -> yard.v1.Group
-	68,  // 54: yard.v1.PutGroupResponse.group:type_name -> yard.v1.Group
-	68,  // 55: yard.v1.GetGroupResponse.group:type_name -> yard.v1.Group
-	48,  // 56: yard.v1.GetGroupResponse.pause:type_name -> yard.v1.Pause
-	48,  // 57: yard.v1.GetGroupResponse.drain:type_name -> yard.v1.Pause
-	68,  // 58: yard.v1.ListGroupsResponse.groups:type_name -> yard.v1.Group
-	75,  // 59: yard.v1.ListGroupsResponse.stopped:type_name -> yard.v1.StoppedGroup
-	48,  // 60: yard.v1.StoppedGroup.pause:type_name -> yard.v1.Pause
-	48,  // 61: yard.v1.StoppedGroup.drain:type_name -> yard.v1.Pause
-	68,  // 62: yard.v1.DeleteGroupResponse.group:type_name -> yard.v1.Group
-	80,  // 63: yard.v1.TopLimitsResponse.limits:type_name -> yard.v1.LimitUse
-	81,  // 64: yard.v1.LimitUse.holders:type_name -> yard.v1.SlotHolder
-	82,  // 65: yard.v1.LimitUse.waiters:type_name -> yard.v1.SlotWaiter
-	83,  // 66: yard.v1.LimitUse.shards:type_name -> yard.v1.ShardSlots
-	121, // 67: yard.v1.SlotHolder.state:type_name -> yard.v1.TaskState
-	84,  // 68: yard.v1.ListDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
-	120, // 69: yard.v1.ListDeadLettersResponse.tasks:type_name -> yard.v1.Task
-	84,  // 70: yard.v1.CountDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
-	89,  // 71: yard.v1.CountDeadLettersResponse.counts:type_name -> yard.v1.DeadLetterCount
-	120, // 72: yard.v1.GetDeadLetterResponse.task:type_name -> yard.v1.Task
-	84,  // 73: yard.v1.RedriveRequest.filter:type_name -> yard.v1.DeadLetterFilter
-	118, // 74: yard.v1.RedriveRequest.retry:type_name -> yard.v1.RetryPolicy
-	122, // 75: yard.v1.RedriveResponse.verdicts:type_name -> yard.v1.Verdict
-	84,  // 76: yard.v1.PurgeDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
-	98,  // 77: yard.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
-	120, // 78: yard.v1.OrderKey.head:type_name -> yard.v1.Task
-	98,  // 79: yard.v1.GetKeyResponse.key:type_name -> yard.v1.OrderKey
-	118, // 80: yard.v1.UnblockKeyRequest.retry:type_name -> yard.v1.RetryPolicy
-	1,   // 81: yard.v1.Batch.state:type_name -> yard.v1.BatchState
-	123, // 82: yard.v1.CreateBatchRequest.callback:type_name -> yard.v1.NewTask
-	105, // 83: yard.v1.CreateBatchResponse.batch:type_name -> yard.v1.Batch
-	105, // 84: yard.v1.GetBatchResponse.batch:type_name -> yard.v1.Batch
-	1,   // 85: yard.v1.ListBatchesRequest.states:type_name -> yard.v1.BatchState
-	105, // 86: yard.v1.ListBatchesResponse.batches:type_name -> yard.v1.Batch
-	105, // 87: yard.v1.CloseBatchResponse.batch:type_name -> yard.v1.Batch
-	105, // 88: yard.v1.WaitBatchResponse.batch:type_name -> yard.v1.Batch
-	58,  // 89: yard.v1.CancelBatchResponse.purged:type_name -> yard.v1.Purged
-	90,  // [90:90] is the sub-list for method output_type
-	90,  // [90:90] is the sub-list for method input_type
-	90,  // [90:90] is the sub-list for extension type_name
-	90,  // [90:90] is the sub-list for extension extendee
-	0,   // [0:90] is the sub-list for field type_name
+	15,  // 10: yard.v1.ListQueuesResponse.partitions:type_name -> yard.v1.PartitionQueues
+	16,  // 11: yard.v1.PartitionQueues.queues:type_name -> yard.v1.Queue
+	122, // 12: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
+	4,   // 13: yard.v1.TaskType.rate:type_name -> yard.v1.Rate
+	17,  // 14: yard.v1.PutTypeRequest.type:type_name -> yard.v1.TaskType
+	17,  // 15: yard.v1.PutTypeResponse.type:type_name -> yard.v1.TaskType
+	17,  // 16: yard.v1.GetTypeResponse.type:type_name -> yard.v1.TaskType
+	52,  // 17: yard.v1.GetTypeResponse.pause:type_name -> yard.v1.Pause
+	52,  // 18: yard.v1.GetTypeResponse.drain:type_name -> yard.v1.Pause
+	17,  // 19: yard.v1.ListTypesResponse.types:type_name -> yard.v1.TaskType
+	17,  // 20: yard.v1.DeleteTypeResponse.type:type_name -> yard.v1.TaskType
+	4,   // 21: yard.v1.Tasklist.rate:type_name -> yard.v1.Rate
+	26,  // 22: yard.v1.PutTasklistRequest.tasklist:type_name -> yard.v1.Tasklist
+	26,  // 23: yard.v1.PutTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
+	26,  // 24: yard.v1.GetTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
+	52,  // 25: yard.v1.GetTasklistResponse.pause:type_name -> yard.v1.Pause
+	52,  // 26: yard.v1.GetTasklistResponse.drain:type_name -> yard.v1.Pause
+	33,  // 27: yard.v1.ListTasklistsResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	26,  // 28: yard.v1.ListedTasklist.settings:type_name -> yard.v1.Tasklist
+	52,  // 29: yard.v1.ListedTasklist.pause:type_name -> yard.v1.Pause
+	52,  // 30: yard.v1.ListedTasklist.drain:type_name -> yard.v1.Pause
+	26,  // 31: yard.v1.DeleteTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
+	51,  // 32: yard.v1.DescribeTasklistResponse.slots:type_name -> yard.v1.SlotUse
+	52,  // 33: yard.v1.DescribeTasklistResponse.pause:type_name -> yard.v1.Pause
+	52,  // 34: yard.v1.DescribeTasklistResponse.drain:type_name -> yard.v1.Pause
+	40,  // 35: yard.v1.TasklistPollersResponse.pollers:type_name -> yard.v1.Poller
+	43,  // 36: yard.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
+	50,  // 37: yard.v1.LiveWorker.attempts:type_name -> yard.v1.LiveAttempt
+	123, // 38: yard.v1.LiveWorker.drain:type_name -> yard.v1.WorkerDrain
+	43,  // 39: yard.v1.DrainWorkerResponse.worker:type_name -> yard.v1.LiveWorker
+	43,  // 40: yard.v1.StopWorkerResponse.worker:type_name -> yard.v1.LiveWorker
+	123, // 41: yard.v1.ResumeWorkerResponse.drain:type_name -> yard.v1.WorkerDrain
+	52,  // 42: yard.v1.PauseResponse.pause:type_name -> yard.v1.Pause
+	52,  // 43: yard.v1.DrainResponse.drain:type_name -> yard.v1.Pause
+	59,  // 44: yard.v1.PeekTasklistResponse.tasks:type_name -> yard.v1.PeekedTask
+	124, // 45: yard.v1.PeekedTask.task:type_name -> yard.v1.Task
+	125, // 46: yard.v1.PurgeRequest.states:type_name -> yard.v1.TaskState
+	62,  // 47: yard.v1.PurgeResponse.purged:type_name -> yard.v1.Purged
+	4,   // 48: yard.v1.Limit.rate:type_name -> yard.v1.Rate
+	0,   // 49: yard.v1.Limit.on_full:type_name -> yard.v1.OnFull
+	63,  // 50: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
+	63,  // 51: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
+	63,  // 52: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
+	63,  // 53: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
+	63,  // 54: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
+	72,  // 55: yard.v1.PutGroupRequest.group:type_name -> yard.v1.Group
+	72,  // 56: yard.v1.PutGroupResponse.group:type_name -> yard.v1.Group
+	72,  // 57: yard.v1.GetGroupResponse.group:type_name -> yard.v1.Group
+	52,  // 58: yard.v1.GetGroupResponse.pause:type_name -> yard.v1.Pause
+	52,  // 59: yard.v1.GetGroupResponse.drain:type_name -> yard.v1.Pause
+	72,  // 60: yard.v1.ListGroupsResponse.groups:type_name -> yard.v1.Group
+	79,  // 61: yard.v1.ListGroupsResponse.stopped:type_name -> yard.v1.StoppedGroup
+	52,  // 62: yard.v1.StoppedGroup.pause:type_name -> yard.v1.Pause
+	52,  // 63: yard.v1.StoppedGroup.drain:type_name -> yard.v1.Pause
+	72,  // 64: yard.v1.DeleteGroupResponse.group:type_name -> yard.v1.Group
+	84,  // 65: yard.v1.TopLimitsResponse.limits:type_name -> yard.v1.LimitUse
+	85,  // 66: yard.v1.LimitUse.holders:type_name -> yard.v1.SlotHolder
+	86,  // 67: yard.v1.LimitUse.waiters:type_name -> yard.v1.SlotWaiter
+	87,  // 68: yard.v1.LimitUse.shards:type_name -> yard.v1.ShardSlots
+	125, // 69: yard.v1.SlotHolder.state:type_name -> yard.v1.TaskState
+	88,  // 70: yard.v1.ListDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
+	124, // 71: yard.v1.ListDeadLettersResponse.tasks:type_name -> yard.v1.Task
+	88,  // 72: yard.v1.CountDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
+	93,  // 73: yard.v1.CountDeadLettersResponse.counts:type_name -> yard.v1.DeadLetterCount
+	124, // 74: yard.v1.GetDeadLetterResponse.task:type_name -> yard.v1.Task
+	88,  // 75: yard.v1.RedriveRequest.filter:type_name -> yard.v1.DeadLetterFilter
+	122, // 76: yard.v1.RedriveRequest.retry:type_name -> yard.v1.RetryPolicy
+	126, // 77: yard.v1.RedriveResponse.verdicts:type_name -> yard.v1.Verdict
+	88,  // 78: yard.v1.PurgeDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
+	102, // 79: yard.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
+	124, // 80: yard.v1.OrderKey.head:type_name -> yard.v1.Task
+	102, // 81: yard.v1.GetKeyResponse.key:type_name -> yard.v1.OrderKey
+	122, // 82: yard.v1.UnblockKeyRequest.retry:type_name -> yard.v1.RetryPolicy
+	1,   // 83: yard.v1.Batch.state:type_name -> yard.v1.BatchState
+	127, // 84: yard.v1.CreateBatchRequest.callback:type_name -> yard.v1.NewTask
+	109, // 85: yard.v1.CreateBatchResponse.batch:type_name -> yard.v1.Batch
+	109, // 86: yard.v1.GetBatchResponse.batch:type_name -> yard.v1.Batch
+	1,   // 87: yard.v1.ListBatchesRequest.states:type_name -> yard.v1.BatchState
+	109, // 88: yard.v1.ListBatchesResponse.batches:type_name -> yard.v1.Batch
+	109, // 89: yard.v1.CloseBatchResponse.batch:type_name -> yard.v1.Batch
+	109, // 90: yard.v1.WaitBatchResponse.batch:type_name -> yard.v1.Batch
+	62,  // 91: yard.v1.CancelBatchResponse.purged:type_name -> yard.v1.Purged
+	92,  // [92:92] is the sub-list for method output_type
+	92,  // [92:92] is the sub-list for method input_type
+	92,  // [92:92] is the sub-list for extension type_name
+	92,  // [92:92] is the sub-list for extension extendee
+	0,   // [0:92] is the sub-list for field type_name
 }
 
 func init() { file_yard_v1_admin_proto_init() }
@@ -8986,14 +9339,14 @@ func file_yard_v1_admin_proto_init() {
 		return
 	}
 	file_yard_v1_tasks_proto_init()
-	file_yard_v1_admin_proto_msgTypes[66].OneofWrappers = []any{}
+	file_yard_v1_admin_proto_msgTypes[70].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_v1_admin_proto_rawDesc), len(file_yard_v1_admin_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   116,
+			NumMessages:   120,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -295,6 +295,9 @@ func (r *PurgeDeadLettersRequest) UnknownField() (string, bool) {
 }
 
 // UnknownField returns the path of a field that this version does not know.
+func (r *ListQueuesRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
+
+// UnknownField returns the path of a field that this version does not know.
 func (r *PauseRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
 
 // UnknownField returns the path of a field that this version does not know.

@@ -120,6 +120,7 @@ func (a *API) adminEndpoints() []endpoint {
 		admin(of(a, "domains.drain", "Drain a domain: submits to it are refused until it is resumed, or for a time.", g.Drain(validate.Domain), &yardv1.DrainResponse{})),
 		admin(of(a, "domains.resume", "End the pause or the drain of a domain.", g.Resume(validate.Domain), &yardv1.PauseResponse{})),
 		admin(of(a, "domains.delete", "Delete a domain that holds no unfinished task.", g.DeleteDomain, &yardv1.DeleteDomainResponse{})),
+		admin(of(a, "queues.list", "Show what history has in memory of each lane, and of each domain that is split off one.", g.ListQueues, &yardv1.ListQueuesResponse{})),
 	}
 }
 

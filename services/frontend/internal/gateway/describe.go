@@ -8,6 +8,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/paging"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/gather"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
@@ -22,7 +23,8 @@ func (g *Gateway) DescribeTasklist(c Call, req *yardv1.DescribeTasklistRequest, 
 			case i < n:
 				return g.describeHistory(ctx, i, c.Domain, req.Tasklist)
 			case i < 2*n:
-				return g.describeTimer(ctx, i-n, c.Domain, req.Tasklist)
+				d, err := g.Owners.TimerDescribe(ctx, i-n, &rpcv1.DescribeWaitingRequest{Domain: c.Domain, Tasklist: req.Tasklist})
+				return &yardv1.DescribeTasklistResponse{Waiting: d.GetWaiting()}, err
 			}
 			return g.describeMatching(ctx, i-2*n, c.Domain, req.Tasklist)
 		})
@@ -30,7 +32,7 @@ func (g *Gateway) DescribeTasklist(c Call, req *yardv1.DescribeTasklistRequest, 
 			return nil, err
 		}
 		d := gather.Description(req.Tasklist, parts)
-		if severalHavePollers(parts) {
+		if gather.SeveralHavePollers(parts) {
 			if d.Pollers, err = g.countPollers(ctx, c.Domain, req.Tasklist); err != nil {
 				return nil, err
 			}
@@ -42,17 +44,6 @@ func (g *Gateway) DescribeTasklist(c Call, req *yardv1.DescribeTasklistRequest, 
 	})
 }
 
-// severalHavePollers tells whether the sum may count a worker more than once: it polled several partitions.
-func severalHavePollers(parts []*yardv1.DescribeTasklistResponse) bool {
-	n := 0
-	for _, p := range parts {
-		if p.Pollers > 0 {
-			n++
-		}
-	}
-	return n > 1
-}
-
 func (g *Gateway) describeHistory(ctx context.Context, p int, domain, tasklist string) (*yardv1.DescribeTasklistResponse, error) {
 	d, err := g.Owners.HistoryDescribe(ctx, p, &rpcv1.DescribePartitionRequest{Domain: domain, Tasklist: tasklist})
 	if err != nil {
@@ -62,14 +53,6 @@ func (g *Gateway) describeHistory(ctx context.Context, p int, domain, tasklist s
 		Ready: d.Ready, Running: d.Running, Backoff: d.Backoff, UnreadBatches: d.UnreadBatches,
 		LaggingLanes: d.LaggingLanes, OldestReadyMs: d.OldestReadyMs, Completed: d.Completed, Failed: d.Failed, Dead: d.Dead, Expired: d.Expired,
 	}, nil
-}
-
-func (g *Gateway) describeTimer(ctx context.Context, p int, domain, tasklist string) (*yardv1.DescribeTasklistResponse, error) {
-	d, err := g.Owners.TimerDescribe(ctx, p, &rpcv1.DescribeWaitingRequest{Domain: domain, Tasklist: tasklist})
-	if err != nil {
-		return nil, err
-	}
-	return &yardv1.DescribeTasklistResponse{Waiting: d.Waiting}, nil
 }
 
 // describeMatching tells of polls and slots only: what is ready is counted by
@@ -97,4 +80,21 @@ func (g *Gateway) describeMatching(ctx context.Context, m int, domain, tasklist 
 		}
 	}
 	return out, nil
+}
+
+// ListQueues tells what history has in memory of each queue, by partition (admin queues.list). One that does not answer says so.
+func (g *Gateway) ListQueues(c Call, req *yardv1.ListQueuesRequest, answer Answer) {
+	g.administer(c.Deadline, validate.Queues(req, g.Partitioning.History), answer, func(ctx context.Context) (codec.Message, error) {
+		first := int(req.Partition)
+		n := min(int(req.Partitions), g.Partitioning.History-first)
+		parts, errs := answers(ctx, n, func(ctx context.Context, i int) (*rpcv1.DescribePartitionResponse, error) {
+			return g.Owners.HistoryDescribe(ctx, first+i, &rpcv1.DescribePartitionRequest{Domain: req.Domain, Queues: req.Limit})
+		})
+		page, more := paging.Cut(gather.Queues(first, parts, errs), n, paging.BytesMax, func(p *yardv1.PartitionQueues) int { return c.size(p) })
+		resp := &yardv1.ListQueuesResponse{Partitions: page}
+		if more {
+			resp.NextPartition = int32(first + len(page))
+		}
+		return resp, nil
+	})
 }

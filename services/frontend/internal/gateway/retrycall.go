@@ -51,3 +51,15 @@ func everyone[T any](ctx context.Context, n int, ask func(ctx context.Context, i
 	}
 	return answers, nil
 }
+
+// answers asks n owners at once, and has an error for each that has not answered within topWait.
+func answers[T any](ctx context.Context, n int, ask func(ctx context.Context, i int) (T, error)) ([]T, []error) {
+	ctx, cancel := context.WithTimeout(ctx, topWait)
+	defer cancel()
+	all, errs := make([]T, n), make([]error, n)
+	_ = parallel.Each(ctx, n, n, func(ctx context.Context, i int) error {
+		all[i], errs[i] = retryCall(ctx, time.Time{}, func(ctx context.Context) (T, error) { return ask(ctx, i) })
+		return nil
+	})
+	return all, errs
+}

@@ -78,10 +78,13 @@ func (g *Gateway) ListTasklists(c Call, req *yardv1.ListTasklistsRequest, answer
 	g.asks(c, validate.Tasklist.List(&req.Limit, req.Cursor), answer, func(ctx context.Context) (codec.Message, error) {
 		n := g.Partitioning.History
 		parts, err := everyone(ctx, 2*n, func(ctx context.Context, i int) ([]*yardv1.ListedTasklist, error) {
+			// Each tells of one more than a page takes: those on the page are among the first of everybody who has them, so the merged page is exact.
 			if i < n {
-				return g.listedByHistory(ctx, i, c.Domain, req)
+				d, err := g.Owners.HistoryDescribe(ctx, i, &rpcv1.DescribePartitionRequest{Domain: c.Domain, Tasklist: req.Cursor, List: req.Limit + 1})
+				return d.GetTasklists(), err
 			}
-			return g.listedByTimer(ctx, i-n, c.Domain, req)
+			d, err := g.Owners.TimerDescribe(ctx, i-n, &rpcv1.DescribeWaitingRequest{Domain: c.Domain, Tasklist: req.Cursor, List: req.Limit + 1})
+			return d.GetTasklists(), err
 		})
 		if err != nil {
 			return nil, err
@@ -92,19 +95,6 @@ func (g *Gateway) ListTasklists(c Call, req *yardv1.ListTasklistsRequest, answer
 		page, next := pageOf(c, gather.Tasklists(catalog.Tasklists.All(g.Catalog, c.Domain), paused, drained, parts), req.Cursor, req.Limit)
 		return &yardv1.ListTasklistsResponse{Tasklists: page, NextCursor: next}, nil
 	})
-}
-
-// Each owner tells of one tasklist more than a page takes: those on the page are among the first of
-// everybody who has them, so the merged page is exact, and the one more tells that there is another page.
-
-func (g *Gateway) listedByHistory(ctx context.Context, p int, domain string, req *yardv1.ListTasklistsRequest) ([]*yardv1.ListedTasklist, error) {
-	d, err := g.Owners.HistoryDescribe(ctx, p, &rpcv1.DescribePartitionRequest{Domain: domain, Tasklist: req.Cursor, List: req.Limit + 1})
-	return d.GetTasklists(), err
-}
-
-func (g *Gateway) listedByTimer(ctx context.Context, p int, domain string, req *yardv1.ListTasklistsRequest) ([]*yardv1.ListedTasklist, error) {
-	d, err := g.Owners.TimerDescribe(ctx, p, &rpcv1.DescribeWaitingRequest{Domain: domain, Tasklist: req.Cursor, List: req.Limit + 1})
-	return d.GetTasklists(), err
 }
 
 // DeleteTasklist deletes the settings of a tasklist (tasklists.delete).

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
@@ -42,23 +43,10 @@ func (g *Gateway) TopLimits(c Call, req *yardv1.TopLimitsRequest, answer Answer)
 
 // limitsInUse asks all shards; nil stands for one that is silent. It fails if all are.
 func (g *Gateway) limitsInUse(ctx context.Context, domain string, each int32) ([]*rpcv1.DescribeShardResponse, error) {
-	ctx, cancel := context.WithTimeout(ctx, topWait)
-	defer cancel()
-	n := g.Partitioning.Matching
-	parts, errs := make([]*rpcv1.DescribeShardResponse, n), make([]error, n)
-	_ = parallel.Each(ctx, n, n, func(ctx context.Context, m int) error {
-		parts[m], errs[m] = retryCall(ctx, time.Time{}, func(ctx context.Context) (*rpcv1.DescribeShardResponse, error) {
-			return g.Owners.MatchingDescribe(ctx, m, &rpcv1.DescribeShardRequest{Domain: domain, ListLimits: each})
-		})
-		return nil
+	parts, errs := answers(ctx, g.Partitioning.Matching, func(ctx context.Context, m int) (*rpcv1.DescribeShardResponse, error) {
+		return g.Owners.MatchingDescribe(ctx, m, &rpcv1.DescribeShardRequest{Domain: domain, ListLimits: each})
 	})
-	silent := 0
-	for _, err := range errs {
-		if err != nil {
-			silent++
-		}
-	}
-	if silent == n {
+	if !slices.Contains(errs, nil) {
 		return nil, fault.From(errs[0]).After(awayRetryAfter)
 	}
 	return parts, nil

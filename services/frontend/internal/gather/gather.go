@@ -6,6 +6,8 @@ package gather
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -47,6 +49,30 @@ func Description(tasklist string, parts []*yardv1.DescribeTasklistResponse) *yar
 	slices.SortFunc(out.Slots, func(a, b *yardv1.SlotUse) int { return cmp.Compare(a.Ref, b.Ref) })
 	return out
 }
+
+// SeveralHavePollers tells whether the sum may count a worker more than once: it polled several partitions.
+func SeveralHavePollers(parts []*yardv1.DescribeTasklistResponse) bool {
+	n := 0
+	for _, p := range parts {
+		if p.Pollers > 0 {
+			n++
+		}
+	}
+	return n > 1
+}
+
+// Queues are those of each partition, from the first one on; one that did not answer has its error.
+func Queues(first int, parts []*rpcv1.DescribePartitionResponse, errs []error) []*yardv1.PartitionQueues {
+	all := make([]*yardv1.PartitionQueues, len(parts))
+	for i, part := range parts {
+		if all[i] = part.GetQueues(); errs[i] != nil || all[i] == nil { // nil: it is of an older version
+			all[i] = &yardv1.PartitionQueues{Partition: int32(first + i), Error: fmt.Sprint(cmp.Or(errs[i], errOlder))}
+		}
+	}
+	return all
+}
+
+var errOlder = errors.New("its owner is of an older version")
 
 // Tasklists adds up what the owners tell, beside the settings, the pauses and the drains, sorted by name.
 func Tasklists(settings []*yardv1.Tasklist, paused, drained map[string]*yardv1.Pause, parts [][]*yardv1.ListedTasklist) []*yardv1.ListedTasklist {

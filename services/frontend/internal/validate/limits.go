@@ -115,7 +115,7 @@ const (
 
 	// VersionBytesMax bounds the version of a worker's program.
 	VersionBytesMax = 64
-	// TopMax and TopDefault are how many limits one limits.top tells of, TopEachMax and TopEachDefault how many holders
+	// TopMax and TopDefault are how many limits one limits.top tells of, and how many domains of a partition a queues.list; TopEachMax and TopEachDefault how many holders
 	// and waiters of each.
 	TopMax, TopDefault         = 100, 10
 	TopEachMax, TopEachDefault = 10, 3

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
 )
 
 // Pollers checks a tasklists.pollers and fills in its default limit.
@@ -13,6 +14,22 @@ func Pollers(req *yardv1.TasklistPollersRequest) error {
 		name("/tasklist", req.Tasklist),
 		between("/limit", req.Limit, 1, ListMax),
 		text("/cursor", req.Cursor, WorkerBytesMax),
+	)
+}
+
+// Queues checks a queues.list of a cluster with so many partitions, and fills in its defaults.
+func Queues(req *yardv1.ListQueuesRequest, partitions int) error {
+	req.Partitions = cmp.Or(req.Partitions, int32(partitions))
+	req.Limit = cmp.Or(req.Limit, TopDefault)
+	if req.Domain != "" {
+		if err := domainName("/domain", req.Domain); err != nil {
+			return err
+		}
+	}
+	return firstError(
+		between("/partition", req.Partition, 0, int32(partitions)-1),
+		between("/partitions", req.Partitions, 1, topology.PartitionsMax),
+		between("/limit", req.Limit, 1, TopMax),
 	)
 }
 

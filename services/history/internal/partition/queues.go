@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -33,8 +34,8 @@ type queueReaders struct {
 	unread   map[replica.Queue]int64
 	counting bool
 	counted  int
-	// lagging are all domains that lag: their messages are not decoded by the lane's reader.
-	lagging atomic.Pointer[map[replica.Queue]bool]
+	// lagging are all domains that lag, and since when as far as is known, Unix ms: their messages are not decoded by the lane's reader.
+	lagging atomic.Pointer[map[replica.Queue]int64]
 	// woken is ready when a reader has handed over something.
 	woken chan struct{}
 }
@@ -43,9 +44,12 @@ func newQueueReaders() queueReaders {
 	return queueReaders{running: make(map[replica.Queue]*queueReader), unread: make(map[replica.Queue]int64), woken: make(chan struct{}, 1)}
 }
 
-func (q *queueReaders) lags(at replica.Queue) bool {
-	all := q.lagging.Load()
-	return all != nil && (*all)[at]
+// splitAt is since when a domain lags, as far as is known; 0 = it does not.
+func (q *queueReaders) splitAt(at replica.Queue) int64 {
+	if all := q.lagging.Load(); all != nil {
+		return (*all)[at]
+	}
+	return 0
 }
 
 func (q *queueReaders) wake() {
@@ -75,9 +79,9 @@ func (o *Owner) readQueues() {
 	if was := q.lagging.Load(); len(readings) == 0 && (was == nil || len(*was) == 0) {
 		return
 	}
-	lagging := make(map[replica.Queue]bool, len(readings))
+	lagging := make(map[replica.Queue]int64, len(readings))
 	for _, rd := range readings {
-		lagging[rd.Queue] = true
+		lagging[rd.Queue] = cmp.Or(q.splitAt(rd.Queue), o.now().MS)
 		r := q.running[rd.Queue]
 		switch {
 		case r == nil && rd.Room:
@@ -93,11 +97,11 @@ func (o *Owner) readQueues() {
 	}
 	q.lagging.Store(&lagging)
 	for at, r := range q.running {
-		if !lagging[at] {
+		if lagging[at] == 0 {
 			q.end(r)
 		}
 	}
-	maps.DeleteFunc(q.unread, func(at replica.Queue, _ int64) bool { return !lagging[at] })
+	maps.DeleteFunc(q.unread, func(at replica.Queue, _ int64) bool { return lagging[at] == 0 })
 	o.countQueue(readings)
 }
 

@@ -164,7 +164,7 @@ func (r *readers) read(ctx context.Context, s Source, domain string, from, upTo 
 		switch at := (replica.Queue{Lane: ids.Lane(s), Domain: topology.DomainOfSubmit(r.Partition, m.Subject)}); {
 		case s == SourceEvents:
 			in.what, in.err = r.decodeTurn(ctx, dec, m)
-		case domain == "" && r.queues.lags(at):
+		case domain == "" && r.queues.splitAt(at) > 0:
 			in.what, in.passed = &replica.Submits{Lane: at.Lane, Domain: at.Domain, Seq: m.Seq, At: m.Time.UnixMilli()}, true
 		default:
 			in.what, in.err = r.decodeSubmits(ctx, dec, at, domain != "", m)

@@ -117,7 +117,7 @@ func wantedBy(req *rpcv1.ListTasksRequest, before ids.TaskID, now int64) func(t 
 	}
 }
 
-// Describe counts the tasks of one tasklist, or of each of a list.
+// Describe counts the tasks of one tasklist, or of each of a list; or it shows the queues.
 func (q Queries) Describe(ctx context.Context, req *rpcv1.DescribePartitionRequest) (*rpcv1.DescribePartitionResponse, error) {
 	out := &rpcv1.DescribePartitionResponse{}
 	if req.List > 0 {
@@ -127,6 +127,9 @@ func (q Queries) Describe(ctx context.Context, req *rpcv1.DescribePartitionReque
 			}
 		})
 		return out, err
+	}
+	if req.Queues > 0 {
+		return q.queues(ctx, req)
 	}
 	err := q.Look(ctx, req.Domain, func(core *replica.Replica) {
 		out.UnreadBatches, out.LaggingLanes = q.UnreadBatches(req.Domain), int32(core.SplitLanes(req.Domain))

@@ -117,18 +117,26 @@ func (x *windows) windowBeside(tasks int, bytes int64) (int, int64) {
 	return max(1, x.cfg.WindowTasks>>halvings), max(1, x.cfg.WindowBytes>>halvings)
 }
 
+// laneWindow is the window of a lane.
+func (x *windows) laneWindow(lane ids.Lane) (tasks int, bytes int64) {
+	return x.windowBeside(x.pools[lane].tasks, x.pools[lane].bytes)
+}
+
+// queueWindow is the window of a domain that is split off: what the others hold of the pool lessens it.
+func (x *windows) queueWindow(a *account) (tasks int, bytes int64) {
+	return x.windowBeside(x.pools[a.Lane].tasks-a.tasks, x.pools[a.Lane].bytes-a.bytes)
+}
+
 // Room tells whether the window of a lane has room, so that its next message may be read (I7).
 func (x *windows) Room(lane ids.Lane) bool {
-	w, pool := &x.rooms[lane], &x.pools[lane]
-	tasks, bytes := x.windowBeside(pool.tasks, pool.bytes)
-	return w.tasks < tasks && w.bytes < bytes
+	tasks, bytes := x.laneWindow(lane)
+	return x.rooms[lane].tasks < tasks && x.rooms[lane].bytes < bytes
 }
 
 // queueRoom tells whether a domain that is split off has room in the pool.
 func (x *windows) queueRoom(q *queue) bool {
-	a, pool := q.account, &x.pools[q.Lane]
-	tasks, bytes := x.windowBeside(pool.tasks-a.tasks, pool.bytes-a.bytes)
-	return a.tasks < tasks && a.bytes < bytes
+	tasks, bytes := x.queueWindow(q.account)
+	return q.account.tasks < tasks && q.account.bytes < bytes
 }
 
 // unreadTasks is how many tasks an unread message is taken for; opening it would cost more.
@@ -138,8 +146,7 @@ const unreadTasks = 100
 // while so many messages of that lane are unread. It leaves half of the lane's window to the tasks that belong there:
 // past it an urgent task could have to wait on disk behind others (I7).
 func (x *windows) Shareable(unread int64) (tasks, bytes int64) {
-	pool := &x.pools[ids.LaneFirst]
-	mostTasks, mostBytes := x.windowBeside(pool.tasks, pool.bytes)
+	mostTasks, mostBytes := x.laneWindow(ids.LaneFirst)
 	w := &x.rooms[ids.LaneFirst]
 	tasks = int64(mostTasks/2-w.tasks) - unread*unreadTasks
 	bytes = mostBytes/2 - w.bytes
@@ -178,7 +185,7 @@ const apartMax = queuesMax
 func (x *windows) Apart() (domains []string) {
 	left, seen := [ids.Lanes]int{}, make(map[string]bool)
 	for lane := range left {
-		tasks, _ := x.windowBeside(x.pools[lane].tasks, x.pools[lane].bytes)
+		tasks, _ := x.laneWindow(ids.Lane(lane))
 		if lane == int(ids.LaneFirst) {
 			tasks /= 2
 		}
@@ -204,9 +211,8 @@ func (x *windows) Full(ended int) bool {
 		return w.bytes >= bytes || w.tasks >= tasks && ended >= tasks/4
 	}
 	for lane := range x.rooms {
-		pool := &x.pools[lane]
-		tasks, bytes := x.windowBeside(pool.tasks, pool.bytes)
-		if full(&x.rooms[lane], tasks, bytes) || full(pool, x.cfg.WindowTasks, x.cfg.WindowBytes) {
+		tasks, bytes := x.laneWindow(ids.Lane(lane))
+		if full(&x.rooms[lane], tasks, bytes) || full(&x.pools[lane], x.cfg.WindowTasks, x.cfg.WindowBytes) {
 			return true
 		}
 	}

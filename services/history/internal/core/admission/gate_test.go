@@ -456,3 +456,21 @@ func TestBehind(t *testing.T) {
 		}
 	}
 }
+
+// What is shown of a queue is what decides whether it is read.
+func TestStatesAreWhatDecidesWhatIsRead(t *testing.T) {
+	b := newBench(t)
+	b.file(false, 1, "flood", 12)
+	b.g.Replay(Step{Queue: Queue{lane, "flood"}, Kind: Split})
+	b.file(false, 2, "", 1)
+	b.file(false, 3, "flood", 1) // the lane passes over it
+	all := b.g.States("")
+	testkit.Equal(t, "the lane", all[lane], State{Queue{Lane: lane}, 3, 1, 5, taskBytes, 1 << 19})
+	testkit.Equal(t, "behind the lanes", all[ids.Lanes:], []State{{Queue{lane, "flood"}, 1, 12, 10, 12 * taskBytes, 1 << 20}})
+	testkit.Equal(t, "of another domain", b.g.States("shop"), all[:ids.Lanes])
+	testkit.Equal(t, "of the domain", b.g.States("flood"), all)
+	for _, s := range all[:ids.Lanes] {
+		testkit.Equal(t, "room", b.g.Room(s.Lane), s.Tasks < s.TasksMax && s.Bytes < s.BytesMax)
+	}
+	testkit.Equal(t, "room of the queue", b.g.Readings()[0].Room, false)
+}

@@ -223,6 +223,30 @@ func (g *Gate) Levels(domain string, events uint64) Levels {
 	return levels
 }
 
+// State is what a queue, or a lane, takes of its window.
+type State struct {
+	Queue
+	// Read is how far it is read.
+	Read uint64
+	// Tasks and Bytes are what it takes. It is read while it takes less than TasksMax and BytesMax.
+	Tasks, TasksMax int
+	Bytes, BytesMax int64
+}
+
+// States are the lanes in order, and behind them the queues of a domain, "" = of all, that take most first.
+func (g *Gate) States(domain string) []State {
+	var all []State
+	for lane, w := range g.rooms {
+		tasks, bytes := g.laneWindow(ids.Lane(lane))
+		all = append(all, State{Queue{Lane: ids.Lane(lane)}, g.lanes[lane], w.tasks, tasks, w.bytes, bytes})
+	}
+	for _, a := range g.largest(func(a *account) bool { return a.queue != nil && (domain == "" || a.Domain == domain) }) {
+		tasks, bytes := g.queueWindow(a)
+		all = append(all, State{a.Queue, a.queue.read, a.tasks, tasks, a.bytes, bytes})
+	}
+	return all
+}
+
 // Cursors are the queues, in order.
 func (g *Gate) Cursors() []Cursor {
 	var all []Cursor

@@ -1,0 +1,29 @@
+package queries
+
+import (
+	"context"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+)
+
+// queues shows what lies in the lanes, and in the queues of domains that are split off.
+func (q Queries) queues(ctx context.Context, req *rpcv1.DescribePartitionRequest) (*rpcv1.DescribePartitionResponse, error) {
+	out := &yardv1.PartitionQueues{Partition: int32(q.Partition)}
+	err := q.Look(ctx, req.Domain, func(core *replica.Replica) {
+		all := core.States(req.Domain)
+		if most := ids.Lanes + int(req.Queues); len(all) > most {
+			all, out.Others = all[:most], int32(len(all)-most)
+		}
+		for _, s := range all {
+			unread, splitAt := q.Unread(s.Queue)
+			out.Queues = append(out.Queues, &yardv1.Queue{
+				Lane: s.Lane.String(), Domain: s.Domain, Read: int64(s.Read), Unread: unread, SplitAtMs: splitAt,
+				Tasks: int64(s.Tasks), TasksMax: int64(s.TasksMax), Bytes: s.Bytes, BytesMax: s.BytesMax,
+			})
+		}
+	})
+	return &rpcv1.DescribePartitionResponse{Queues: out}, err
+}
