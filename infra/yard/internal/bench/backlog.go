@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/bench/usage"
 )
 
 // Backlog is what tasks cost that wait for workers, and how they went through then.
@@ -36,7 +38,7 @@ func (l *load) backlog(ctx context.Context, before uint64) (*Backlog, error) {
 	}
 	b := &Backlog{BytesPerTask: round(float64(after-before) / float64(l.tasks))}
 	for _, pid := range l.target.processes() {
-		mb, err := residentMB(pid)
+		mb, err := usage.ResidentMB(pid)
 		if err != nil {
 			b.MemoryMB = 0 // this system does not tell
 			break

@@ -15,6 +15,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/bench/usage"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 )
@@ -28,7 +29,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if err := o.fill(); err != nil {
 		return nil, err
 	}
-	report := &Report{At: time.Now().UTC(), Machine: machine(), Settings: o.settings()}
+	report := &Report{At: time.Now().UTC(), Machine: usage.ThisMachine(), Settings: o.settings()}
 	for _, name := range o.Workloads {
 		w := o.workload(name)
 		runs := make([][]Result, len(o.Syncs))
@@ -76,6 +77,7 @@ var workloads = []workload{
 	{name: "W2s", tasks: 50_000, shape: shape{producers: 64, request: 1, together: true}},
 	{name: "W3", tasks: 20 * w3Rate, shape: bulk, run: (*load).steady},
 	{name: "W5", tasks: 1_000_000, shape: backlog},
+	{name: "W7", tasks: w7Seconds * w7Rate, shape: bulk, run: (*load).overload, several: true}, // of the small domains
 	{name: "W8", tasks: 50_000, shape: shape{producers: 64, request: 1, many: true}, several: true},
 	{name: "W8s", tasks: 100_000, shape: shape{producers: 512, request: 1, many: true, ahead: true}, several: true},
 	{name: "W9", tasks: 1_000_000, shape: bulk, run: (*load).reads, retention: 30 * time.Minute}, // it reads them
@@ -137,16 +139,16 @@ func (o *Options) once(ctx context.Context, w workload, sync string, found *Sett
 	}
 	found.HistoryPartitions, found.MatchingShards = target.partitioning.History, target.partitioning.Matching
 	if o.Rest > 0 {
-		memory, failed := watchMemory(ctx, o.processes())
+		memory, failed := usage.WatchMemory(ctx, o.processes())
 		if failed != nil {
 			return r, failed
 		}
 		defer func() {
 			if err != nil {
-				_ = memory.end() // the run's error tells more
+				_ = memory.End() // the run's error tells more
 				return
 			}
-			r.Memory, err = memory.rest(ctx, o.Rest)
+			r.Memory, err = memory.Rest(ctx, o.Rest)
 		}()
 	}
 	if err := target.prepare(ctx, w.shape, w.retention); err != nil {

@@ -30,11 +30,11 @@ func TestEveryWorkloadProvesItsTasks(t *testing.T) {
 	}
 	for i, r := range report.Results {
 		latency := r.Start != nil && r.Submit != nil
-		open := r.Workload == "W3" || r.Workload == "W9" || r.Workload == "W10" || r.Workload == "W11" || r.Workload == "W12"
-		if r.Workload != workloads[i].name || r.Tasks != 300 || r.TasksPerSecond <= 0 || len(r.Runs) != 1 || latency != open || (r.Reads != nil) != (r.Workload == "W9") || (r.Neighbours != nil) != (r.Workload == "W10") || (r.Fairness != nil) != (r.Workload == "W11") || (r.Redrive != nil) != (r.Workload == "W12") {
+		open := r.Workload == "W3" || r.Workload == "W7" || r.Workload == "W9" || r.Workload == "W10" || r.Workload == "W11" || r.Workload == "W12"
+		if r.Workload != workloads[i].name || r.Tasks != 300 || r.TasksPerSecond <= 0 || len(r.Runs) != 1 || latency != open || (r.Reads != nil) != (r.Workload == "W9") || (r.Overload != nil) != (r.Workload == "W7") || (r.Neighbours != nil) != (r.Workload == "W10") || (r.Fairness != nil) != (r.Workload == "W11") || (r.Redrive != nil) != (r.Workload == "W12") {
 			t.Errorf("%+v", r)
 		}
-		if r.Sync != "2m" || r.LogMessages == 0 || r.LogMessages > 4*300 || r.TasksPerSync <= 0 {
+		if r.Sync != "2m" || r.LogMessages == 0 || r.Overload == nil && r.LogMessages > 4*300 || r.TasksPerSync <= 0 {
 			t.Errorf("%s, sync %s: %d messages of the log, %v tasks per sync", r.Workload, r.Sync, r.LogMessages, r.TasksPerSync)
 		}
 		if len(r.Memory) != 1 || r.Memory[0].BeforeMB <= 0 || r.Memory[0].PeakMB < r.Memory[0].BeforeMB || r.Memory[0].RestMB <= 0 {
@@ -48,6 +48,9 @@ func TestEveryWorkloadProvesItsTasks(t *testing.T) {
 		}
 		if g := r.Reads; g != nil && (g.Gets != 1500 || g.Get.P50 <= 0 || g.Get.P50 > g.Get.Max || g.QuietStart.P50 <= 0) {
 			t.Errorf("%s: %+v", r.Workload, *g)
+		}
+		if o := r.Overload; o != nil && !flooded(o) {
+			t.Errorf("%+v", *o)
 		}
 	}
 	f := report.Results[len(workloads)-2].Fairness
@@ -65,7 +68,7 @@ func TestEveryWorkloadProvesItsTasks(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	var table, file bytes.Buffer
-	if err := report.WriteTable(&table); err != nil || strings.Count(table.String(), "\n") != 45 {
+	if err := report.WriteTable(&table); err != nil || strings.Count(table.String(), "\n") != 49 {
 		t.Errorf("%v\n%s", err, &table)
 	}
 	var back Report
@@ -73,6 +76,17 @@ func TestEveryWorkloadProvesItsTasks(t *testing.T) {
 	if err := json.Unmarshal(file.Bytes(), &back); err != nil || len(back.Results) != len(workloads) || back.Machine.Cores < 1 || back.Machine.NATSServer == "" {
 		t.Errorf("%v\n%s", err, &file)
 	}
+}
+
+// flooded tells whether there were two floods of 128 tasks each of the others, at 40/s, one of them over its quota.
+func flooded(o *Overload) bool {
+	all := true
+	for _, f := range []Flood{o.WithQuota, o.WithoutQuota} {
+		all = all && f.Ratio > 0 && f.Start.P50 > 0 && len(f.P99s) == 1 && f.AcceptedPerSecond > 0 && f.CompletedPerSecond > 0
+	}
+	return all && o.Domains == 10 && o.PerDomain == 20 && o.QuietStart.P50 > 0 && o.AlonePerSecond > 0 &&
+		o.WithQuota.Quota > 0 && o.WithQuota.Refused > 0 && o.WithQuota.OfferedPerSecond > o.WithQuota.AcceptedPerSecond &&
+		o.WithoutQuota.Quota == 0 && o.WithoutQuota.Refused == 0
 }
 
 // W8 has a worker for each domain, and each domain its part of the tasks.

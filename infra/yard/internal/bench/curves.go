@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"text/tabwriter"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/bench/usage"
 )
 
 const (
@@ -60,10 +62,10 @@ func CurveNames() (names []string) {
 
 // Curves is a measurement of several curves, as it is written to the JSON file.
 type Curves struct {
-	At       time.Time `json:"at"`
-	Machine  Machine   `json:"machine"`
-	Settings Settings  `json:"settings"`
-	Curves   []Curve   `json:"curves"`
+	At       time.Time     `json:"at"`
+	Machine  usage.Machine `json:"machine"`
+	Settings Settings      `json:"settings"`
+	Curves   []Curve       `json:"curves"`
 }
 
 // Curve is how throughput and cost follow one setting, all else as it is by default.

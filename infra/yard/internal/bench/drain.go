@@ -26,6 +26,8 @@ type load struct {
 	// brief: another run follows at once. Polls wait for a short while only, and end by themselves:
 	// the engine learns that one was given up when it has tasks for it, and grants them again.
 	brief bool
+	// domains of an open loop, in turn. Default: the one domain.
+	domains []string
 
 	accepted  tally
 	completed tally
@@ -33,6 +35,7 @@ type load struct {
 	batches   atomic.Int64 // polls that brought tasks
 	last      atomic.Int64 // Unix ns of the last accepted completion
 	over      atomic.Bool  // no more polls
+	p99s      []float64    // of an open loop, by second, from the submit call to the handler, µs
 }
 
 // tally gathers task ids.
@@ -173,10 +176,7 @@ func (l *load) produce(ctx context.Context, clients []*yard.Client, next *atomic
 		if n <= 0 {
 			return nil
 		}
-		tasks := make([]yard.Task, n)
-		for i := range tasks {
-			tasks[i] = l.target.task(int(from) + i)
-		}
+		tasks := l.target.some(int(from), int(n))
 		c := clients[int(from)/s.request%len(clients)]
 		var ids []string
 		var err error
@@ -211,6 +211,15 @@ func (t *target) task(i int) yard.Task {
 		task.Unique = &yard.Unique{Key: rand.Text(), For: time.Hour}
 	}
 	return task
+}
+
+// some are n tasks, from that one on.
+func (t *target) some(from, n int) []yard.Task {
+	tasks := make([]yard.Task, n)
+	for i := range tasks {
+		tasks[i] = t.task(from + i)
+	}
+	return tasks
 }
 
 // work polls and completes until all is over, or ctx ends.

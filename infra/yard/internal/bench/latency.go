@@ -16,36 +16,42 @@ import (
 
 // beside runs the tasks of W3 while another load goes on, and returns when both have ended. All phases of a
 // workload see the same machine, so their difference is what the other load costs.
-func (t *target) beside(ctx context.Context, tasks, rate int, other func(context.Context) error) (Result, error) {
+func (l *load) beside(ctx context.Context, rate int, other func(context.Context) error) (Result, error) {
 	ended := make(chan error, 1)
 	go func() { ended <- other(ctx) }()
-	r, err := (&load{target: t, tasks: tasks}).latency(ctx, rate)
+	r, err := l.latency(ctx, rate)
 	return r, errors.Join(err, <-ended)
 }
 
 // steady runs W3.
 func (l *load) steady(ctx context.Context) (Result, error) { return l.latency(ctx, w3Rate) }
 
-// latency runs tasks as those of W3, at so many per second. The loop is open: a task is submitted
-// when its time has come, whatever became of those before it, so a stall is seen by all
-// tasks it delays.
+// latency runs tasks as those of W3, at so many per second, of all its domains in turn, each of which has a worker. The loop is open: a
+// task is submitted when its time has come, whatever became of those before it, so a stall is seen by all tasks it delays.
 func (l *load) latency(ctx context.Context, rate int) (Result, error) {
-	clients, err := l.target.clients([]string{domain})
+	domains := l.domains
+	if len(domains) == 0 {
+		domains = []string{domain}
+	}
+	clients, err := l.target.clients(domains)
 	if err != nil {
 		return Result{}, err
 	}
-	worker, err := l.target.clients([]string{domain})
+	workers, err := l.target.clients(domains)
 	if err != nil {
 		return Result{}, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	seen := newStarts(l.tasks)
-	running := runWorker(ctx, cancel, worker[0], tasklist, w3Concurrency, l.target.Types, func(_ context.Context, a *yard.Attempt) (yard.Payload, error) {
-		seen.begin(time.Now(), a.Payload.Data)
-		l.completed.add([]string{a.TaskID})
-		return yard.Payload{}, nil
-	})
+	running := make([]*sync.WaitGroup, len(domains))
+	for i := range running {
+		running[i] = runWorker(ctx, cancel, workers[i], tasklist, w3Concurrency, l.target.Types, func(_ context.Context, a *yard.Attempt) (yard.Payload, error) {
+			seen.begin(time.Now(), a.Payload.Data)
+			l.completed.add([]string{a.TaskID})
+			return yard.Payload{}, nil
+		})
+	}
 	before, err := l.target.read(ctx)
 	if err != nil {
 		return Result{}, err
@@ -59,12 +65,15 @@ func (l *load) latency(ctx context.Context, rate int) (Result, error) {
 	}
 	r, err := l.target.since(ctx, before, l.tasks, time.Now())
 	cancel(errDone)
-	running.Wait()
+	for _, w := range running {
+		w.Wait()
+	}
 	if err = errors.Join(err, seen.err(), l.proof()); err != nil {
 		return Result{}, err
 	}
 	start, submit := seen.quantiles()
 	r.Start, r.Submit = &start, &submit
+	l.p99s = seen.p99s(rate)
 	return r, nil
 }
 
@@ -139,11 +148,24 @@ func (s *starts) err() error {
 
 // quantiles of the way to the handler, and of the way to the answer.
 func (s *starts) quantiles() (start, submit Quantiles) {
-	began := make([]time.Duration, len(s.began))
-	for i := range began {
-		began[i] = time.Duration(s.began[i].Load())
+	return quantiles(s.waited()), quantiles(s.answered)
+}
+
+// waited is the way of each task to the handler.
+func (s *starts) waited() []time.Duration {
+	all := make([]time.Duration, len(s.began))
+	for i := range all {
+		all[i] = time.Duration(s.began[i].Load())
 	}
-	return quantiles(began), quantiles(s.answered)
+	return all
+}
+
+// p99s are those of the way to the handler, µs, one for the tasks of each second.
+func (s *starts) p99s(rate int) (all []float64) {
+	for second := range slices.Chunk(s.waited(), rate) {
+		all = append(all, quantiles(second).P99)
+	}
+	return all
 }
 
 // runWorker runs an SDK worker for tasks of so many types until ctx ends.

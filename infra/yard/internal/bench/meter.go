@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/bench/usage"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 )
 
@@ -59,7 +61,7 @@ type reading struct {
 	at          time.Time
 	log         uint64        // messages that were ever appended to the history streams
 	self, child time.Duration // CPU time of this process, and of the redis-server it started
-	redis       redisUse
+	redis       usage.Redis
 }
 
 // read reads what has been used.
@@ -70,7 +72,7 @@ func (t *target) read(ctx context.Context) (r reading, err error) {
 		}
 	}
 	r.redis, err = t.redisUse(ctx)
-	r.self, r.child, r.at = selfCPU(), childCPU(t.redisPID()), time.Now()
+	r.self, r.child, r.at = usage.SelfCPU(), usage.CPU(t.redisPID()), time.Now()
 	return r, err
 }
 
@@ -86,11 +88,23 @@ func (t *target) since(ctx context.Context, before reading, tasks int, until tim
 		Cost: costOf(now.self-before.self, now.child-before.child, tasks),
 	}
 	if t.redis != nil {
-		r.Redis = now.redis.since(before.redis, tasks)
+		r.Redis = now.redis.Since(before.redis, tasks)
 	}
 	if t.log != nil {
 		r.LogMessages = now.log - before.log
 		r.TasksPerSync = round(float64(tasks) / float64(max(r.LogMessages, 1)))
 	}
 	return r, nil
+}
+
+// costOf is the cost of one run of so many tasks, by the CPU time of this process and of Redis. Memory is the
+// peak, since that is what must be there.
+func costOf(self, redis time.Duration, tasks int) Cost {
+	per100k := func(d time.Duration) float64 { return d.Seconds() / float64(tasks) * 100_000 }
+	var heap runtime.MemStats
+	runtime.ReadMemStats(&heap)
+	return Cost{
+		CPUPer100k: per100k(self + redis), RedisCPUPer100k: per100k(redis),
+		PeakMB: float64(usage.PeakBytes()) / (1 << 20), HeapMB: float64(heap.HeapInuse) / (1 << 20),
+	}
 }

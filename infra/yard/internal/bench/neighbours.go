@@ -58,7 +58,7 @@ func (l *load) besideGets(ctx context.Context, filled *load) (Result, *gets, err
 	if err != nil {
 		return Result{}, nil, err
 	}
-	r, err := l.target.beside(ctx, l.tasks, w10Rate, gets.run)
+	r, err := (&load{target: l.target, tasks: l.tasks}).beside(ctx, w10Rate, gets.run)
 	return r, gets, err
 }
 

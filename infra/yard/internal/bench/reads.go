@@ -41,7 +41,7 @@ func (l *load) reads(ctx context.Context) (Result, error) {
 	if err := first.run(ctx); err != nil {
 		return Result{}, fmt.Errorf("first gets: %w", err)
 	}
-	loud, err := l.target.beside(ctx, tasks, w9TaskRate, gets.run)
+	loud, err := (&load{target: l.target, tasks: tasks}).beside(ctx, w9TaskRate, gets.run)
 	if err != nil {
 		return Result{}, fmt.Errorf("beside gets: %w", err)
 	}

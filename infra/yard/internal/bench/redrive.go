@@ -43,7 +43,7 @@ func (l *load) redrive(ctx context.Context) (Result, error) {
 		return Result{}, fmt.Errorf("alone: %w", err)
 	}
 	redrive := &Redrive{Letters: len(died), QuietStart: *quiet.Start}
-	r, err := l.target.beside(ctx, tasks, w12Rate, func(ctx context.Context) error {
+	r, err := (&load{target: l.target, tasks: tasks}).beside(ctx, w12Rate, func(ctx context.Context) error {
 		return l.bringBack(ctx, c, redrive)
 	})
 	if err != nil {

@@ -10,14 +10,16 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/bench/usage"
 )
 
 // Report is a whole measurement, as it is written to the JSON file.
 type Report struct {
-	At       time.Time `json:"at"`
-	Machine  Machine   `json:"machine"`
-	Settings Settings  `json:"settings"`
-	Results  []Result  `json:"results"`
+	At       time.Time     `json:"at"`
+	Machine  usage.Machine `json:"machine"`
+	Settings Settings      `json:"settings"`
+	Results  []Result      `json:"results"`
 	// Ratios are those of each further setting of sync, by workload.
 	Ratios []Ratio `json:"ratios,omitempty"`
 }
@@ -61,6 +63,8 @@ type Result struct {
 	Submit *Quantiles `json:"submit_latency_us,omitempty"`
 	// Reads are those of W9; Start and Submit are then of the tasks beside them.
 	Reads *Reads `json:"reads,omitempty"`
+	// Overload is that of W7; Start and Submit are then of the small domains beside the flood with a quota.
+	Overload *Overload `json:"overload,omitempty"`
 	// Neighbours are those of W10; Start and Submit are then of the tasks beside the flood.
 	Neighbours *Neighbours `json:"neighbours,omitempty"`
 	// Fairness is that of W11; Start and Submit are then of the small group beside the flood of another one.
@@ -71,11 +75,11 @@ type Result struct {
 	Backlog *Backlog `json:"backlog,omitempty"`
 	Cost    Cost     `json:"cost"`
 	// Redis is what the Redis of the tables did; nil where there is none, or it does not tell.
-	Redis *RedisUse `json:"redis,omitempty"`
+	Redis *usage.RedisUse `json:"redis,omitempty"`
 	// Memory is of the median run, where it was measured.
-	Memory []Memory `json:"memory,omitempty"`
+	Memory []usage.Memory `json:"memory,omitempty"`
 	// Runs are the deciding number of every run, in order: tasks per second, the
-	// median latency, or the p99 of gets, in µs; or the (larger) ratio of W10, W11 or W12.
+	// median latency, or the p99 of gets, in µs; or the (larger) ratio of W7, W10, W11 or W12.
 	Runs []float64 `json:"runs"`
 }
 
@@ -177,6 +181,8 @@ func (r Result) finding() finding {
 	switch {
 	case r.Reads != nil:
 		return r.Reads
+	case r.Overload != nil:
+		return r.Overload
 	case r.Neighbours != nil:
 		return r.Neighbours
 	case r.Fairness != nil:

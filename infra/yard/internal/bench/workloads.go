@@ -3,10 +3,15 @@ package bench
 import (
 	"fmt"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/bench/usage"
 )
 
-// domain that the tasks belong to, and floodDomain that of W10's and W11's neighbour.
+// domain that the tasks belong to, and floodDomain that of the neighbour of W7, W10 and W11.
 const domain, floodDomain = "bench", "bench-flood"
+
+// unknown is what a cluster does not tell.
+const unknown = usage.Unknown
 
 // Shape of the load. They are part of what the numbers mean, so most are no options.
 const (
@@ -19,8 +24,16 @@ const (
 	pollWaitBrief = 200 * time.Millisecond
 	w3Rate        = 500 // per second
 	w3Concurrency = 100
-	w9GetRate     = 5000 // per second
-	w9TaskRate    = 1000 // per second
+	// W7 is 20 s alone and two floods of 60 s.
+	w7Domains      = 10
+	w7Rate         = 20 * w7Domains // tasks per second of all small domains
+	w7FloodSeconds = 60
+	w7Seconds      = 20 + 2*w7FloodSeconds
+	w7AlonePerTask = 5    // tasks of the flooding domain alone, for each of the others
+	w7Times        = 5    // the flood is so many times what the machine can do, of so many times the producers
+	w7QuotaPart    = 2    // the quota is half of what the machine can do
+	w9GetRate      = 5000 // per second
+	w9TaskRate     = 1000 // per second
 	// w9SettlePerTask, 15 s for a million, lets the server drop what it keeps in memory of the
 	// writing, which it does within 10 s.
 	w9SettlePerTask = 15 * time.Microsecond
@@ -79,13 +92,16 @@ type shape struct {
 // bulk is W1's.
 var bulk = shape{producers: 8, request: 100, domains: []string{domain}}
 
+// floodShape is bulk of the domain that floods in W7, alone.
+var floodShape = shape{producers: bulk.producers, request: bulk.request, domains: []string{floodDomain}}
+
 // backlog is bulk whose workers begin when all tasks are accepted.
 var backlog = shape{producers: bulk.producers, request: bulk.request, ahead: true}
 
 // warmUp is how many tasks show that the system is at work: each domain has some.
 func (s shape) warmUp() int { return max(warmUpTasks, len(s.domains)*s.request) }
 
-// many are the names of W8's domains.
+// many are the names of the domains of W8, and of the small ones of W7.
 func many(n int) []string {
 	names := make([]string, n)
 	for i := range names {

@@ -149,6 +149,7 @@ func TestUsageErrors(t *testing.T) {
 		{"dev", "--ephemeral", "--log-level", "loud"},
 		{"server", "nats", "extra"},
 		{"bench", "--runs", "x"},
+		{"bench", "-w", "W1", "--plot", "w1.png"},
 		{"bench", "curves", "colours"},
 		{"task", "submit", "--file", "-", "--delay", "1h"},
 		{"task", "list", "--output", "yaml"},
@@ -356,12 +357,12 @@ func TestServerNATS(t *testing.T) {
 func TestBench(t *testing.T) {
 	testkit.Slow(t, "takes a system of its own through many commands")
 	t.Chdir(t.TempDir())
-	out, errs, code := run(t, "", "bench", "-w", "W1", "--tasks", "500", "--runs", "1", "--tables", "memory", "--partitions", "1", "--sync", "2m",
-		"--out", "bench.json", "--cpuprofile", "cpu.prof")
+	out, errs, code := run(t, "", "bench", "-w", "W1,W7", "--tasks", "500", "--runs", "1", "--tables", "memory", "--partitions", "1", "--sync", "2m",
+		"--out", "bench.json", "--cpuprofile", "cpu.prof", "--plot", "w7.png")
 	if code != cli.ExitOK || !strings.Contains(out, "W1") || !strings.Contains(errs, "all 500 completed once") {
 		t.Fatalf("exit code %d\n%s%s", code, out, errs)
 	}
-	for _, name := range []string{"bench.json", "cpu.prof"} {
+	for _, name := range []string{"bench.json", "cpu.prof", "w7.png"} {
 		if info, err := os.Stat(name); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
 		}

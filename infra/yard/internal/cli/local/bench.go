@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"runtime/pprof"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -21,6 +22,7 @@ import (
 type benchFlags struct {
 	opts       bench.Options
 	file       string
+	plot       string
 	profile    string
 	partitions int
 	quiet      bool
@@ -42,6 +44,9 @@ one, and print the median run of each workload:
   W3  an open loop of 500 tasks/s for 20 s: from the submit call to the handler
   W5  backlog: 1,000,000 tasks as in W1s: submits/s, what each costs on disk while all
       wait, memory, and how quickly they go through then
+  W7  overload: ten domains of 20 tasks/s each for 20 s, alone; then beside a domain that submits in bulk
+      at five times what it does alone, for 60 s with a quota of half of what it does, and for 60 s without:
+      how much the p99 from submit to handler grows. Fair filing and queue splits are always on
   W8  1,000 domains in turn, one task per request, 64 producers; a worker for each
   W8s the same with 512 producers, 100,000 tasks, workers only afterwards: submits/s
   W9  reads: 1,000,000 tasks are sent through first; then W3 at 1,000 tasks/s for
@@ -71,6 +76,7 @@ stored message is one sync to disk under --sync always.`,
   yard bench --workload W1 --sync 2m --tables memory --cpuprofile cpu.prof
   yard bench --workload W1 --types 1 --limit 50 --tables redis
   yard bench --workload W1,W2,W8 --sync always,1s
+  yard bench --workload W7 --plot w7.png
   yard bench --workload W11 --tables redis
   yard bench --workload W2 --url nats://127.0.0.1:4222
   yard bench --workload W1,W2,W3 --url tls://127.0.0.1:4222 --tls-ca ca.pem --nkey auth/keys/admin.bench.ann.nk --inbox-prefix _INBOX.t.bench.admin-ann
@@ -82,20 +88,31 @@ stored message is one sync to disk under --sync always.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVarP(&f.opts.Workloads, "workload", "w", nil, "some of W1, W1s, W2, W2s, W3, W5, W8, W8s, W9, W10, W11, W12; default all")
-	flags.IntVar(&f.opts.Tasks, "tasks", 0, "tasks per run; 0 = W1 and W1s 200,000, W2 and W2s 50,000, W3 10,000, W5 1,000,000, W8 50,000, W8s 100,000, W9 1,000,000, W10 10,000, W11 20,000, W12 100,000")
-	flags.IntVar(&f.opts.Producers, "producers", 0, "producers that submit at once; 0 = W1, W1s and W5 8, W2, W2s and W8 64, W8s 512")
-	flags.IntVar(&f.opts.Domains, "domains", 1000, "domains of W8 and W8s, 1 to 10,000")
+	f.load(flags)
 	f.limits(flags)
 	flags.IntVar(&f.opts.Runs, "runs", 3, "runs per workload; the median is reported")
 	flags.StringSliceVar(&f.opts.Syncs, "sync", []string{stack.SyncAlways}, `when accepted tasks go to disk: "always" or an interval, such as 2m; several take turns`)
 	f.system(flags)
 	command.DurationVar(flags, &f.opts.Rest, "rest", 0, "measure memory before each run, at its peak and so long after it, such as 1m; 0 = not")
 	flags.IntSliceVar(&f.opts.PIDs, "pid", nil, "processes whose memory is measured; default this one")
-	flags.StringVar(&f.file, "out", "", "write the report as JSON to this file too")
-	flags.StringVar(&f.profile, "cpuprofile", "", "write a CPU profile of this process to this file")
+	f.output(flags)
 	cmd.AddCommand(curvesCommand(a))
 	return cmd
+}
+
+// load are the options of what is submitted.
+func (f *benchFlags) load(flags *pflag.FlagSet) {
+	flags.StringSliceVarP(&f.opts.Workloads, "workload", "w", nil, "some of W1, W1s, W2, W2s, W3, W5, W7, W8, W8s, W9, W10, W11, W12; default all")
+	flags.IntVar(&f.opts.Tasks, "tasks", 0, "tasks per run; 0 = W1 and W1s 200,000, W2 and W2s 50,000, W3 10,000, W5 1,000,000, W7 28,000, W8 50,000, W8s 100,000, W9 1,000,000, W10 10,000, W11 20,000, W12 100,000")
+	flags.IntVar(&f.opts.Producers, "producers", 0, "producers that submit at once; 0 = W1, W1s and W5 8, W2, W2s and W8 64, W8s 512")
+	flags.IntVar(&f.opts.Domains, "domains", 1000, "domains of W8 and W8s, 1 to 10,000")
+}
+
+// output are the options of what is written to files.
+func (f *benchFlags) output(flags *pflag.FlagSet) {
+	flags.StringVar(&f.file, "out", "", "write the report as JSON to this file too")
+	flags.StringVar(&f.plot, "plot", "", "draw W7 into this PNG file: the p99 of the small domains in each second; with several --sync under the first one")
+	flags.StringVar(&f.profile, "cpuprofile", "", "write a CPU profile of this process to this file")
 }
 
 // system are the options of what is measured, and of the lines of progress.
@@ -132,6 +149,9 @@ func (f *benchFlags) limits(flags *pflag.FlagSet) {
 }
 
 func runBench(ctx context.Context, a *command.App, f benchFlags) (err error) {
+	if f.plot != "" && len(f.opts.Workloads) > 0 && !slices.Contains(f.opts.Workloads, "W7") {
+		return command.Usagef("--plot %s: W7 has a picture, and %v have none", f.plot, f.opts.Workloads)
+	}
 	if f.profile != "" {
 		stop, err := profile(f.profile)
 		if err != nil {
@@ -148,10 +168,25 @@ func runBench(ctx context.Context, a *command.App, f benchFlags) (err error) {
 			return err
 		}
 	}
+	if f.plot != "" {
+		if err := plot(report, f.plot); err != nil {
+			return err
+		}
+	}
 	if a.JSON {
 		return report.WriteJSON(a.Out)
 	}
 	return report.WriteTable(a.Out)
+}
+
+// plot draws the first result that has a picture.
+func plot(r *bench.Report, path string) error {
+	at := slices.IndexFunc(r.Results, func(r bench.Result) bool { return r.Overload != nil })
+	png, err := r.Results[at].Overload.PNG()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, png, 0o644)
 }
 
 // profile starts a CPU profile; stop ends it and closes the file.

@@ -1,6 +1,6 @@
 //go:build unix
 
-package bench
+package usage
 
 import (
 	"runtime"
@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// selfCPU is the CPU time of this process, user and system.
-func selfCPU() time.Duration {
+// SelfCPU is the CPU time of this process, user and system.
+func SelfCPU() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
 		return 0
@@ -17,8 +17,8 @@ func selfCPU() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// peakBytes is the most memory this process has had resident.
-func peakBytes() int64 {
+// PeakBytes is the most memory this process has had resident.
+func PeakBytes() int64 {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
 		return 0

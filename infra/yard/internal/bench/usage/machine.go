@@ -1,4 +1,4 @@
-package bench
+package usage
 
 import (
 	"runtime"
@@ -8,8 +8,8 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// unknown is what the system, or a cluster, does not tell.
-const unknown = "unknown"
+// Unknown is what the system does not tell.
+const Unknown = "unknown"
 
 // Machine is what the numbers were measured on; without it they mean nothing.
 type Machine struct {
@@ -23,10 +23,10 @@ type Machine struct {
 	NATSClient string `json:"nats_client"`
 }
 
-// machine reads what the system knows of itself, where it has /proc.
-func machine() Machine {
+// ThisMachine reads what the system knows of itself, where it has /proc.
+func ThisMachine() Machine {
 	m := Machine{
-		CPU: unknown, Cores: runtime.GOMAXPROCS(0), OS: runtime.GOOS + "/" + runtime.GOARCH, Kernel: unknown,
+		CPU: Unknown, Cores: runtime.GOMAXPROCS(0), OS: runtime.GOOS + "/" + runtime.GOARCH, Kernel: Unknown,
 		Go: runtime.Version(), NATSServer: server.VERSION, NATSClient: nats.Version,
 	}
 	proc, err := procfs.NewDefaultFS()

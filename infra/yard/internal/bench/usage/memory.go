@@ -1,8 +1,9 @@
-package bench
+package usage
 
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
@@ -21,16 +22,16 @@ type Memory struct {
 	RestMB   float64 `json:"rest_mb"`
 }
 
-// watch looks at processes during a run.
-type watch struct {
+// Watch looks at processes during a run.
+type Watch struct {
 	all  []Memory
 	stop context.CancelFunc
 	done chan error
 }
 
-// watchMemory begins to look. The caller ends it.
-func watchMemory(ctx context.Context, pids []int) (*watch, error) {
-	w := &watch{done: make(chan error, 1)}
+// WatchMemory begins to look. The caller ends it.
+func WatchMemory(ctx context.Context, pids []int) (*Watch, error) {
+	w := &Watch{done: make(chan error, 1)}
 	for _, pid := range pids {
 		stat, err := statOf(pid)
 		if err != nil {
@@ -46,7 +47,7 @@ func watchMemory(ctx context.Context, pids []int) (*watch, error) {
 	return w, nil
 }
 
-func (w *watch) run(ctx context.Context) error {
+func (w *Watch) run(ctx context.Context) error {
 	for backoff.Sleep(ctx, sampleEvery) {
 		if err := w.look(func(m *Memory, mb float64) { m.PeakMB = max(m.PeakMB, mb) }); err != nil {
 			return err
@@ -55,9 +56,9 @@ func (w *watch) run(ctx context.Context) error {
 	return nil
 }
 
-// rest ends the watch, waits, and returns what was seen.
-func (w *watch) rest(ctx context.Context, d time.Duration) ([]Memory, error) {
-	if err := w.end(); err != nil {
+// Rest ends the watch, waits, and returns what was seen.
+func (w *Watch) Rest(ctx context.Context, d time.Duration) ([]Memory, error) {
+	if err := w.End(); err != nil {
 		return nil, err
 	}
 	if !backoff.Sleep(ctx, d) {
@@ -66,15 +67,16 @@ func (w *watch) rest(ctx context.Context, d time.Duration) ([]Memory, error) {
 	return w.all, w.look(func(m *Memory, mb float64) { m.RestMB = mb })
 }
 
-func (w *watch) end() error {
+// End ends the watch, and waits.
+func (w *Watch) End() error {
 	w.stop()
 	return <-w.done
 }
 
 // look measures all processes once.
-func (w *watch) look(note func(*Memory, float64)) error {
+func (w *Watch) look(note func(*Memory, float64)) error {
 	for i := range w.all {
-		mb, err := residentMB(w.all[i].PID)
+		mb, err := ResidentMB(w.all[i].PID)
 		if err != nil {
 			return fmt.Errorf("memory of process %d (%s): %w", w.all[i].PID, w.all[i].Process, err)
 		}
@@ -83,8 +85,8 @@ func (w *watch) look(note func(*Memory, float64)) error {
 	return nil
 }
 
-// residentMB is the memory that a process has.
-func residentMB(pid int) (float64, error) {
+// ResidentMB is the memory that a process has.
+func ResidentMB(pid int) (float64, error) {
 	stat, err := statOf(pid)
-	return round(float64(stat.ResidentMemory()) / (1 << 20)), err
+	return math.Round(float64(stat.ResidentMemory())/(1<<20)*10) / 10, err
 }
