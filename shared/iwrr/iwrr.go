@@ -11,8 +11,25 @@ import (
 	"slices"
 )
 
-// Weights are those of classes 0, 1, …; a class with weight 0 or less never comes.
-type Weights []int
+// Weights are those of classes 0, 1, …
+type Weights struct {
+	weight []int
+	// order are the classes that come, the heaviest first; most is its weight.
+	order []int
+	most  int
+}
+
+// Of makes the weights of classes; a class with weight 0 or less never comes.
+func Of(weights ...int) (w Weights) {
+	w.weight = weights
+	for class, weight := range weights {
+		if weight > 0 {
+			w.order, w.most = append(w.order, class), max(w.most, weight)
+		}
+	}
+	slices.SortStableFunc(w.order, func(a, b int) int { return cmp.Compare(weights[b], weights[a]) })
+	return w
+}
 
 // Turn is a place in the cycle. The zero value is its beginning, of any weights: they may change between two calls of Next.
 type Turn struct {
@@ -21,18 +38,17 @@ type Turn struct {
 }
 
 // Next is the next class that is ready, and the turn behind it; false if none is. A class that is not ready loses its turns until it is: the others
-// have all of them.
+// have all of them. Ready may be asked for a class several times.
 func (t Turn) Next(w Weights, ready func(class int) bool) (class int, after Turn, ok bool) {
-	order, most := w.order()
-	if t.level > most {
+	if t.level > w.most {
 		t = Turn{} // the weights have changed
 	}
-	for range 2*most + 1 { // the rest of this round, and all others once
+	for range 2*w.most + 1 { // the rest of this round, and all others once
 		if t.level == 0 {
-			t = Turn{level: most}
+			t = Turn{level: w.most}
 		}
-		for t.at < len(order) && w[order[t.at]] >= t.level && t.level > 0 {
-			class = order[t.at]
+		for t.at < len(w.order) && w.weight[w.order[t.at]] >= t.level && t.level > 0 {
+			class = w.order[t.at]
 			if t.at++; ready(class) {
 				return class, t, true
 			}
@@ -40,15 +56,4 @@ func (t Turn) Next(w Weights, ready func(class int) bool) (class int, after Turn
 		t = Turn{level: t.level - 1}
 	}
 	return 0, t, false
-}
-
-// order are the classes, the heaviest first, and the largest weight.
-func (w Weights) order() (order []int, most int) {
-	for class, weight := range w {
-		if weight > 0 {
-			order, most = append(order, class), max(most, weight)
-		}
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(w[b], w[a]) })
-	return order, most
 }

@@ -24,29 +24,29 @@ func every(int) bool { return true }
 
 func TestTheOrderIsInterleavedByLevels(t *testing.T) {
 	for _, c := range []struct {
-		weights Weights
+		weights []int
 		want    string
 	}{
-		{Weights{5, 3, 2, 1}, "[0 0 0 1 0 1 2 0 1 2 3 0 0 0 1]"},
-		{Weights{1, 3}, "[1 1 1 0 1 1 1 0]"},
-		{Weights{2, 2}, "[0 1 0 1]"},
-		{Weights{0, 1}, "[1 1]"},
-		{Weights{}, "[]"},
-		{Weights{0}, "[]"},
+		{[]int{5, 3, 2, 1}, "[0 0 0 1 0 1 2 0 1 2 3 0 0 0 1]"},
+		{[]int{1, 3}, "[1 1 1 0 1 1 1 0]"},
+		{[]int{2, 2}, "[0 1 0 1]"},
+		{[]int{0, 1}, "[1 1]"},
+		{[]int{}, "[]"},
+		{[]int{0}, "[]"},
 	} {
 		var turn Turn
 		n := len(c.want) / 2
-		testkit.Equal(t, fmt.Sprint(c.weights), fmt.Sprint(take(t, &turn, c.weights, n, every)), c.want)
+		testkit.Equal(t, fmt.Sprint(c.weights), fmt.Sprint(take(t, &turn, Of(c.weights...), n, every)), c.want)
 	}
 }
 
 // In each cycle, a class comes as often as it weighs, wherever it begins.
 func TestACycleHasEachClassByItsWeight(t *testing.T) {
-	w := Weights{16, 8, 4, 2, 1}
+	w := Of(16, 8, 4, 2, 1)
 	for start := range 31 {
 		var turn Turn
 		take(t, &turn, w, start, every)
-		counts := make([]int, len(w))
+		counts := make([]int, 5)
 		for _, class := range take(t, &turn, w, 31, every) {
 			counts[class]++
 		}
@@ -56,7 +56,7 @@ func TestACycleHasEachClassByItsWeight(t *testing.T) {
 
 // Whatever is ready gets all turns of what is not, by its weights.
 func TestNoTurnIsLost(t *testing.T) {
-	w := Weights{4, 2, 1}
+	w := Of(4, 2, 1)
 	var turn Turn
 	testkit.Equal(t, "the last alone", fmt.Sprint(take(t, &turn, w, 3, func(class int) bool { return class == 2 })), "[2 2 2]")
 	counts := make([]int, 3)
@@ -71,8 +71,8 @@ func TestNoTurnIsLost(t *testing.T) {
 func TestWeightsChangeWhileTurnsGoOn(t *testing.T) {
 	for start := range 40 {
 		var turn Turn
-		take(t, &turn, Weights{30, 7, 1}, start, every)
-		w := Weights{1, 5}
+		take(t, &turn, Of(30, 7, 1), start, every)
+		w := Of(1, 5)
 		take(t, &turn, w, 6, every)
 		counts := make([]int, 2)
 		for _, class := range take(t, &turn, w, 6, every) {

@@ -137,19 +137,7 @@ func (o *Owner) serve(ctx context.Context, listening <-chan error) error {
 				return fmt.Errorf("listen to events: %w", err)
 			}
 			return nil
-		case in := <-o.open(0):
-			o.take(in)
-		case in := <-o.open(1):
-			o.take(in)
-		case in := <-o.open(2):
-			o.take(in)
-		case in := <-o.open(3):
-			o.take(in)
-		case in := <-o.open(4):
-			o.take(in)
-		case in := <-o.open(5):
-			o.take(in)
-		case <-o.readers.queues.woken:
+		case <-o.readers.woken:
 		case c := <-o.calls:
 			c.do()
 		case err := <-o.readers.failed:
@@ -174,14 +162,6 @@ func (o *Owner) serve(ctx context.Context, listening <-chan error) error {
 	}
 }
 
-// open is the channel of a source, or nil, which never yields, if nothing may be read from it now.
-func (o *Owner) open(s Source) chan input {
-	if o.offered != nil || !o.core.MayAdmit() || !o.core.Room(ids.Lane(s)) {
-		return nil
-	}
-	return o.readers.in[s]
-}
-
 // takeQueued steps through what is there already.
 func (o *Owner) takeQueued() {
 	for range turnMax {
@@ -195,18 +175,28 @@ func (o *Owner) takeQueued() {
 			return
 		}
 	}
+	o.readers.wake() // there may be more
 }
 
+// takeOne steps through one message of the log, of the queue whose turn it is.
 func (o *Owner) takeOne() bool {
-	for s := range SourceEvents {
-		select {
-		case in := <-o.open(s):
-			o.take(in)
-			return true
-		default:
-		}
+	if o.offered != nil || !o.core.MayAdmit() {
+		return false
 	}
-	return o.offered == nil && o.takeQueue()
+	at, ok := o.core.NextQueue(o.comes)
+	if ok {
+		o.take(o.readers.pop(at))
+	}
+	return ok
+}
+
+// comes tells whether a message of a queue is there, and room for it.
+func (o *Owner) comes(at replica.Queue) bool {
+	if at.Domain == "" {
+		return o.core.Room(at.Lane) && o.readers.peek(at) != nil
+	}
+	in := o.readers.peek(at)
+	return in != nil && (in.err != nil || o.core.QueueRoom(at, in.seq))
 }
 
 // take steps through a record of the log.

@@ -13,10 +13,8 @@ import (
 // queueReader reads a domain that lags behind a lane, as long as it has room.
 type queueReader struct {
 	replica.Queue
-	in   chan input
+	source
 	stop context.CancelFunc
-	// head is the next message, if it has been taken out of in.
-	head *input
 	// full counts the beats for which it has had no room.
 	full int
 }
@@ -25,23 +23,19 @@ type queueReader struct {
 // and there may be many.
 const fullMax = 4
 
-// queueReaders are the readers of the domains that lag. They belong to the loop, but for lagging and woken.
+// queueReaders are the readers of the domains that lag. They belong to the loop, but for lagging.
 type queueReaders struct {
 	running map[replica.Queue]*queueReader
-	// order is those that run, the one whose turn comes next first.
-	order []*queueReader
 	// unread is how many messages of a domain are not read, as last counted.
 	unread   map[replica.Queue]int64
 	counting bool
 	counted  int
 	// lagging are all domains that lag, and since when as far as is known, Unix ms: their messages are not decoded by the lane's reader.
 	lagging atomic.Pointer[map[replica.Queue]int64]
-	// woken is ready when a reader has handed over something.
-	woken chan struct{}
 }
 
 func newQueueReaders() queueReaders {
-	return queueReaders{running: make(map[replica.Queue]*queueReader), unread: make(map[replica.Queue]int64), woken: make(chan struct{}, 1)}
+	return queueReaders{running: make(map[replica.Queue]*queueReader), unread: make(map[replica.Queue]int64)}
 }
 
 // splitAt is since when a domain lags, as far as is known; 0 = it does not.
@@ -50,13 +44,6 @@ func (q *queueReaders) splitAt(at replica.Queue) int64 {
 		return (*all)[at]
 	}
 	return 0
-}
-
-func (q *queueReaders) wake() {
-	select {
-	case q.woken <- struct{}{}:
-	default:
-	}
 }
 
 // behind is how many messages are not read of a domain, "" = of all that lag.
@@ -107,17 +94,15 @@ func (o *Owner) readQueues() {
 
 func (o *Owner) startQueue(rd replica.Reading) {
 	ctx, stop := context.WithCancel(o.work)
-	r := &queueReader{Queue: rd.Queue, in: make(chan input, readAhead), stop: stop}
+	r := &queueReader{Queue: rd.Queue, source: newSource(), stop: stop}
 	q := &o.readers.queues
 	q.running[rd.Queue] = r
-	q.order = append(q.order, r)
 	go o.readers.followTo(ctx, Source(rd.Lane), rd.Domain, rd.From, r.in)
 }
 
 func (q *queueReaders) end(r *queueReader) {
 	r.stop()
 	delete(q.running, r.Queue)
-	q.order = slices.DeleteFunc(q.order, func(other *queueReader) bool { return other == r })
 }
 
 // countQueue counts what is behind one of the domains whose reader does not run, one after the other.
@@ -141,30 +126,4 @@ func (o *Owner) countQueue(readings []replica.Reading) {
 			}
 		})
 	}()
-}
-
-// takeQueue steps through one message of a domain that lags, if one has come that has room. Domains take turns.
-func (o *Owner) takeQueue() bool {
-	q := &o.readers.queues
-	for i, r := range q.order {
-		if r.head == nil {
-			select {
-			case in := <-r.in:
-				r.head = &in
-			default:
-				continue
-			}
-		}
-		if r.head.err == nil && !o.core.QueueRoom(r.Queue, r.head.seq) {
-			continue
-		}
-		in := *r.head
-		r.head = nil
-		copy(q.order[i:], q.order[i+1:])
-		q.order[len(q.order)-1] = r
-		q.unread[r.Queue] = int64(in.pending)
-		o.take(in)
-		return true
-	}
-	return false
 }

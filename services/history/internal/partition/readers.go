@@ -30,8 +30,10 @@ type input struct {
 // lags behind a lane. They decode, the loop steps. Events are read in a takeover only: this owner appends all later ones.
 type readers struct {
 	writers
-	in     [ids.Lanes]chan input
-	stop   [ids.Lanes]context.CancelFunc
+	lanes [ids.Lanes]source
+	stop  [ids.Lanes]context.CancelFunc
+	// woken is ready when a reader has handed over something, failed when one has ended.
+	woken  chan struct{}
 	failed chan error
 	// pending are messages not read yet, as last reported.
 	pending  [ids.Lanes]atomic.Int64
@@ -43,11 +45,65 @@ type readers struct {
 }
 
 func newReaders(w writers) *readers {
-	r := &readers{writers: w, failed: make(chan error, 1), queues: newQueueReaders()}
-	for s := range r.in {
-		r.in[s] = make(chan input, readAhead)
+	r := &readers{writers: w, woken: make(chan struct{}, 1), failed: make(chan error, 1), queues: newQueueReaders()}
+	for lane := range r.lanes {
+		r.lanes[lane] = newSource()
 	}
 	return r
+}
+
+// source is what a reader hands over.
+type source struct {
+	in chan input
+	// head is the next message, if it has been taken out of in.
+	head *input
+}
+
+func newSource() source { return source{in: make(chan input, readAhead)} }
+
+// sourceOf is that of a lane, or of a domain that lags; nil if its reader does not run.
+func (r *readers) sourceOf(at replica.Queue) *source {
+	if at.Domain == "" {
+		return &r.lanes[at.Lane]
+	}
+	if q := r.queues.running[at]; q != nil {
+		return &q.source
+	}
+	return nil
+}
+
+// peek is the next message of a queue, nil if none is there.
+func (r *readers) peek(at replica.Queue) *input {
+	s := r.sourceOf(at)
+	if s != nil && s.head == nil {
+		select {
+		case in := <-s.in:
+			s.head = &in
+		default:
+		}
+	}
+	if s == nil {
+		return nil
+	}
+	return s.head
+}
+
+// pop takes out what peek has found.
+func (r *readers) pop(at replica.Queue) input {
+	s := r.sourceOf(at)
+	in := *s.head
+	s.head = nil
+	if at.Domain != "" {
+		r.queues.unread[at] = int64(in.pending)
+	}
+	return in
+}
+
+func (r *readers) wake() {
+	select {
+	case r.woken <- struct{}{}:
+	default:
+	}
 }
 
 // readAhead is how many messages a reader is ahead of the loop.
@@ -124,16 +180,13 @@ func (r *readers) unread(domain string) (n int64) {
 // follow reads a source forever.
 func (r *readers) follow(ctx context.Context, s Source, from uint64) {
 	ctx, r.stop[s] = context.WithCancel(ctx)
-	go r.followTo(ctx, s, "", from, r.in[s])
+	go r.followTo(ctx, s, "", from, r.lanes[s].in)
 }
 
-// of is what the reader of a lane, or of a domain that lags, hands over; nil if it does not run.
+// of is the channel of a source; nil if its reader does not run.
 func (r *readers) of(at replica.Queue) <-chan input {
-	if at.Domain == "" {
-		return r.in[at.Lane]
-	}
-	if q := r.queues.running[at]; q != nil {
-		return q.in
+	if s := r.sourceOf(at); s != nil {
+		return s.in
 	}
 	return nil
 }
@@ -141,7 +194,7 @@ func (r *readers) of(at replica.Queue) <-chan input {
 // again reads a lane again: what its reader has handed over is void.
 func (r *readers) again(ctx context.Context, lane ids.Lane, from uint64) {
 	r.stop[lane]()
-	r.in[lane] = make(chan input, readAhead)
+	r.lanes[lane] = newSource()
 	r.follow(ctx, Source(lane), from)
 }
 
@@ -177,9 +230,7 @@ func (r *readers) read(ctx context.Context, s Source, domain string, from, upTo 
 		}
 		select {
 		case to <- in:
-			if domain != "" {
-				r.queues.wake()
-			}
+			r.wake()
 			return nil
 		case <-ctx.Done():
 			return nil

@@ -21,6 +21,7 @@ type Gate struct {
 	// queues are the domains that are split off a lane.
 	queues    map[Queue]*queue
 	congested [ids.Lanes]congestion
+	schedule  schedule
 	// steps are those since the last turn. They go into the next one: a takeover takes the same steps between the same turns, so the
 	// state is a function of the log. While a turn is being stored there are none, since it would be open on which side of it they lie.
 	steps    []Step

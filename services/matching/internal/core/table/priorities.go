@@ -8,7 +8,7 @@ import (
 
 // priorityWeights are those of the priorities: each comes twice as often as the next less urgent one while both have something ready, so
 // the last one has one in 31 turns however many urgent triggers come. PriorityIdle has no turn.
-var priorityWeights = iwrr.Weights{16, 8, 4, 2, 1}
+var priorityWeights = iwrr.Of(16, 8, 4, 2, 1)
 
 // Turn is a place in the turns of the priorities. The zero value is the beginning.
 type Turn struct{ at iwrr.Turn }
