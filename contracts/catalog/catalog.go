@@ -92,6 +92,9 @@ func (c *Catalog) WriteVersion() uint32 { return min(c.Version(), logversion.New
 // Domain returns the domain of this name, or nil. The result is read-only.
 func (c *Catalog) Domain(name string) *yardv1.Domain { return Domains.Of(c, "", name) }
 
+// Weight is how many turns a domain has for each one of a domain with weight 1.
+func (c *Catalog) Weight(domain string) int { return max(1, int(c.Domain(domain).GetWeight())) }
+
 // Weights returns the weights of a domain's groups that are not 1, by name. They are read-only.
 func (c *Catalog) Weights(domain string) map[string]float64 { return c.now.Load().weights[domain] }
 

@@ -1334,6 +1334,8 @@ export interface Domain {
   dead_letters_max?: number;
   /** The most that the domain may ask of the cluster. Default: any number. */
   quota?: Quota;
+  /** How many turns the domain has for each one of a domain with weight 1, 1..100, wherever domains wait for their turn: submits for a flush of the log, outcomes for the owner of a partition, and the messages of domains that are split off a lane, since they have more there than is kept in memory. A change holds within a second. Default 1. */
+  weight?: number;
 }
 
 /** Quota bounds what a domain asks of the cluster, on all frontends together. A request over it is refused with RESOURCE_EXHAUSTED and a retry_after, `detail` has `reason` `quota`, and nothing is stored. Frontends tell each other of what they let in ten times a second, so several of them may together exceed it for that long. */

@@ -46,6 +46,8 @@ type Domain struct {
 	DeadLettersMax int64
 	// Quota bounds what the domain asks of the cluster.
 	Quota Quota
+	// Weight is how many turns the domain has for each one of a domain with weight 1, where domains wait for their turn, 1..100. Default 0 = 1.
+	Weight int
 	// Revision changes with every put. PutDomain replaces only this revision, or any if it is 0.
 	Revision int64
 	// Pause and Drain are those of the whole domain, if there are any; GetDomain has them, and PutDomain leaves them as they are.
@@ -133,7 +135,7 @@ func (d Domain) Wire() *yardv1.Domain {
 	return &yardv1.Domain{
 		Name: d.Name, Description: d.Description, RetentionMs: milliseconds(d.Retention),
 		MaxConcurrency: int32Of(d.MaxConcurrency), MaxConcurrencyPerGroup: int32Of(d.MaxConcurrencyPerGroup),
-		Rate: d.Rate.wire(), DeadLettersMaxAgeMs: milliseconds(d.DeadLettersMaxAge), DeadLettersMax: d.DeadLettersMax, Quota: d.Quota.Wire(), Revision: d.Revision,
+		Rate: d.Rate.wire(), DeadLettersMaxAgeMs: milliseconds(d.DeadLettersMaxAge), DeadLettersMax: d.DeadLettersMax, Quota: d.Quota.Wire(), Weight: int32Of(d.Weight), Revision: d.Revision,
 	}
 }
 
@@ -142,6 +144,6 @@ func domainOf(w *yardv1.Domain) Domain {
 		Name: w.GetName(), Description: w.GetDescription(),
 		Retention:      time.Duration(w.GetRetentionMs()) * time.Millisecond,
 		MaxConcurrency: int(w.GetMaxConcurrency()), MaxConcurrencyPerGroup: int(w.GetMaxConcurrencyPerGroup()), Rate: rateOf(w.GetRate()), Revision: w.GetRevision(),
-		DeadLettersMaxAge: milliTime(w.GetDeadLettersMaxAgeMs()), DeadLettersMax: w.GetDeadLettersMax(), Quota: quotaOf(w.GetQuota()),
+		DeadLettersMaxAge: milliTime(w.GetDeadLettersMaxAgeMs()), DeadLettersMax: w.GetDeadLettersMax(), Quota: quotaOf(w.GetQuota()), Weight: int(w.GetWeight()),
 	}
 }

@@ -167,8 +167,11 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 		Log: log, Capped: partition.Capped{Caps: s.tasklists.caps, Scan: log.Scan}, Archive: natshistory.NewArchive(nc, retention), Reader: reader,
 		TimerStore: natshistory.NewTimerStore(nc), Timer: natshistory.Timer{Config: nc},
 		Checkpoints: natshistory.Checkpoints{Config: nc, KV: checkpoints}, Snapshots: natshistory.NewSnapshots(nc), Wire: wire, Quarantine: nc.Quarantine,
-		Lagging:     func(n int) { lagging.Set(int64(n)) },
-		OldestReady: func(age time.Duration) { oldest.Set(int64(age / time.Second)) },
+		Weight: domains.Weight,
+		Gauges: partition.Gauges{
+			Lagging:     func(n int) { lagging.Set(int64(n)) },
+			OldestReady: func(age time.Duration) { oldest.Set(int64(age / time.Second)) },
+		},
 		StorageFull: room.Full, TasklistPartitions: s.tasklists.partitionsOf, LogVersion: domains.WriteVersion, Workers: s.workers, Tokens: tokens, Clock: s.Clock, Logger: s.Log, Tracing: s.Tracing, Metrics: s.metrics,
 	})
 	var parts lifecycle.Group

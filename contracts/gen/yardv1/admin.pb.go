@@ -162,7 +162,11 @@ type Domain struct {
 	// How many dead letters are kept, 1..10000000. The oldest beyond that are purged, within a minute. Default 0: all.
 	DeadLettersMax int64 `protobuf:"varint,9,opt,name=dead_letters_max,json=deadLettersMax,proto3" json:"dead_letters_max,omitempty"`
 	// The most that the domain may ask of the cluster. Default: any number.
-	Quota         *Quota `protobuf:"bytes,10,opt,name=quota,proto3" json:"quota,omitempty"`
+	Quota *Quota `protobuf:"bytes,10,opt,name=quota,proto3" json:"quota,omitempty"`
+	// How many turns the domain has for each one of a domain with weight 1, 1..100, wherever domains wait for their turn: submits for a flush of the log, outcomes
+	// for the owner of a partition, and the messages of domains that are split off a lane, since they have more there than is kept in memory. A change holds
+	// within a second. Default 1.
+	Weight        int32 `protobuf:"varint,11,opt,name=weight,proto3" json:"weight,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -265,6 +269,13 @@ func (x *Domain) GetQuota() *Quota {
 		return x.Quota
 	}
 	return nil
+}
+
+func (x *Domain) GetWeight() int32 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
 }
 
 // Quota bounds what a domain asks of the cluster, on all frontends together. A request over it is refused with RESOURCE_EXHAUSTED and a retry_after, `detail` has
@@ -8469,7 +8480,7 @@ var File_yard_v1_admin_proto protoreflect.FileDescriptor
 
 const file_yard_v1_admin_proto_rawDesc = "" +
 	"\n" +
-	"\x13yard/v1/admin.proto\x12\ayard.v1\x1a\x13yard/v1/tasks.proto\"\x8a\x03\n" +
+	"\x13yard/v1/admin.proto\x12\ayard.v1\x1a\x13yard/v1/tasks.proto\"\xa2\x03\n" +
 	"\x06Domain\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12!\n" +
@@ -8481,7 +8492,8 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x17dead_letters_max_age_ms\x18\b \x01(\x03R\x13deadLettersMaxAgeMs\x12(\n" +
 	"\x10dead_letters_max\x18\t \x01(\x03R\x0edeadLettersMax\x12$\n" +
 	"\x05quota\x18\n" +
-	" \x01(\v2\x0e.yard.v1.QuotaR\x05quota\"\x80\x01\n" +
+	" \x01(\v2\x0e.yard.v1.QuotaR\x05quota\x12\x16\n" +
+	"\x06weight\x18\v \x01(\x05R\x06weight\"\x80\x01\n" +
 	"\x05Quota\x12+\n" +
 	"\x12submit_tasks_per_s\x18\x01 \x01(\x03R\x0fsubmitTasksPerS\x12+\n" +
 	"\x12submit_bytes_per_s\x18\x02 \x01(\x03R\x0fsubmitBytesPerS\x12\x1d\n" +

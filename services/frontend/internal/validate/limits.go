@@ -80,6 +80,8 @@ const (
 	// DeadLettersAgeMin and DeadLettersMax bound how long, and how many, dead letters a domain keeps that limits them.
 	DeadLettersAgeMin = time.Minute
 	DeadLettersMax    = 10_000_000
+	// TurnsMax is the largest weight of a domain.
+	TurnsMax = 100
 	// SubmitTasksMax, SubmitBytesMin, SubmitBytesMax and OpenPollsMax bound the quota of a domain.
 	SubmitTasksMax = 10_000_000
 	SubmitBytesMin = 1000

@@ -51,6 +51,14 @@ func DefaultConfig() Config {
 	}
 }
 
+// Gauges receive what people look at; nil = it is not reported.
+type Gauges struct {
+	// Lagging receives how many domains lag, once for each lane.
+	Lagging func(int)
+	// OldestReady receives for how long the oldest ready task has waited.
+	OldestReady func(time.Duration)
+}
+
 // Deps is what an owner works with. Tracing may be nil.
 type Deps struct {
 	Partition    int
@@ -66,10 +74,9 @@ type Deps struct {
 	Snapshots    Snapshots
 	Wire         Wire
 	Quarantine   Quarantine
-	// Lagging receives how many domains lag, once for each lane; nil = not reported.
-	Lagging func(int)
-	// OldestReady receives for how long the oldest ready task has waited; nil = not reported.
-	OldestReady func(time.Duration)
+	// Weight is how many turns a domain has for each one of a domain with weight 1; nil = all have as many.
+	Weight func(domain string) int
+	Gauges
 	// StorageFull tells why the log has no room for further tasks, "" if it has; nil = it always has.
 	StorageFull func() string
 	// Capped tells of tasklists whose queue has a cap.

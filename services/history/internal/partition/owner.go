@@ -54,6 +54,9 @@ func New(d Deps) *Owner {
 		Deps: d, calls: make(chan call, 1024), origin: time.Now(),
 		inLog: newRoom(waitingMax, waitingMax), inTimer: newRoom(askingMax, waitingMax), looks: turns.NewLine(lookingMax),
 	}
+	if b.Weight == nil {
+		b.Weight = func(string) int { return 1 }
+	}
 	if b.Workers == nil {
 		b.Workers = hearing.New()
 	}
@@ -183,7 +186,7 @@ func (o *Owner) takeOne() bool {
 	if o.offered != nil || !o.core.MayAdmit() {
 		return false
 	}
-	at, ok := o.core.NextQueue(o.comes)
+	at, ok := o.core.NextQueue(o.comes, o.Weight)
 	if ok {
 		o.take(o.readers.pop(at))
 	}

@@ -31,6 +31,7 @@ Its finished tasks are kept for their retention; a domain created again with the
 			rateFlags(flags, &d.Rate)
 			command.DurationVar(flags, &d.DeadLettersMaxAge, "dead-letters-max-age", d.DeadLettersMaxAge, "how long dead letters are kept, 1m to 8784h; 0 = until they are redriven or purged")
 			flags.Int64Var(&d.DeadLettersMax, "dead-letters-max", d.DeadLettersMax, "how many dead letters are kept, the latest; 0 = all")
+			flags.IntVar(&d.Weight, "weight", d.Weight, "turns for each one of a domain with weight 1, where domains wait for their turn, 1 to 100; 0 = 1")
 			flags.Int64Var(&d.Quota.SubmitTasksPerSecond, "submit-tasks-per-second", d.Quota.SubmitTasksPerSecond, "tasks that are submitted in a second; 0 = any number")
 			flags.Int64Var(&d.Quota.SubmitBytesPerSecond, "submit-bytes-per-second", d.Quota.SubmitBytesPerSecond, "bytes that are submitted in a second, as stored; 0 = any number")
 			flags.IntVar(&d.Quota.OpenPolls, "open-polls", d.Quota.OpenPolls, "polls that wait at once; 0 = any number")
@@ -62,6 +63,7 @@ func printDomain(a *command.App, d yard.Domain) error {
 		about.Row("concurrency", command.OrDash(d.MaxConcurrency))
 		about.Row("per group", command.OrDash(d.MaxConcurrencyPerGroup))
 		about.Row("rate", rateText(d.Rate))
+		about.Row("weight", max(1, d.Weight))
 		of := func(what string, used, most int64, when string) {
 			if most > 0 {
 				about.Row(what, used, fmt.Sprintf("of %d%s", most, when))
@@ -77,10 +79,10 @@ func printDomain(a *command.App, d yard.Domain) error {
 
 func printDomains(a *command.App, domains []yard.Domain) error {
 	return a.Show(&yardv1.ListDomainsResponse{Domains: command.Each(domains, yard.Domain.Wire)}, func(t *command.Table) {
-		t.Row("DOMAIN", "RETENTION", "DESCRIPTION", command.Wide{"CONCURRENCY", "PER GROUP", "RATE", "LETTERS", "LETTERS KEPT", "REVISION"})
+		t.Row("DOMAIN", "RETENTION", "DESCRIPTION", command.Wide{"CONCURRENCY", "PER GROUP", "RATE", "WEIGHT", "LETTERS", "LETTERS KEPT", "REVISION"})
 		for _, d := range domains {
 			t.Row(d.Name, command.OrDash(d.Retention), d.Description,
-				command.Wide{command.OrDash(d.MaxConcurrency), command.OrDash(d.MaxConcurrencyPerGroup), rateText(d.Rate), command.Or(d.DeadLettersMax, "all"), command.OrDash(d.DeadLettersMaxAge), d.Revision})
+				command.Wide{command.OrDash(d.MaxConcurrency), command.OrDash(d.MaxConcurrencyPerGroup), rateText(d.Rate), max(1, d.Weight), command.Or(d.DeadLettersMax, "all"), command.OrDash(d.DeadLettersMaxAge), d.Revision})
 		}
 	})
 }

@@ -16,17 +16,23 @@ import "github.com/yardmaster-io/yardmaster/shared/heap"
 
 // Queue holds what waits for one partition. Domains are served in turn, by weight: however much
 // others have waiting, before an item comes of each of them at most one item, which has waited longer,
-// and as much as the item weighs. The items of a domain keep their order. The zero value is
+// and as much as the item weighs, times as many as its turns. The items of a domain keep their order. The zero value is
 // empty. It is not safe for concurrent use.
 type Queue[T any] struct {
+	// Turns is how many turns a domain has for each one of others, 1..100; nil = all have as many.
+	Turns func(domain string) int
+
 	lines map[string]*line[T]
 	// heads are the lines, by when their first items are next.
 	heads heap.Heap[*line[T]]
-	// clock is the finish of the item served last. It counts in weight, by domain.
+	// clock is the finish of the item served last. It counts in weight, by domain, in clockUnit.
 	clock uint64
 	// placed counts the heads that were placed: the tie-break.
 	placed uint64
 }
+
+// clockUnit is how much of the clock one unit of weight is of a domain with one turn: the most turns divide it.
+const clockUnit = 100
 
 // line is what one domain has waiting; it exists while that is something.
 type line[T any] struct {
@@ -67,7 +73,11 @@ func (q *Queue[T]) Add(domain string, item T, weight int) {
 // place gives the first item of l its time.
 func (q *Queue[T]) place(l *line[T]) {
 	q.placed++
-	l.finish, l.placed = q.clock+uint64(l.items[0].weight), q.placed
+	turns := 1
+	if q.Turns != nil {
+		turns = q.Turns(l.domain)
+	}
+	l.finish, l.placed = q.clock+uint64(l.items[0].weight*clockUnit/turns), q.placed
 }
 
 // Cut takes items off the queue, up to a weight in all, and one at least if there is any.

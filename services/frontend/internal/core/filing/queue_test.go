@@ -88,6 +88,25 @@ func TestI11_DomainsAreServedByWeight(t *testing.T) {
 	}
 }
 
+// A domain with three turns is served three times as much, and alone all.
+func TestDomainsAreServedByTheirTurns(t *testing.T) {
+	q := Queue[item]{Turns: func(domain string) int { return map[string]int{"a": 3, "b": 1}[domain] }}
+	for range 400 {
+		q.Add("a", item{domain: "a"}, 10)
+		q.Add("b", item{domain: "b"}, 10)
+	}
+	served := map[string]int{}
+	for _, it := range q.Cut(4000) {
+		served[it.domain]++
+	}
+	if served["a"] < 299 || served["a"] > 301 {
+		t.Errorf("served were %v", served)
+	}
+	if rest := len(q.Cut(10_000)); rest != 400 {
+		t.Errorf("%d were left", rest)
+	}
+}
+
 // I11: beside a thousand floods a small item waits for one item of each at most.
 func TestI11_ASmallItemPassesAThousandFloods(t *testing.T) {
 	var q Queue[item]

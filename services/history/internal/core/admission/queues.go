@@ -66,7 +66,7 @@ func (q *queue) level(lane uint64) uint64 {
 
 func (g *Gate) startQueue(q *queue) {
 	g.queues[q.Queue] = q
-	g.schedule.apart[q.Lane] = append(g.schedule.apart[q.Lane], q)
+	g.schedule.of[q.Lane].apart = append(g.schedule.of[q.Lane].apart, q)
 	q.account = g.accountOf(q.Queue)
 	q.account.queue = q
 }
@@ -104,7 +104,8 @@ func (g *Gate) merge(q *queue) {
 	q.account.move(&g.pools[q.Lane], &g.rooms[q.Lane])
 	g.dropAccount(q.account)
 	delete(g.queues, q.Queue)
-	g.schedule.apart[q.Lane] = slices.DeleteFunc(g.schedule.apart[q.Lane], func(o *queue) bool { return o == q })
+	of := &g.schedule.of[q.Lane]
+	of.apart = slices.DeleteFunc(of.apart, func(o *queue) bool { return o == q })
 	g.note(Step{Queue: q.Queue, Kind: Merge, To: g.lanes[q.Lane]})
 }
 

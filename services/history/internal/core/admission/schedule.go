@@ -1,6 +1,8 @@
 package admission
 
 import (
+	"slices"
+
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/shared/iwrr"
 )
@@ -13,53 +15,67 @@ var laneWeights = iwrr.Of(8, 16, 8, 4, 2, 1, 8)
 // in the steps: its own state is not kept.
 type schedule struct {
 	lanes iwrr.Turn
-	// apart are the domains that are split off each lane, the one whose turn it is first. OwnTurn: they come before the lane itself.
-	apart   [ids.Lanes][]*queue
-	ownTurn [ids.Lanes]bool
+	of    [ids.Lanes]laneSchedule
+}
+
+// laneSchedule is that of one lane and the domains that are split off it.
+type laneSchedule struct {
+	// own: it is the turn of the lane itself. Else it is that of one of those apart, whose weights were these.
+	own     bool
+	apart   []*queue
+	turn    iwrr.Turn
+	weights []int
+	order   iwrr.Weights
 }
 
 // NextQueue is the queue whose message is read next, of those that are ready: lanes by the weights of their priorities, in the order of package iwrr; and
-// in a lane its own messages and those of the domains that are split off by turns, these in turn between themselves. So a domain
-// that floods has half of what its lane has at most, while others have something there.
-func (g *Gate) NextQueue(ready func(Queue) bool) (at Queue, ok bool) {
+// in a lane its own messages and those of the domains that are split off by turns, these by the weights of the domains. So
+// domains that flood have half of what their lane has at most, while others have something there.
+func (g *Gate) NextQueue(ready func(Queue) bool, weight func(domain string) int) (at Queue, ok bool) {
 	s := &g.schedule
-	var found [ids.Lanes]struct {
+	var next [ids.Lanes]struct {
 		asked, any bool
 		at         Queue
-		nth        int // among those apart; -1 = it is the lane itself
+		after      laneSchedule
 	}
 	lane, after, ok := s.lanes.Next(laneWeights, func(lane int) bool {
-		f := &found[lane]
-		if !f.asked {
-			f.asked = true
-			f.at, f.nth, f.any = s.nextOf(ids.Lane(lane), ready)
+		n := &next[lane]
+		if !n.asked {
+			n.asked, n.after = true, s.of[lane]
+			n.at, n.any = n.after.next(ids.Lane(lane), ready, weight)
 		}
-		return f.any
+		return n.any
 	})
 	if !ok {
 		return Queue{}, false
 	}
-	s.lanes = after
-	f := &found[lane]
-	if s.ownTurn[lane] = f.nth < 0; f.nth >= 0 {
-		all := s.apart[lane]
-		q := all[f.nth]
-		copy(all[f.nth:], all[f.nth+1:])
-		all[len(all)-1] = q
-	}
-	return f.at, true
+	s.lanes, s.of[lane] = after, next[lane].after
+	return next[lane].at, true
 }
 
-// nextOf is the queue of a lane that is next: one of those apart, by its place, or -1 for the lane itself.
-func (s *schedule) nextOf(lane ids.Lane, ready func(Queue) bool) (at Queue, nth int, ok bool) {
-	common := Queue{Lane: lane}
-	if !s.ownTurn[lane] && ready(common) {
-		return common, -1, true
+// next is the queue of a lane that is next.
+func (s *laneSchedule) next(lane ids.Lane, ready func(Queue) bool, weight func(domain string) int) (at Queue, ok bool) {
+	lanes := Queue{Lane: lane}
+	if len(s.apart) == 0 {
+		return lanes, ready(lanes)
 	}
-	for i, q := range s.apart[lane] {
-		if ready(q.Queue) {
-			return q.Queue, i, true
-		}
+	if s.own = !s.own; s.own && ready(lanes) {
+		return lanes, true
 	}
-	return common, -1, s.ownTurn[lane] && ready(common)
+	some, can, weights := false, make([]bool, len(s.apart)), make([]int, len(s.apart))
+	for i, q := range s.apart {
+		can[i], weights[i] = ready(q.Queue), weight(q.Domain)
+		some = some || can[i]
+	}
+	if !some {
+		s.own = true
+		return lanes, ready(lanes)
+	}
+	if !slices.Equal(weights, s.weights) {
+		s.weights, s.order = weights, iwrr.Of(weights...)
+	}
+	s.own = false
+	i, after, _ := s.turn.Next(s.order, func(i int) bool { return can[i] })
+	s.turn = after
+	return s.apart[i].Queue, true
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // reads counts which queues are read, n messages in all, while all of some have more.
-func reads(t *testing.T, g *Gate, n int, of ...Queue) map[Queue]int {
+func reads(t *testing.T, g *Gate, weights map[string]int, n int, of ...Queue) map[Queue]int {
 	t.Helper()
 	counts := map[Queue]int{}
 	for range n {
@@ -19,7 +19,7 @@ func reads(t *testing.T, g *Gate, n int, of ...Queue) map[Queue]int {
 				}
 			}
 			return false
-		})
+		}, func(domain string) int { return max(1, weights[domain]) })
 		if !ok {
 			break
 		}
@@ -34,12 +34,12 @@ func TestLanesAreReadByTheWeightsOfTheirPriorities(t *testing.T) {
 	for lane := range ids.Lane(ids.Lanes) {
 		all = append(all, Queue{Lane: lane})
 	}
-	got := reads(t, g, 47, all...)
+	got := reads(t, g, nil, 47, all...)
 	for lane, want := range []int{8, 16, 8, 4, 2, 1, 8} {
 		testkit.Equal(t, all[lane].Lane.String(), got[all[lane]], want)
 	}
-	testkit.Equal(t, "one alone", reads(t, g, 10, all[5])[all[5]], 10)
-	testkit.Equal(t, "none", len(reads(t, g, 10)), 0)
+	testkit.Equal(t, "one alone", reads(t, g, nil, 10, all[5])[all[5]], 10)
+	testkit.Equal(t, "none", len(reads(t, g, nil, 10)), 0)
 }
 
 // A domain that is split off has no more than half of what its lane has while others wait there, and several have equal parts of that.
@@ -49,9 +49,21 @@ func TestDomainsThatAreSplitOffTakeTurnsWithTheirLane(t *testing.T) {
 	for _, q := range []Queue{a, b} {
 		g.Replay(Step{Queue: q, Kind: Split})
 	}
-	testkit.Equal(t, "all", reads(t, g, 80, own, a, b), map[Queue]int{own: 40, a: 20, b: 20})
-	testkit.Equal(t, "two of them", reads(t, g, 80, a, b), map[Queue]int{a: 40, b: 40})
-	testkit.Equal(t, "one of them", reads(t, g, 80, own, b), map[Queue]int{own: 40, b: 40})
+	testkit.Equal(t, "all", reads(t, g, nil, 80, own, a, b), map[Queue]int{own: 40, a: 20, b: 20})
+	testkit.Equal(t, "two of them", reads(t, g, nil, 80, a, b), map[Queue]int{a: 40, b: 40})
+	testkit.Equal(t, "one of them", reads(t, g, nil, 80, own, b), map[Queue]int{own: 40, b: 40})
 	g.Replay(Step{Queue: a, Kind: Merge})
-	testkit.Equal(t, "after one went back", reads(t, g, 80, own, a, b), map[Queue]int{own: 40, b: 40})
+	testkit.Equal(t, "after one went back", reads(t, g, nil, 80, own, a, b), map[Queue]int{own: 40, b: 40})
+}
+
+// Domains that are split off share what they have by their weights, which may change at any time.
+func TestDomainsThatAreSplitOffTakeTurnsByWeight(t *testing.T) {
+	g := newBench(t).g
+	a, b := Queue{lane, "a"}, Queue{lane, "b"}
+	for _, q := range []Queue{a, b} {
+		g.Replay(Step{Queue: q, Kind: Split})
+	}
+	testkit.Equal(t, "three to one", reads(t, g, map[string]int{"a": 3}, 40, a, b), map[Queue]int{a: 30, b: 10})
+	testkit.Equal(t, "alike", reads(t, g, nil, 40, a, b), map[Queue]int{a: 20, b: 20})
+	testkit.Equal(t, "one alone", reads(t, g, map[string]int{"a": 100}, 40, b), map[Queue]int{b: 40})
 }
