@@ -955,6 +955,8 @@ export interface ListQueuesRequest {
   partitions?: number;
   /** The most domains that are split off to return of each partition, 1..100. Default 10. */
   limit?: number;
+  /** The most domains to return of each partition with what they have in memory, those first that have most, 0..1000. Default 0. */
+  domains?: number;
 }
 
 export interface ListQueuesResponse {
@@ -1368,6 +1370,22 @@ export interface PartitionQueues {
   queues?: Queue[];
   /** How many more domains are split off. */
   others?: number;
+  /** The domains that have something in memory, those first that have most. */
+  domains?: DomainWork[];
+}
+
+/** DomainWork is what a domain has in the memory of a partition. */
+export interface DomainWork {
+  domain?: string;
+  /** Tasks that wait for a worker, that run, and that wait for their next attempt. */
+  ready?: number;
+  running?: number;
+  backoff?: number;
+  /** Tasks that were completed, and attempts that failed, since the present owner took over. */
+  completed?: number;
+  failed?: number;
+  /** The age of the oldest ready task, ms. Tasks that their order key holds up are left out. */
+  oldest_ready_ms?: number;
 }
 
 /** Queue is a lane of the log, which has the tasks of one priority, or a domain that is split off it: its tasks are read by themselves, so that the lane waits for none of them. */

@@ -242,19 +242,19 @@ func TestQueuesAreShownByPartition(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	serve(s, topology.HistoryCall(0, "describe"), func(r *rpcv1.DescribePartitionRequest) (natsrpc.Message, error) {
-		testkit.Equal(t, "asked", r.String(), (&rpcv1.DescribePartitionRequest{Domain: "shop", Queues: 10}).String())
+		testkit.Equal(t, "asked", r.String(), (&rpcv1.DescribePartitionRequest{Domain: "shop", Queues: 10, Domains: 3}).String())
 		return &rpcv1.DescribePartitionResponse{Queues: &yardv1.PartitionQueues{Queues: []*yardv1.Queue{{Lane: "p1", Tasks: 7}}}}, nil
 	})
 	resp := &yardv1.ListQueuesResponse{}
-	s.must(topology.Admin("queues.list"), &yardv1.ListQueuesRequest{Domain: "shop"}, resp)
+	s.must(topology.Admin("queues.list"), &yardv1.ListQueuesRequest{Domain: "shop", Domains: 3}, resp)
 	if p := resp.Partitions; len(p) != partitioning.History || p[0].Error != "" || p[0].Queues[0].Tasks != 7 || p[1].Partition != 1 || p[1].Error == "" || resp.NextPartition != 0 {
 		t.Errorf("got %v", resp)
 	}
 	one := &yardv1.ListQueuesResponse{}
-	s.must(topology.Admin("queues.list"), &yardv1.ListQueuesRequest{Domain: "shop", Partitions: 1}, one)
+	s.must(topology.Admin("queues.list"), &yardv1.ListQueuesRequest{Domain: "shop", Partitions: 1, Domains: 3}, one)
 	testkit.Equal(t, "of one", len(one.Partitions), 1)
 	for path, bad := range map[string]*yardv1.ListQueuesRequest{
-		"/partition": {Partition: int32(partitioning.History)}, "/partitions": {Partitions: -1}, "/limit": {Limit: 101}, "/domain": {Domain: "a.b"},
+		"/partition": {Partition: int32(partitioning.History)}, "/partitions": {Partitions: -1}, "/limit": {Limit: 101}, "/domains": {Domains: 1001}, "/domain": {Domain: "a.b"},
 	} {
 		e := s.ask(topology.Admin("queues.list"), bad, nil)
 		testkit.Code(t, path, e, fault.InvalidArgument)

@@ -888,7 +888,9 @@ type DescribePartitionRequest struct {
 	// > 0: the counts of so many tasklists behind this one, by name, are wanted in place of those of this one.
 	List int32 `protobuf:"varint,3,opt,name=list,proto3" json:"list,omitempty"`
 	// > 0: the queues are wanted in place of counts, those of the domain or of all, with so many domains that are split off.
-	Queues        int32 `protobuf:"varint,4,opt,name=queues,proto3" json:"queues,omitempty"`
+	Queues int32 `protobuf:"varint,4,opt,name=queues,proto3" json:"queues,omitempty"`
+	// With queues: what so many domains have in memory.
+	Domains       int32 `protobuf:"varint,5,opt,name=domains,proto3" json:"domains,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -947,6 +949,13 @@ func (x *DescribePartitionRequest) GetList() int32 {
 func (x *DescribePartitionRequest) GetQueues() int32 {
 	if x != nil {
 		return x.Queues
+	}
+	return 0
+}
+
+func (x *DescribePartitionRequest) GetDomains() int32 {
+	if x != nil {
+		return x.Domains
 	}
 	return 0
 }
@@ -3928,12 +3937,13 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x05tasks\x18\x01 \x03(\v2\r.yard.v1.TaskR\x05tasks\x12\x12\n" +
 	"\x04more\x18\x02 \x01(\bR\x04more\x12\x10\n" +
 	"\x03end\x18\x03 \x01(\tR\x03end\x12\x1e\n" +
-	"\vready_at_ms\x18\x05 \x03(\x03R\treadyAtMs\"z\n" +
+	"\vready_at_ms\x18\x05 \x03(\x03R\treadyAtMs\"\x94\x01\n" +
 	"\x18DescribePartitionRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12\x12\n" +
 	"\x04list\x18\x03 \x01(\x05R\x04list\x12\x16\n" +
-	"\x06queues\x18\x04 \x01(\x05R\x06queues\"\xa6\x03\n" +
+	"\x06queues\x18\x04 \x01(\x05R\x06queues\x12\x18\n" +
+	"\adomains\x18\x05 \x01(\x05R\adomains\"\xa6\x03\n" +
 	"\x19DescribePartitionResponse\x12\x14\n" +
 	"\x05ready\x18\x01 \x01(\x03R\x05ready\x12\x18\n" +
 	"\arunning\x18\x02 \x01(\x03R\arunning\x12\x18\n" +

@@ -313,6 +313,7 @@ func (m *DescribePartitionRequest) CloneVT() *DescribePartitionRequest {
 	r.Tasklist = m.Tasklist
 	r.List = m.List
 	r.Queues = m.Queues
+	r.Domains = m.Domains
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
 		copy(r.unknownFields, m.unknownFields)
@@ -2213,6 +2214,11 @@ func (m *DescribePartitionRequest) MarshalToSizedBufferVT(dAtA []byte) (int, err
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.Domains != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Domains))
+		i--
+		dAtA[i] = 0x28
 	}
 	if m.Queues != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Queues))
@@ -5166,6 +5172,9 @@ func (m *DescribePartitionRequest) SizeVT() (n int) {
 	}
 	if m.Queues != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Queues))
+	}
+	if m.Domains != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Domains))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -8579,6 +8588,25 @@ func (m *DescribePartitionRequest) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.Queues |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Domains", wireType)
+			}
+			m.Domains = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Domains |= int32(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -17410,6 +17438,25 @@ func (m *DescribePartitionRequest) UnmarshalVTUnsafe(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.Queues |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Domains", wireType)
+			}
+			m.Domains = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Domains |= int32(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}

@@ -841,7 +841,9 @@ type ListQueuesRequest struct {
 	// The most partitions to return. Default 0: all that follow. An answer stops at 400 KiB, so it may have fewer.
 	Partitions int32 `protobuf:"varint,3,opt,name=partitions,proto3" json:"partitions,omitempty"`
 	// The most domains that are split off to return of each partition, 1..100. Default 10.
-	Limit         int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	Limit int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	// The most domains to return of each partition with what they have in memory, those first that have most, 0..1000. Default 0.
+	Domains       int32 `protobuf:"varint,5,opt,name=domains,proto3" json:"domains,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -900,6 +902,13 @@ func (x *ListQueuesRequest) GetPartitions() int32 {
 func (x *ListQueuesRequest) GetLimit() int32 {
 	if x != nil {
 		return x.Limit
+	}
+	return 0
+}
+
+func (x *ListQueuesRequest) GetDomains() int32 {
+	if x != nil {
+		return x.Domains
 	}
 	return 0
 }
@@ -968,7 +977,9 @@ type PartitionQueues struct {
 	// All lanes, and behind them the domains that are split off a lane, those first that take most.
 	Queues []*Queue `protobuf:"bytes,3,rep,name=queues,proto3" json:"queues,omitempty"`
 	// How many more domains are split off.
-	Others        int32 `protobuf:"varint,4,opt,name=others,proto3" json:"others,omitempty"`
+	Others int32 `protobuf:"varint,4,opt,name=others,proto3" json:"others,omitempty"`
+	// The domains that have something in memory, those first that have most.
+	Domains       []*DomainWork `protobuf:"bytes,5,rep,name=domains,proto3" json:"domains,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1031,6 +1042,109 @@ func (x *PartitionQueues) GetOthers() int32 {
 	return 0
 }
 
+func (x *PartitionQueues) GetDomains() []*DomainWork {
+	if x != nil {
+		return x.Domains
+	}
+	return nil
+}
+
+// DomainWork is what a domain has in the memory of a partition.
+type DomainWork struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Domain string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	// Tasks that wait for a worker, that run, and that wait for their next attempt.
+	Ready   int64 `protobuf:"varint,2,opt,name=ready,proto3" json:"ready,omitempty"`
+	Running int64 `protobuf:"varint,3,opt,name=running,proto3" json:"running,omitempty"`
+	Backoff int64 `protobuf:"varint,4,opt,name=backoff,proto3" json:"backoff,omitempty"`
+	// Tasks that were completed, and attempts that failed, since the present owner took over.
+	Completed int64 `protobuf:"varint,5,opt,name=completed,proto3" json:"completed,omitempty"`
+	Failed    int64 `protobuf:"varint,6,opt,name=failed,proto3" json:"failed,omitempty"`
+	// The age of the oldest ready task, ms. Tasks that their order key holds up are left out.
+	OldestReadyMs int64 `protobuf:"varint,7,opt,name=oldest_ready_ms,json=oldestReadyMs,proto3" json:"oldest_ready_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DomainWork) Reset() {
+	*x = DomainWork{}
+	mi := &file_yard_v1_admin_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DomainWork) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DomainWork) ProtoMessage() {}
+
+func (x *DomainWork) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DomainWork.ProtoReflect.Descriptor instead.
+func (*DomainWork) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *DomainWork) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
+}
+
+func (x *DomainWork) GetReady() int64 {
+	if x != nil {
+		return x.Ready
+	}
+	return 0
+}
+
+func (x *DomainWork) GetRunning() int64 {
+	if x != nil {
+		return x.Running
+	}
+	return 0
+}
+
+func (x *DomainWork) GetBackoff() int64 {
+	if x != nil {
+		return x.Backoff
+	}
+	return 0
+}
+
+func (x *DomainWork) GetCompleted() int64 {
+	if x != nil {
+		return x.Completed
+	}
+	return 0
+}
+
+func (x *DomainWork) GetFailed() int64 {
+	if x != nil {
+		return x.Failed
+	}
+	return 0
+}
+
+func (x *DomainWork) GetOldestReadyMs() int64 {
+	if x != nil {
+		return x.OldestReadyMs
+	}
+	return 0
+}
+
 // Queue is a lane of the log, which has the tasks of one priority, or a domain that is split off it: its tasks are read by themselves, so
 // that the lane waits for none of them.
 type Queue struct {
@@ -1060,7 +1174,7 @@ type Queue struct {
 
 func (x *Queue) Reset() {
 	*x = Queue{}
-	mi := &file_yard_v1_admin_proto_msgTypes[14]
+	mi := &file_yard_v1_admin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1072,7 +1186,7 @@ func (x *Queue) String() string {
 func (*Queue) ProtoMessage() {}
 
 func (x *Queue) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[14]
+	mi := &file_yard_v1_admin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1085,7 +1199,7 @@ func (x *Queue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Queue.ProtoReflect.Descriptor instead.
 func (*Queue) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{14}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Queue) GetLane() string {
@@ -1190,7 +1304,7 @@ type TaskType struct {
 
 func (x *TaskType) Reset() {
 	*x = TaskType{}
-	mi := &file_yard_v1_admin_proto_msgTypes[15]
+	mi := &file_yard_v1_admin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1202,7 +1316,7 @@ func (x *TaskType) String() string {
 func (*TaskType) ProtoMessage() {}
 
 func (x *TaskType) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[15]
+	mi := &file_yard_v1_admin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1215,7 +1329,7 @@ func (x *TaskType) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskType.ProtoReflect.Descriptor instead.
 func (*TaskType) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{15}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *TaskType) GetName() string {
@@ -1314,7 +1428,7 @@ type PutTypeRequest struct {
 
 func (x *PutTypeRequest) Reset() {
 	*x = PutTypeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[16]
+	mi := &file_yard_v1_admin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1326,7 +1440,7 @@ func (x *PutTypeRequest) String() string {
 func (*PutTypeRequest) ProtoMessage() {}
 
 func (x *PutTypeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[16]
+	mi := &file_yard_v1_admin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1339,7 +1453,7 @@ func (x *PutTypeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutTypeRequest.ProtoReflect.Descriptor instead.
 func (*PutTypeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{16}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PutTypeRequest) GetType() *TaskType {
@@ -1359,7 +1473,7 @@ type PutTypeResponse struct {
 
 func (x *PutTypeResponse) Reset() {
 	*x = PutTypeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[17]
+	mi := &file_yard_v1_admin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1371,7 +1485,7 @@ func (x *PutTypeResponse) String() string {
 func (*PutTypeResponse) ProtoMessage() {}
 
 func (x *PutTypeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[17]
+	mi := &file_yard_v1_admin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1384,7 +1498,7 @@ func (x *PutTypeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutTypeResponse.ProtoReflect.Descriptor instead.
 func (*PutTypeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{17}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PutTypeResponse) GetType() *TaskType {
@@ -1405,7 +1519,7 @@ type GetTypeRequest struct {
 
 func (x *GetTypeRequest) Reset() {
 	*x = GetTypeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[18]
+	mi := &file_yard_v1_admin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1417,7 +1531,7 @@ func (x *GetTypeRequest) String() string {
 func (*GetTypeRequest) ProtoMessage() {}
 
 func (x *GetTypeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[18]
+	mi := &file_yard_v1_admin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1430,7 +1544,7 @@ func (x *GetTypeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTypeRequest.ProtoReflect.Descriptor instead.
 func (*GetTypeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{18}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *GetTypeRequest) GetName() string {
@@ -1457,7 +1571,7 @@ type GetTypeResponse struct {
 
 func (x *GetTypeResponse) Reset() {
 	*x = GetTypeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[19]
+	mi := &file_yard_v1_admin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1469,7 +1583,7 @@ func (x *GetTypeResponse) String() string {
 func (*GetTypeResponse) ProtoMessage() {}
 
 func (x *GetTypeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[19]
+	mi := &file_yard_v1_admin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1482,7 +1596,7 @@ func (x *GetTypeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTypeResponse.ProtoReflect.Descriptor instead.
 func (*GetTypeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{19}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *GetTypeResponse) GetType() *TaskType {
@@ -1526,7 +1640,7 @@ type ListTypesRequest struct {
 
 func (x *ListTypesRequest) Reset() {
 	*x = ListTypesRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[20]
+	mi := &file_yard_v1_admin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1538,7 +1652,7 @@ func (x *ListTypesRequest) String() string {
 func (*ListTypesRequest) ProtoMessage() {}
 
 func (x *ListTypesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[20]
+	mi := &file_yard_v1_admin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1551,7 +1665,7 @@ func (x *ListTypesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTypesRequest.ProtoReflect.Descriptor instead.
 func (*ListTypesRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{20}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ListTypesRequest) GetLimit() int32 {
@@ -1580,7 +1694,7 @@ type ListTypesResponse struct {
 
 func (x *ListTypesResponse) Reset() {
 	*x = ListTypesResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[21]
+	mi := &file_yard_v1_admin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1592,7 +1706,7 @@ func (x *ListTypesResponse) String() string {
 func (*ListTypesResponse) ProtoMessage() {}
 
 func (x *ListTypesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[21]
+	mi := &file_yard_v1_admin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1605,7 +1719,7 @@ func (x *ListTypesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTypesResponse.ProtoReflect.Descriptor instead.
 func (*ListTypesResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{21}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ListTypesResponse) GetTypes() []*TaskType {
@@ -1637,7 +1751,7 @@ type DeleteTypeRequest struct {
 
 func (x *DeleteTypeRequest) Reset() {
 	*x = DeleteTypeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[22]
+	mi := &file_yard_v1_admin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1649,7 +1763,7 @@ func (x *DeleteTypeRequest) String() string {
 func (*DeleteTypeRequest) ProtoMessage() {}
 
 func (x *DeleteTypeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[22]
+	mi := &file_yard_v1_admin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1662,7 +1776,7 @@ func (x *DeleteTypeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTypeRequest.ProtoReflect.Descriptor instead.
 func (*DeleteTypeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{22}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *DeleteTypeRequest) GetName() string {
@@ -1689,7 +1803,7 @@ type DeleteTypeResponse struct {
 
 func (x *DeleteTypeResponse) Reset() {
 	*x = DeleteTypeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[23]
+	mi := &file_yard_v1_admin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1701,7 +1815,7 @@ func (x *DeleteTypeResponse) String() string {
 func (*DeleteTypeResponse) ProtoMessage() {}
 
 func (x *DeleteTypeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[23]
+	mi := &file_yard_v1_admin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1714,7 +1828,7 @@ func (x *DeleteTypeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTypeResponse.ProtoReflect.Descriptor instead.
 func (*DeleteTypeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{23}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *DeleteTypeResponse) GetType() *TaskType {
@@ -1773,7 +1887,7 @@ type Tasklist struct {
 
 func (x *Tasklist) Reset() {
 	*x = Tasklist{}
-	mi := &file_yard_v1_admin_proto_msgTypes[24]
+	mi := &file_yard_v1_admin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1785,7 +1899,7 @@ func (x *Tasklist) String() string {
 func (*Tasklist) ProtoMessage() {}
 
 func (x *Tasklist) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[24]
+	mi := &file_yard_v1_admin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1798,7 +1912,7 @@ func (x *Tasklist) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tasklist.ProtoReflect.Descriptor instead.
 func (*Tasklist) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{24}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Tasklist) GetName() string {
@@ -1897,7 +2011,7 @@ type PutTasklistRequest struct {
 
 func (x *PutTasklistRequest) Reset() {
 	*x = PutTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[25]
+	mi := &file_yard_v1_admin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1909,7 +2023,7 @@ func (x *PutTasklistRequest) String() string {
 func (*PutTasklistRequest) ProtoMessage() {}
 
 func (x *PutTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[25]
+	mi := &file_yard_v1_admin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1922,7 +2036,7 @@ func (x *PutTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutTasklistRequest.ProtoReflect.Descriptor instead.
 func (*PutTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{25}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *PutTasklistRequest) GetTasklist() *Tasklist {
@@ -1942,7 +2056,7 @@ type PutTasklistResponse struct {
 
 func (x *PutTasklistResponse) Reset() {
 	*x = PutTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[26]
+	mi := &file_yard_v1_admin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1954,7 +2068,7 @@ func (x *PutTasklistResponse) String() string {
 func (*PutTasklistResponse) ProtoMessage() {}
 
 func (x *PutTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[26]
+	mi := &file_yard_v1_admin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1967,7 +2081,7 @@ func (x *PutTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutTasklistResponse.ProtoReflect.Descriptor instead.
 func (*PutTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{26}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *PutTasklistResponse) GetTasklist() *Tasklist {
@@ -1988,7 +2102,7 @@ type GetTasklistRequest struct {
 
 func (x *GetTasklistRequest) Reset() {
 	*x = GetTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[27]
+	mi := &file_yard_v1_admin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2000,7 +2114,7 @@ func (x *GetTasklistRequest) String() string {
 func (*GetTasklistRequest) ProtoMessage() {}
 
 func (x *GetTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[27]
+	mi := &file_yard_v1_admin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2013,7 +2127,7 @@ func (x *GetTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTasklistRequest.ProtoReflect.Descriptor instead.
 func (*GetTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{27}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *GetTasklistRequest) GetName() string {
@@ -2040,7 +2154,7 @@ type GetTasklistResponse struct {
 
 func (x *GetTasklistResponse) Reset() {
 	*x = GetTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[28]
+	mi := &file_yard_v1_admin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2052,7 +2166,7 @@ func (x *GetTasklistResponse) String() string {
 func (*GetTasklistResponse) ProtoMessage() {}
 
 func (x *GetTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[28]
+	mi := &file_yard_v1_admin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2065,7 +2179,7 @@ func (x *GetTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTasklistResponse.ProtoReflect.Descriptor instead.
 func (*GetTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{28}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *GetTasklistResponse) GetTasklist() *Tasklist {
@@ -2110,7 +2224,7 @@ type ListTasklistsRequest struct {
 
 func (x *ListTasklistsRequest) Reset() {
 	*x = ListTasklistsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[29]
+	mi := &file_yard_v1_admin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2122,7 +2236,7 @@ func (x *ListTasklistsRequest) String() string {
 func (*ListTasklistsRequest) ProtoMessage() {}
 
 func (x *ListTasklistsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[29]
+	mi := &file_yard_v1_admin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2135,7 +2249,7 @@ func (x *ListTasklistsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTasklistsRequest.ProtoReflect.Descriptor instead.
 func (*ListTasklistsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{29}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ListTasklistsRequest) GetLimit() int32 {
@@ -2164,7 +2278,7 @@ type ListTasklistsResponse struct {
 
 func (x *ListTasklistsResponse) Reset() {
 	*x = ListTasklistsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[30]
+	mi := &file_yard_v1_admin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2176,7 +2290,7 @@ func (x *ListTasklistsResponse) String() string {
 func (*ListTasklistsResponse) ProtoMessage() {}
 
 func (x *ListTasklistsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[30]
+	mi := &file_yard_v1_admin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2189,7 +2303,7 @@ func (x *ListTasklistsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTasklistsResponse.ProtoReflect.Descriptor instead.
 func (*ListTasklistsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{30}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ListTasklistsResponse) GetTasklists() []*ListedTasklist {
@@ -2231,7 +2345,7 @@ type ListedTasklist struct {
 
 func (x *ListedTasklist) Reset() {
 	*x = ListedTasklist{}
-	mi := &file_yard_v1_admin_proto_msgTypes[31]
+	mi := &file_yard_v1_admin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2243,7 +2357,7 @@ func (x *ListedTasklist) String() string {
 func (*ListedTasklist) ProtoMessage() {}
 
 func (x *ListedTasklist) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[31]
+	mi := &file_yard_v1_admin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2256,7 +2370,7 @@ func (x *ListedTasklist) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListedTasklist.ProtoReflect.Descriptor instead.
 func (*ListedTasklist) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{31}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ListedTasklist) GetName() string {
@@ -2329,7 +2443,7 @@ type DeleteTasklistRequest struct {
 
 func (x *DeleteTasklistRequest) Reset() {
 	*x = DeleteTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[32]
+	mi := &file_yard_v1_admin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2341,7 +2455,7 @@ func (x *DeleteTasklistRequest) String() string {
 func (*DeleteTasklistRequest) ProtoMessage() {}
 
 func (x *DeleteTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[32]
+	mi := &file_yard_v1_admin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2354,7 +2468,7 @@ func (x *DeleteTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTasklistRequest.ProtoReflect.Descriptor instead.
 func (*DeleteTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{32}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *DeleteTasklistRequest) GetName() string {
@@ -2381,7 +2495,7 @@ type DeleteTasklistResponse struct {
 
 func (x *DeleteTasklistResponse) Reset() {
 	*x = DeleteTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[33]
+	mi := &file_yard_v1_admin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2393,7 +2507,7 @@ func (x *DeleteTasklistResponse) String() string {
 func (*DeleteTasklistResponse) ProtoMessage() {}
 
 func (x *DeleteTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[33]
+	mi := &file_yard_v1_admin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2406,7 +2520,7 @@ func (x *DeleteTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTasklistResponse.ProtoReflect.Descriptor instead.
 func (*DeleteTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{33}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *DeleteTasklistResponse) GetTasklist() *Tasklist {
@@ -2427,7 +2541,7 @@ type DescribeTasklistRequest struct {
 
 func (x *DescribeTasklistRequest) Reset() {
 	*x = DescribeTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[34]
+	mi := &file_yard_v1_admin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2439,7 +2553,7 @@ func (x *DescribeTasklistRequest) String() string {
 func (*DescribeTasklistRequest) ProtoMessage() {}
 
 func (x *DescribeTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[34]
+	mi := &file_yard_v1_admin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2452,7 +2566,7 @@ func (x *DescribeTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeTasklistRequest.ProtoReflect.Descriptor instead.
 func (*DescribeTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{34}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *DescribeTasklistRequest) GetTasklist() string {
@@ -2524,7 +2638,7 @@ type DescribeTasklistResponse struct {
 
 func (x *DescribeTasklistResponse) Reset() {
 	*x = DescribeTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[35]
+	mi := &file_yard_v1_admin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2536,7 +2650,7 @@ func (x *DescribeTasklistResponse) String() string {
 func (*DescribeTasklistResponse) ProtoMessage() {}
 
 func (x *DescribeTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[35]
+	mi := &file_yard_v1_admin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2549,7 +2663,7 @@ func (x *DescribeTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeTasklistResponse.ProtoReflect.Descriptor instead.
 func (*DescribeTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{35}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *DescribeTasklistResponse) GetTasklist() string {
@@ -2752,7 +2866,7 @@ type TasklistPollersRequest struct {
 
 func (x *TasklistPollersRequest) Reset() {
 	*x = TasklistPollersRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[36]
+	mi := &file_yard_v1_admin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2764,7 +2878,7 @@ func (x *TasklistPollersRequest) String() string {
 func (*TasklistPollersRequest) ProtoMessage() {}
 
 func (x *TasklistPollersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[36]
+	mi := &file_yard_v1_admin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2777,7 +2891,7 @@ func (x *TasklistPollersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TasklistPollersRequest.ProtoReflect.Descriptor instead.
 func (*TasklistPollersRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{36}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *TasklistPollersRequest) GetTasklist() string {
@@ -2815,7 +2929,7 @@ type TasklistPollersResponse struct {
 
 func (x *TasklistPollersResponse) Reset() {
 	*x = TasklistPollersResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[37]
+	mi := &file_yard_v1_admin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2827,7 +2941,7 @@ func (x *TasklistPollersResponse) String() string {
 func (*TasklistPollersResponse) ProtoMessage() {}
 
 func (x *TasklistPollersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[37]
+	mi := &file_yard_v1_admin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2840,7 +2954,7 @@ func (x *TasklistPollersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TasklistPollersResponse.ProtoReflect.Descriptor instead.
 func (*TasklistPollersResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{37}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *TasklistPollersResponse) GetPollers() []*Poller {
@@ -2885,7 +2999,7 @@ type Poller struct {
 
 func (x *Poller) Reset() {
 	*x = Poller{}
-	mi := &file_yard_v1_admin_proto_msgTypes[38]
+	mi := &file_yard_v1_admin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2897,7 +3011,7 @@ func (x *Poller) String() string {
 func (*Poller) ProtoMessage() {}
 
 func (x *Poller) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[38]
+	mi := &file_yard_v1_admin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2910,7 +3024,7 @@ func (x *Poller) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Poller.ProtoReflect.Descriptor instead.
 func (*Poller) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{38}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Poller) GetWorker() string {
@@ -2968,7 +3082,7 @@ type ListWorkersRequest struct {
 
 func (x *ListWorkersRequest) Reset() {
 	*x = ListWorkersRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[39]
+	mi := &file_yard_v1_admin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2980,7 +3094,7 @@ func (x *ListWorkersRequest) String() string {
 func (*ListWorkersRequest) ProtoMessage() {}
 
 func (x *ListWorkersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[39]
+	mi := &file_yard_v1_admin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2993,7 +3107,7 @@ func (x *ListWorkersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWorkersRequest.ProtoReflect.Descriptor instead.
 func (*ListWorkersRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{39}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ListWorkersRequest) GetLimit() int32 {
@@ -3024,7 +3138,7 @@ type ListWorkersResponse struct {
 
 func (x *ListWorkersResponse) Reset() {
 	*x = ListWorkersResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[40]
+	mi := &file_yard_v1_admin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3036,7 +3150,7 @@ func (x *ListWorkersResponse) String() string {
 func (*ListWorkersResponse) ProtoMessage() {}
 
 func (x *ListWorkersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[40]
+	mi := &file_yard_v1_admin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3049,7 +3163,7 @@ func (x *ListWorkersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWorkersResponse.ProtoReflect.Descriptor instead.
 func (*ListWorkersResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{40}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ListWorkersResponse) GetWorkers() []*LiveWorker {
@@ -3104,7 +3218,7 @@ type LiveWorker struct {
 
 func (x *LiveWorker) Reset() {
 	*x = LiveWorker{}
-	mi := &file_yard_v1_admin_proto_msgTypes[41]
+	mi := &file_yard_v1_admin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3116,7 +3230,7 @@ func (x *LiveWorker) String() string {
 func (*LiveWorker) ProtoMessage() {}
 
 func (x *LiveWorker) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[41]
+	mi := &file_yard_v1_admin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3129,7 +3243,7 @@ func (x *LiveWorker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LiveWorker.ProtoReflect.Descriptor instead.
 func (*LiveWorker) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{41}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *LiveWorker) GetWorkerId() string {
@@ -3226,7 +3340,7 @@ type DrainWorkerRequest struct {
 
 func (x *DrainWorkerRequest) Reset() {
 	*x = DrainWorkerRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[42]
+	mi := &file_yard_v1_admin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3238,7 +3352,7 @@ func (x *DrainWorkerRequest) String() string {
 func (*DrainWorkerRequest) ProtoMessage() {}
 
 func (x *DrainWorkerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[42]
+	mi := &file_yard_v1_admin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3251,7 +3365,7 @@ func (x *DrainWorkerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainWorkerRequest.ProtoReflect.Descriptor instead.
 func (*DrainWorkerRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{42}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *DrainWorkerRequest) GetWorkerId() string {
@@ -3285,7 +3399,7 @@ type DrainWorkerResponse struct {
 
 func (x *DrainWorkerResponse) Reset() {
 	*x = DrainWorkerResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[43]
+	mi := &file_yard_v1_admin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3297,7 +3411,7 @@ func (x *DrainWorkerResponse) String() string {
 func (*DrainWorkerResponse) ProtoMessage() {}
 
 func (x *DrainWorkerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[43]
+	mi := &file_yard_v1_admin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3310,7 +3424,7 @@ func (x *DrainWorkerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainWorkerResponse.ProtoReflect.Descriptor instead.
 func (*DrainWorkerResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{43}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *DrainWorkerResponse) GetWorker() *LiveWorker {
@@ -3336,7 +3450,7 @@ type StopWorkerRequest struct {
 
 func (x *StopWorkerRequest) Reset() {
 	*x = StopWorkerRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[44]
+	mi := &file_yard_v1_admin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3348,7 +3462,7 @@ func (x *StopWorkerRequest) String() string {
 func (*StopWorkerRequest) ProtoMessage() {}
 
 func (x *StopWorkerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[44]
+	mi := &file_yard_v1_admin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3361,7 +3475,7 @@ func (x *StopWorkerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopWorkerRequest.ProtoReflect.Descriptor instead.
 func (*StopWorkerRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{44}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *StopWorkerRequest) GetWorkerId() string {
@@ -3395,7 +3509,7 @@ type StopWorkerResponse struct {
 
 func (x *StopWorkerResponse) Reset() {
 	*x = StopWorkerResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[45]
+	mi := &file_yard_v1_admin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3407,7 +3521,7 @@ func (x *StopWorkerResponse) String() string {
 func (*StopWorkerResponse) ProtoMessage() {}
 
 func (x *StopWorkerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[45]
+	mi := &file_yard_v1_admin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3420,7 +3534,7 @@ func (x *StopWorkerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopWorkerResponse.ProtoReflect.Descriptor instead.
 func (*StopWorkerResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{45}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *StopWorkerResponse) GetWorker() *LiveWorker {
@@ -3441,7 +3555,7 @@ type ResumeWorkerRequest struct {
 
 func (x *ResumeWorkerRequest) Reset() {
 	*x = ResumeWorkerRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[46]
+	mi := &file_yard_v1_admin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3453,7 +3567,7 @@ func (x *ResumeWorkerRequest) String() string {
 func (*ResumeWorkerRequest) ProtoMessage() {}
 
 func (x *ResumeWorkerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[46]
+	mi := &file_yard_v1_admin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3466,7 +3580,7 @@ func (x *ResumeWorkerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeWorkerRequest.ProtoReflect.Descriptor instead.
 func (*ResumeWorkerRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{46}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ResumeWorkerRequest) GetWorkerId() string {
@@ -3486,7 +3600,7 @@ type ResumeWorkerResponse struct {
 
 func (x *ResumeWorkerResponse) Reset() {
 	*x = ResumeWorkerResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[47]
+	mi := &file_yard_v1_admin_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3498,7 +3612,7 @@ func (x *ResumeWorkerResponse) String() string {
 func (*ResumeWorkerResponse) ProtoMessage() {}
 
 func (x *ResumeWorkerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[47]
+	mi := &file_yard_v1_admin_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3511,7 +3625,7 @@ func (x *ResumeWorkerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeWorkerResponse.ProtoReflect.Descriptor instead.
 func (*ResumeWorkerResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{47}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ResumeWorkerResponse) GetDrain() *WorkerDrain {
@@ -3538,7 +3652,7 @@ type LiveAttempt struct {
 
 func (x *LiveAttempt) Reset() {
 	*x = LiveAttempt{}
-	mi := &file_yard_v1_admin_proto_msgTypes[48]
+	mi := &file_yard_v1_admin_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3550,7 +3664,7 @@ func (x *LiveAttempt) String() string {
 func (*LiveAttempt) ProtoMessage() {}
 
 func (x *LiveAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[48]
+	mi := &file_yard_v1_admin_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3563,7 +3677,7 @@ func (x *LiveAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LiveAttempt.ProtoReflect.Descriptor instead.
 func (*LiveAttempt) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{48}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *LiveAttempt) GetTaskId() string {
@@ -3611,7 +3725,7 @@ type SlotUse struct {
 
 func (x *SlotUse) Reset() {
 	*x = SlotUse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[49]
+	mi := &file_yard_v1_admin_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3623,7 +3737,7 @@ func (x *SlotUse) String() string {
 func (*SlotUse) ProtoMessage() {}
 
 func (x *SlotUse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[49]
+	mi := &file_yard_v1_admin_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3636,7 +3750,7 @@ func (x *SlotUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotUse.ProtoReflect.Descriptor instead.
 func (*SlotUse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{49}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *SlotUse) GetType() string {
@@ -3687,7 +3801,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_yard_v1_admin_proto_msgTypes[50]
+	mi := &file_yard_v1_admin_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3699,7 +3813,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[50]
+	mi := &file_yard_v1_admin_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3712,7 +3826,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{50}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Pause) GetReason() string {
@@ -3772,7 +3886,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[51]
+	mi := &file_yard_v1_admin_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3784,7 +3898,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[51]
+	mi := &file_yard_v1_admin_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3797,7 +3911,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{51}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *PauseRequest) GetName() string {
@@ -3838,7 +3952,7 @@ type PauseResponse struct {
 
 func (x *PauseResponse) Reset() {
 	*x = PauseResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[52]
+	mi := &file_yard_v1_admin_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3850,7 +3964,7 @@ func (x *PauseResponse) String() string {
 func (*PauseResponse) ProtoMessage() {}
 
 func (x *PauseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[52]
+	mi := &file_yard_v1_admin_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3863,7 +3977,7 @@ func (x *PauseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseResponse.ProtoReflect.Descriptor instead.
 func (*PauseResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{52}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *PauseResponse) GetPause() *Pause {
@@ -3883,7 +3997,7 @@ type DrainResponse struct {
 
 func (x *DrainResponse) Reset() {
 	*x = DrainResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[53]
+	mi := &file_yard_v1_admin_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3895,7 +4009,7 @@ func (x *DrainResponse) String() string {
 func (*DrainResponse) ProtoMessage() {}
 
 func (x *DrainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[53]
+	mi := &file_yard_v1_admin_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3908,7 +4022,7 @@ func (x *DrainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainResponse.ProtoReflect.Descriptor instead.
 func (*DrainResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{53}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *DrainResponse) GetDrain() *Pause {
@@ -3931,7 +4045,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[54]
+	mi := &file_yard_v1_admin_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3943,7 +4057,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[54]
+	mi := &file_yard_v1_admin_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3956,7 +4070,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{54}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ResumeRequest) GetName() string {
@@ -3994,7 +4108,7 @@ type PeekTasklistRequest struct {
 
 func (x *PeekTasklistRequest) Reset() {
 	*x = PeekTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[55]
+	mi := &file_yard_v1_admin_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4006,7 +4120,7 @@ func (x *PeekTasklistRequest) String() string {
 func (*PeekTasklistRequest) ProtoMessage() {}
 
 func (x *PeekTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[55]
+	mi := &file_yard_v1_admin_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4019,7 +4133,7 @@ func (x *PeekTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekTasklistRequest.ProtoReflect.Descriptor instead.
 func (*PeekTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{55}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *PeekTasklistRequest) GetName() string {
@@ -4071,7 +4185,7 @@ type PeekTasklistResponse struct {
 
 func (x *PeekTasklistResponse) Reset() {
 	*x = PeekTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[56]
+	mi := &file_yard_v1_admin_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4083,7 +4197,7 @@ func (x *PeekTasklistResponse) String() string {
 func (*PeekTasklistResponse) ProtoMessage() {}
 
 func (x *PeekTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[56]
+	mi := &file_yard_v1_admin_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4096,7 +4210,7 @@ func (x *PeekTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekTasklistResponse.ProtoReflect.Descriptor instead.
 func (*PeekTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{56}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *PeekTasklistResponse) GetTasks() []*PeekedTask {
@@ -4133,7 +4247,7 @@ type PeekedTask struct {
 
 func (x *PeekedTask) Reset() {
 	*x = PeekedTask{}
-	mi := &file_yard_v1_admin_proto_msgTypes[57]
+	mi := &file_yard_v1_admin_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4145,7 +4259,7 @@ func (x *PeekedTask) String() string {
 func (*PeekedTask) ProtoMessage() {}
 
 func (x *PeekedTask) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[57]
+	mi := &file_yard_v1_admin_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4158,7 +4272,7 @@ func (x *PeekedTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekedTask.ProtoReflect.Descriptor instead.
 func (*PeekedTask) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{57}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *PeekedTask) GetTask() *Task {
@@ -4213,7 +4327,7 @@ type PurgeRequest struct {
 
 func (x *PurgeRequest) Reset() {
 	*x = PurgeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[58]
+	mi := &file_yard_v1_admin_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4225,7 +4339,7 @@ func (x *PurgeRequest) String() string {
 func (*PurgeRequest) ProtoMessage() {}
 
 func (x *PurgeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[58]
+	mi := &file_yard_v1_admin_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4238,7 +4352,7 @@ func (x *PurgeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeRequest.ProtoReflect.Descriptor instead.
 func (*PurgeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{58}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *PurgeRequest) GetName() string {
@@ -4335,7 +4449,7 @@ type PurgeResponse struct {
 
 func (x *PurgeResponse) Reset() {
 	*x = PurgeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[59]
+	mi := &file_yard_v1_admin_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4347,7 +4461,7 @@ func (x *PurgeResponse) String() string {
 func (*PurgeResponse) ProtoMessage() {}
 
 func (x *PurgeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[59]
+	mi := &file_yard_v1_admin_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4360,7 +4474,7 @@ func (x *PurgeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeResponse.ProtoReflect.Descriptor instead.
 func (*PurgeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{59}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *PurgeResponse) GetPurged() *Purged {
@@ -4394,7 +4508,7 @@ type Purged struct {
 
 func (x *Purged) Reset() {
 	*x = Purged{}
-	mi := &file_yard_v1_admin_proto_msgTypes[60]
+	mi := &file_yard_v1_admin_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4406,7 +4520,7 @@ func (x *Purged) String() string {
 func (*Purged) ProtoMessage() {}
 
 func (x *Purged) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[60]
+	mi := &file_yard_v1_admin_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4419,7 +4533,7 @@ func (x *Purged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Purged.ProtoReflect.Descriptor instead.
 func (*Purged) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{60}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Purged) GetFound() int64 {
@@ -4503,7 +4617,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_yard_v1_admin_proto_msgTypes[61]
+	mi := &file_yard_v1_admin_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4515,7 +4629,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[61]
+	mi := &file_yard_v1_admin_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4528,7 +4642,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{61}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Limit) GetName() string {
@@ -4605,7 +4719,7 @@ type PutLimitRequest struct {
 
 func (x *PutLimitRequest) Reset() {
 	*x = PutLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[62]
+	mi := &file_yard_v1_admin_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4617,7 +4731,7 @@ func (x *PutLimitRequest) String() string {
 func (*PutLimitRequest) ProtoMessage() {}
 
 func (x *PutLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[62]
+	mi := &file_yard_v1_admin_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4630,7 +4744,7 @@ func (x *PutLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutLimitRequest.ProtoReflect.Descriptor instead.
 func (*PutLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{62}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *PutLimitRequest) GetLimit() *Limit {
@@ -4650,7 +4764,7 @@ type PutLimitResponse struct {
 
 func (x *PutLimitResponse) Reset() {
 	*x = PutLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[63]
+	mi := &file_yard_v1_admin_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4662,7 +4776,7 @@ func (x *PutLimitResponse) String() string {
 func (*PutLimitResponse) ProtoMessage() {}
 
 func (x *PutLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[63]
+	mi := &file_yard_v1_admin_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4675,7 +4789,7 @@ func (x *PutLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutLimitResponse.ProtoReflect.Descriptor instead.
 func (*PutLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{63}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *PutLimitResponse) GetLimit() *Limit {
@@ -4696,7 +4810,7 @@ type GetLimitRequest struct {
 
 func (x *GetLimitRequest) Reset() {
 	*x = GetLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[64]
+	mi := &file_yard_v1_admin_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4708,7 +4822,7 @@ func (x *GetLimitRequest) String() string {
 func (*GetLimitRequest) ProtoMessage() {}
 
 func (x *GetLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[64]
+	mi := &file_yard_v1_admin_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4721,7 +4835,7 @@ func (x *GetLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLimitRequest.ProtoReflect.Descriptor instead.
 func (*GetLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{64}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *GetLimitRequest) GetName() string {
@@ -4743,7 +4857,7 @@ type GetLimitResponse struct {
 
 func (x *GetLimitResponse) Reset() {
 	*x = GetLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[65]
+	mi := &file_yard_v1_admin_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4755,7 +4869,7 @@ func (x *GetLimitResponse) String() string {
 func (*GetLimitResponse) ProtoMessage() {}
 
 func (x *GetLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[65]
+	mi := &file_yard_v1_admin_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4768,7 +4882,7 @@ func (x *GetLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLimitResponse.ProtoReflect.Descriptor instead.
 func (*GetLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{65}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *GetLimitResponse) GetLimit() *Limit {
@@ -4798,7 +4912,7 @@ type ListLimitsRequest struct {
 
 func (x *ListLimitsRequest) Reset() {
 	*x = ListLimitsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[66]
+	mi := &file_yard_v1_admin_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4810,7 +4924,7 @@ func (x *ListLimitsRequest) String() string {
 func (*ListLimitsRequest) ProtoMessage() {}
 
 func (x *ListLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[66]
+	mi := &file_yard_v1_admin_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4823,7 +4937,7 @@ func (x *ListLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLimitsRequest.ProtoReflect.Descriptor instead.
 func (*ListLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{66}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *ListLimitsRequest) GetLimit() int32 {
@@ -4852,7 +4966,7 @@ type ListLimitsResponse struct {
 
 func (x *ListLimitsResponse) Reset() {
 	*x = ListLimitsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[67]
+	mi := &file_yard_v1_admin_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4864,7 +4978,7 @@ func (x *ListLimitsResponse) String() string {
 func (*ListLimitsResponse) ProtoMessage() {}
 
 func (x *ListLimitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[67]
+	mi := &file_yard_v1_admin_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4877,7 +4991,7 @@ func (x *ListLimitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLimitsResponse.ProtoReflect.Descriptor instead.
 func (*ListLimitsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{67}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *ListLimitsResponse) GetLimits() []*Limit {
@@ -4907,7 +5021,7 @@ type DeleteLimitRequest struct {
 
 func (x *DeleteLimitRequest) Reset() {
 	*x = DeleteLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[68]
+	mi := &file_yard_v1_admin_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4919,7 +5033,7 @@ func (x *DeleteLimitRequest) String() string {
 func (*DeleteLimitRequest) ProtoMessage() {}
 
 func (x *DeleteLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[68]
+	mi := &file_yard_v1_admin_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4932,7 +5046,7 @@ func (x *DeleteLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteLimitRequest.ProtoReflect.Descriptor instead.
 func (*DeleteLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{68}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *DeleteLimitRequest) GetName() string {
@@ -4959,7 +5073,7 @@ type DeleteLimitResponse struct {
 
 func (x *DeleteLimitResponse) Reset() {
 	*x = DeleteLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[69]
+	mi := &file_yard_v1_admin_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4971,7 +5085,7 @@ func (x *DeleteLimitResponse) String() string {
 func (*DeleteLimitResponse) ProtoMessage() {}
 
 func (x *DeleteLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[69]
+	mi := &file_yard_v1_admin_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4984,7 +5098,7 @@ func (x *DeleteLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteLimitResponse.ProtoReflect.Descriptor instead.
 func (*DeleteLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{69}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *DeleteLimitResponse) GetLimit() *Limit {
@@ -5017,7 +5131,7 @@ type Group struct {
 
 func (x *Group) Reset() {
 	*x = Group{}
-	mi := &file_yard_v1_admin_proto_msgTypes[70]
+	mi := &file_yard_v1_admin_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5029,7 +5143,7 @@ func (x *Group) String() string {
 func (*Group) ProtoMessage() {}
 
 func (x *Group) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[70]
+	mi := &file_yard_v1_admin_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5042,7 +5156,7 @@ func (x *Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Group.ProtoReflect.Descriptor instead.
 func (*Group) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{70}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *Group) GetName() string {
@@ -5092,7 +5206,7 @@ type PutGroupRequest struct {
 
 func (x *PutGroupRequest) Reset() {
 	*x = PutGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[71]
+	mi := &file_yard_v1_admin_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5104,7 +5218,7 @@ func (x *PutGroupRequest) String() string {
 func (*PutGroupRequest) ProtoMessage() {}
 
 func (x *PutGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[71]
+	mi := &file_yard_v1_admin_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5117,7 +5231,7 @@ func (x *PutGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutGroupRequest.ProtoReflect.Descriptor instead.
 func (*PutGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{71}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *PutGroupRequest) GetGroup() *Group {
@@ -5137,7 +5251,7 @@ type PutGroupResponse struct {
 
 func (x *PutGroupResponse) Reset() {
 	*x = PutGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[72]
+	mi := &file_yard_v1_admin_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5149,7 +5263,7 @@ func (x *PutGroupResponse) String() string {
 func (*PutGroupResponse) ProtoMessage() {}
 
 func (x *PutGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[72]
+	mi := &file_yard_v1_admin_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5162,7 +5276,7 @@ func (x *PutGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutGroupResponse.ProtoReflect.Descriptor instead.
 func (*PutGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{72}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *PutGroupResponse) GetGroup() *Group {
@@ -5183,7 +5297,7 @@ type GetGroupRequest struct {
 
 func (x *GetGroupRequest) Reset() {
 	*x = GetGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[73]
+	mi := &file_yard_v1_admin_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5195,7 +5309,7 @@ func (x *GetGroupRequest) String() string {
 func (*GetGroupRequest) ProtoMessage() {}
 
 func (x *GetGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[73]
+	mi := &file_yard_v1_admin_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5208,7 +5322,7 @@ func (x *GetGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetGroupRequest.ProtoReflect.Descriptor instead.
 func (*GetGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{73}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *GetGroupRequest) GetName() string {
@@ -5232,7 +5346,7 @@ type GetGroupResponse struct {
 
 func (x *GetGroupResponse) Reset() {
 	*x = GetGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[74]
+	mi := &file_yard_v1_admin_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5244,7 +5358,7 @@ func (x *GetGroupResponse) String() string {
 func (*GetGroupResponse) ProtoMessage() {}
 
 func (x *GetGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[74]
+	mi := &file_yard_v1_admin_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5257,7 +5371,7 @@ func (x *GetGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetGroupResponse.ProtoReflect.Descriptor instead.
 func (*GetGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{74}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *GetGroupResponse) GetGroup() *Group {
@@ -5294,7 +5408,7 @@ type ListGroupsRequest struct {
 
 func (x *ListGroupsRequest) Reset() {
 	*x = ListGroupsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[75]
+	mi := &file_yard_v1_admin_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5306,7 +5420,7 @@ func (x *ListGroupsRequest) String() string {
 func (*ListGroupsRequest) ProtoMessage() {}
 
 func (x *ListGroupsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[75]
+	mi := &file_yard_v1_admin_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5319,7 +5433,7 @@ func (x *ListGroupsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGroupsRequest.ProtoReflect.Descriptor instead.
 func (*ListGroupsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{75}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *ListGroupsRequest) GetLimit() int32 {
@@ -5350,7 +5464,7 @@ type ListGroupsResponse struct {
 
 func (x *ListGroupsResponse) Reset() {
 	*x = ListGroupsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[76]
+	mi := &file_yard_v1_admin_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5362,7 +5476,7 @@ func (x *ListGroupsResponse) String() string {
 func (*ListGroupsResponse) ProtoMessage() {}
 
 func (x *ListGroupsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[76]
+	mi := &file_yard_v1_admin_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5375,7 +5489,7 @@ func (x *ListGroupsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGroupsResponse.ProtoReflect.Descriptor instead.
 func (*ListGroupsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{76}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *ListGroupsResponse) GetGroups() []*Group {
@@ -5414,7 +5528,7 @@ type StoppedGroup struct {
 
 func (x *StoppedGroup) Reset() {
 	*x = StoppedGroup{}
-	mi := &file_yard_v1_admin_proto_msgTypes[77]
+	mi := &file_yard_v1_admin_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5426,7 +5540,7 @@ func (x *StoppedGroup) String() string {
 func (*StoppedGroup) ProtoMessage() {}
 
 func (x *StoppedGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[77]
+	mi := &file_yard_v1_admin_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5439,7 +5553,7 @@ func (x *StoppedGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoppedGroup.ProtoReflect.Descriptor instead.
 func (*StoppedGroup) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{77}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *StoppedGroup) GetName() string {
@@ -5476,7 +5590,7 @@ type DeleteGroupRequest struct {
 
 func (x *DeleteGroupRequest) Reset() {
 	*x = DeleteGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[78]
+	mi := &file_yard_v1_admin_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5488,7 +5602,7 @@ func (x *DeleteGroupRequest) String() string {
 func (*DeleteGroupRequest) ProtoMessage() {}
 
 func (x *DeleteGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[78]
+	mi := &file_yard_v1_admin_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5501,7 +5615,7 @@ func (x *DeleteGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteGroupRequest.ProtoReflect.Descriptor instead.
 func (*DeleteGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{78}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *DeleteGroupRequest) GetName() string {
@@ -5528,7 +5642,7 @@ type DeleteGroupResponse struct {
 
 func (x *DeleteGroupResponse) Reset() {
 	*x = DeleteGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[79]
+	mi := &file_yard_v1_admin_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5540,7 +5654,7 @@ func (x *DeleteGroupResponse) String() string {
 func (*DeleteGroupResponse) ProtoMessage() {}
 
 func (x *DeleteGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[79]
+	mi := &file_yard_v1_admin_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5553,7 +5667,7 @@ func (x *DeleteGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteGroupResponse.ProtoReflect.Descriptor instead.
 func (*DeleteGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{79}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *DeleteGroupResponse) GetGroup() *Group {
@@ -5580,7 +5694,7 @@ type TopLimitsRequest struct {
 
 func (x *TopLimitsRequest) Reset() {
 	*x = TopLimitsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[80]
+	mi := &file_yard_v1_admin_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5592,7 +5706,7 @@ func (x *TopLimitsRequest) String() string {
 func (*TopLimitsRequest) ProtoMessage() {}
 
 func (x *TopLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[80]
+	mi := &file_yard_v1_admin_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5605,7 +5719,7 @@ func (x *TopLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopLimitsRequest.ProtoReflect.Descriptor instead.
 func (*TopLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{80}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *TopLimitsRequest) GetLimit() int32 {
@@ -5643,7 +5757,7 @@ type TopLimitsResponse struct {
 
 func (x *TopLimitsResponse) Reset() {
 	*x = TopLimitsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[81]
+	mi := &file_yard_v1_admin_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5655,7 +5769,7 @@ func (x *TopLimitsResponse) String() string {
 func (*TopLimitsResponse) ProtoMessage() {}
 
 func (x *TopLimitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[81]
+	mi := &file_yard_v1_admin_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5668,7 +5782,7 @@ func (x *TopLimitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopLimitsResponse.ProtoReflect.Descriptor instead.
 func (*TopLimitsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{81}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *TopLimitsResponse) GetLimits() []*LimitUse {
@@ -5745,7 +5859,7 @@ type LimitUse struct {
 
 func (x *LimitUse) Reset() {
 	*x = LimitUse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[82]
+	mi := &file_yard_v1_admin_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5757,7 +5871,7 @@ func (x *LimitUse) String() string {
 func (*LimitUse) ProtoMessage() {}
 
 func (x *LimitUse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[82]
+	mi := &file_yard_v1_admin_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5770,7 +5884,7 @@ func (x *LimitUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitUse.ProtoReflect.Descriptor instead.
 func (*LimitUse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{82}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *LimitUse) GetRef() string {
@@ -5920,7 +6034,7 @@ type SlotHolder struct {
 
 func (x *SlotHolder) Reset() {
 	*x = SlotHolder{}
-	mi := &file_yard_v1_admin_proto_msgTypes[83]
+	mi := &file_yard_v1_admin_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5932,7 +6046,7 @@ func (x *SlotHolder) String() string {
 func (*SlotHolder) ProtoMessage() {}
 
 func (x *SlotHolder) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[83]
+	mi := &file_yard_v1_admin_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5945,7 +6059,7 @@ func (x *SlotHolder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotHolder.ProtoReflect.Descriptor instead.
 func (*SlotHolder) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{83}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *SlotHolder) GetTaskId() string {
@@ -6007,7 +6121,7 @@ type SlotWaiter struct {
 
 func (x *SlotWaiter) Reset() {
 	*x = SlotWaiter{}
-	mi := &file_yard_v1_admin_proto_msgTypes[84]
+	mi := &file_yard_v1_admin_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6019,7 +6133,7 @@ func (x *SlotWaiter) String() string {
 func (*SlotWaiter) ProtoMessage() {}
 
 func (x *SlotWaiter) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[84]
+	mi := &file_yard_v1_admin_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6032,7 +6146,7 @@ func (x *SlotWaiter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotWaiter.ProtoReflect.Descriptor instead.
 func (*SlotWaiter) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{84}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *SlotWaiter) GetTasklist() string {
@@ -6078,7 +6192,7 @@ type ShardSlots struct {
 
 func (x *ShardSlots) Reset() {
 	*x = ShardSlots{}
-	mi := &file_yard_v1_admin_proto_msgTypes[85]
+	mi := &file_yard_v1_admin_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6090,7 +6204,7 @@ func (x *ShardSlots) String() string {
 func (*ShardSlots) ProtoMessage() {}
 
 func (x *ShardSlots) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[85]
+	mi := &file_yard_v1_admin_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6103,7 +6217,7 @@ func (x *ShardSlots) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardSlots.ProtoReflect.Descriptor instead.
 func (*ShardSlots) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{85}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *ShardSlots) GetShard() int32 {
@@ -6148,7 +6262,7 @@ type DeadLetterFilter struct {
 
 func (x *DeadLetterFilter) Reset() {
 	*x = DeadLetterFilter{}
-	mi := &file_yard_v1_admin_proto_msgTypes[86]
+	mi := &file_yard_v1_admin_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6160,7 +6274,7 @@ func (x *DeadLetterFilter) String() string {
 func (*DeadLetterFilter) ProtoMessage() {}
 
 func (x *DeadLetterFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[86]
+	mi := &file_yard_v1_admin_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6173,7 +6287,7 @@ func (x *DeadLetterFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetterFilter.ProtoReflect.Descriptor instead.
 func (*DeadLetterFilter) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{86}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *DeadLetterFilter) GetTasklist() string {
@@ -6233,7 +6347,7 @@ type ListDeadLettersRequest struct {
 
 func (x *ListDeadLettersRequest) Reset() {
 	*x = ListDeadLettersRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[87]
+	mi := &file_yard_v1_admin_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6245,7 +6359,7 @@ func (x *ListDeadLettersRequest) String() string {
 func (*ListDeadLettersRequest) ProtoMessage() {}
 
 func (x *ListDeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[87]
+	mi := &file_yard_v1_admin_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6258,7 +6372,7 @@ func (x *ListDeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*ListDeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{87}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *ListDeadLettersRequest) GetFilter() *DeadLetterFilter {
@@ -6294,7 +6408,7 @@ type ListDeadLettersResponse struct {
 
 func (x *ListDeadLettersResponse) Reset() {
 	*x = ListDeadLettersResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[88]
+	mi := &file_yard_v1_admin_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6306,7 +6420,7 @@ func (x *ListDeadLettersResponse) String() string {
 func (*ListDeadLettersResponse) ProtoMessage() {}
 
 func (x *ListDeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[88]
+	mi := &file_yard_v1_admin_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6319,7 +6433,7 @@ func (x *ListDeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*ListDeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{88}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *ListDeadLettersResponse) GetTasks() []*Task {
@@ -6354,7 +6468,7 @@ type CountDeadLettersRequest struct {
 
 func (x *CountDeadLettersRequest) Reset() {
 	*x = CountDeadLettersRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[89]
+	mi := &file_yard_v1_admin_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6366,7 +6480,7 @@ func (x *CountDeadLettersRequest) String() string {
 func (*CountDeadLettersRequest) ProtoMessage() {}
 
 func (x *CountDeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[89]
+	mi := &file_yard_v1_admin_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6379,7 +6493,7 @@ func (x *CountDeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountDeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*CountDeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{89}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *CountDeadLettersRequest) GetFilter() *DeadLetterFilter {
@@ -6422,7 +6536,7 @@ type CountDeadLettersResponse struct {
 
 func (x *CountDeadLettersResponse) Reset() {
 	*x = CountDeadLettersResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[90]
+	mi := &file_yard_v1_admin_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6434,7 +6548,7 @@ func (x *CountDeadLettersResponse) String() string {
 func (*CountDeadLettersResponse) ProtoMessage() {}
 
 func (x *CountDeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[90]
+	mi := &file_yard_v1_admin_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6447,7 +6561,7 @@ func (x *CountDeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountDeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*CountDeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{90}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *CountDeadLettersResponse) GetCounts() []*DeadLetterCount {
@@ -6485,7 +6599,7 @@ type DeadLetterCount struct {
 
 func (x *DeadLetterCount) Reset() {
 	*x = DeadLetterCount{}
-	mi := &file_yard_v1_admin_proto_msgTypes[91]
+	mi := &file_yard_v1_admin_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6497,7 +6611,7 @@ func (x *DeadLetterCount) String() string {
 func (*DeadLetterCount) ProtoMessage() {}
 
 func (x *DeadLetterCount) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[91]
+	mi := &file_yard_v1_admin_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6510,7 +6624,7 @@ func (x *DeadLetterCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetterCount.ProtoReflect.Descriptor instead.
 func (*DeadLetterCount) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{91}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *DeadLetterCount) GetType() string {
@@ -6566,7 +6680,7 @@ type GetDeadLetterRequest struct {
 
 func (x *GetDeadLetterRequest) Reset() {
 	*x = GetDeadLetterRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[92]
+	mi := &file_yard_v1_admin_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6578,7 +6692,7 @@ func (x *GetDeadLetterRequest) String() string {
 func (*GetDeadLetterRequest) ProtoMessage() {}
 
 func (x *GetDeadLetterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[92]
+	mi := &file_yard_v1_admin_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6591,7 +6705,7 @@ func (x *GetDeadLetterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDeadLetterRequest.ProtoReflect.Descriptor instead.
 func (*GetDeadLetterRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{92}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *GetDeadLetterRequest) GetTaskId() string {
@@ -6611,7 +6725,7 @@ type GetDeadLetterResponse struct {
 
 func (x *GetDeadLetterResponse) Reset() {
 	*x = GetDeadLetterResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[93]
+	mi := &file_yard_v1_admin_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6623,7 +6737,7 @@ func (x *GetDeadLetterResponse) String() string {
 func (*GetDeadLetterResponse) ProtoMessage() {}
 
 func (x *GetDeadLetterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[93]
+	mi := &file_yard_v1_admin_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6636,7 +6750,7 @@ func (x *GetDeadLetterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDeadLetterResponse.ProtoReflect.Descriptor instead.
 func (*GetDeadLetterResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{93}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *GetDeadLetterResponse) GetTask() *Task {
@@ -6677,7 +6791,7 @@ type RedriveRequest struct {
 
 func (x *RedriveRequest) Reset() {
 	*x = RedriveRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[94]
+	mi := &file_yard_v1_admin_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6689,7 +6803,7 @@ func (x *RedriveRequest) String() string {
 func (*RedriveRequest) ProtoMessage() {}
 
 func (x *RedriveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[94]
+	mi := &file_yard_v1_admin_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6702,7 +6816,7 @@ func (x *RedriveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RedriveRequest.ProtoReflect.Descriptor instead.
 func (*RedriveRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{94}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *RedriveRequest) GetTaskIds() []string {
@@ -6788,7 +6902,7 @@ type RedriveResponse struct {
 
 func (x *RedriveResponse) Reset() {
 	*x = RedriveResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[95]
+	mi := &file_yard_v1_admin_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6800,7 +6914,7 @@ func (x *RedriveResponse) String() string {
 func (*RedriveResponse) ProtoMessage() {}
 
 func (x *RedriveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[95]
+	mi := &file_yard_v1_admin_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6813,7 +6927,7 @@ func (x *RedriveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RedriveResponse.ProtoReflect.Descriptor instead.
 func (*RedriveResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{95}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *RedriveResponse) GetFound() int64 {
@@ -6880,7 +6994,7 @@ type PurgeDeadLettersRequest struct {
 
 func (x *PurgeDeadLettersRequest) Reset() {
 	*x = PurgeDeadLettersRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[96]
+	mi := &file_yard_v1_admin_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6892,7 +7006,7 @@ func (x *PurgeDeadLettersRequest) String() string {
 func (*PurgeDeadLettersRequest) ProtoMessage() {}
 
 func (x *PurgeDeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[96]
+	mi := &file_yard_v1_admin_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6905,7 +7019,7 @@ func (x *PurgeDeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeDeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*PurgeDeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{96}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *PurgeDeadLettersRequest) GetTaskIds() []string {
@@ -6964,7 +7078,7 @@ type PurgeDeadLettersResponse struct {
 
 func (x *PurgeDeadLettersResponse) Reset() {
 	*x = PurgeDeadLettersResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[97]
+	mi := &file_yard_v1_admin_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6976,7 +7090,7 @@ func (x *PurgeDeadLettersResponse) String() string {
 func (*PurgeDeadLettersResponse) ProtoMessage() {}
 
 func (x *PurgeDeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[97]
+	mi := &file_yard_v1_admin_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6989,7 +7103,7 @@ func (x *PurgeDeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeDeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*PurgeDeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{97}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *PurgeDeadLettersResponse) GetFound() int64 {
@@ -7031,7 +7145,7 @@ type ListKeysRequest struct {
 
 func (x *ListKeysRequest) Reset() {
 	*x = ListKeysRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[98]
+	mi := &file_yard_v1_admin_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7043,7 +7157,7 @@ func (x *ListKeysRequest) String() string {
 func (*ListKeysRequest) ProtoMessage() {}
 
 func (x *ListKeysRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[98]
+	mi := &file_yard_v1_admin_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7056,7 +7170,7 @@ func (x *ListKeysRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKeysRequest.ProtoReflect.Descriptor instead.
 func (*ListKeysRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{98}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *ListKeysRequest) GetBlocked() bool {
@@ -7099,7 +7213,7 @@ type ListKeysResponse struct {
 
 func (x *ListKeysResponse) Reset() {
 	*x = ListKeysResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[99]
+	mi := &file_yard_v1_admin_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7111,7 +7225,7 @@ func (x *ListKeysResponse) String() string {
 func (*ListKeysResponse) ProtoMessage() {}
 
 func (x *ListKeysResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[99]
+	mi := &file_yard_v1_admin_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7124,7 +7238,7 @@ func (x *ListKeysResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKeysResponse.ProtoReflect.Descriptor instead.
 func (*ListKeysResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{99}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *ListKeysResponse) GetKeys() []*OrderKey {
@@ -7161,7 +7275,7 @@ type OrderKey struct {
 
 func (x *OrderKey) Reset() {
 	*x = OrderKey{}
-	mi := &file_yard_v1_admin_proto_msgTypes[100]
+	mi := &file_yard_v1_admin_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7173,7 +7287,7 @@ func (x *OrderKey) String() string {
 func (*OrderKey) ProtoMessage() {}
 
 func (x *OrderKey) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[100]
+	mi := &file_yard_v1_admin_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7186,7 +7300,7 @@ func (x *OrderKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderKey.ProtoReflect.Descriptor instead.
 func (*OrderKey) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{100}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *OrderKey) GetOrderKey() string {
@@ -7235,7 +7349,7 @@ type GetKeyRequest struct {
 
 func (x *GetKeyRequest) Reset() {
 	*x = GetKeyRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[101]
+	mi := &file_yard_v1_admin_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7247,7 +7361,7 @@ func (x *GetKeyRequest) String() string {
 func (*GetKeyRequest) ProtoMessage() {}
 
 func (x *GetKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[101]
+	mi := &file_yard_v1_admin_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7260,7 +7374,7 @@ func (x *GetKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetKeyRequest.ProtoReflect.Descriptor instead.
 func (*GetKeyRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{101}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *GetKeyRequest) GetOrderKey() string {
@@ -7280,7 +7394,7 @@ type GetKeyResponse struct {
 
 func (x *GetKeyResponse) Reset() {
 	*x = GetKeyResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[102]
+	mi := &file_yard_v1_admin_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7292,7 +7406,7 @@ func (x *GetKeyResponse) String() string {
 func (*GetKeyResponse) ProtoMessage() {}
 
 func (x *GetKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[102]
+	mi := &file_yard_v1_admin_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7305,7 +7419,7 @@ func (x *GetKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetKeyResponse.ProtoReflect.Descriptor instead.
 func (*GetKeyResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{102}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *GetKeyResponse) GetKey() *OrderKey {
@@ -7341,7 +7455,7 @@ type UnblockKeyRequest struct {
 
 func (x *UnblockKeyRequest) Reset() {
 	*x = UnblockKeyRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[103]
+	mi := &file_yard_v1_admin_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7353,7 +7467,7 @@ func (x *UnblockKeyRequest) String() string {
 func (*UnblockKeyRequest) ProtoMessage() {}
 
 func (x *UnblockKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[103]
+	mi := &file_yard_v1_admin_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7366,7 +7480,7 @@ func (x *UnblockKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnblockKeyRequest.ProtoReflect.Descriptor instead.
 func (*UnblockKeyRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{103}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *UnblockKeyRequest) GetOrderKey() string {
@@ -7430,7 +7544,7 @@ type UnblockKeyResponse struct {
 
 func (x *UnblockKeyResponse) Reset() {
 	*x = UnblockKeyResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[104]
+	mi := &file_yard_v1_admin_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7442,7 +7556,7 @@ func (x *UnblockKeyResponse) String() string {
 func (*UnblockKeyResponse) ProtoMessage() {}
 
 func (x *UnblockKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[104]
+	mi := &file_yard_v1_admin_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7455,7 +7569,7 @@ func (x *UnblockKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnblockKeyResponse.ProtoReflect.Descriptor instead.
 func (*UnblockKeyResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{104}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *UnblockKeyResponse) GetTaskId() string {
@@ -7497,7 +7611,7 @@ type SkipKeyRequest struct {
 
 func (x *SkipKeyRequest) Reset() {
 	*x = SkipKeyRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[105]
+	mi := &file_yard_v1_admin_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7509,7 +7623,7 @@ func (x *SkipKeyRequest) String() string {
 func (*SkipKeyRequest) ProtoMessage() {}
 
 func (x *SkipKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[105]
+	mi := &file_yard_v1_admin_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7522,7 +7636,7 @@ func (x *SkipKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkipKeyRequest.ProtoReflect.Descriptor instead.
 func (*SkipKeyRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{105}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *SkipKeyRequest) GetOrderKey() string {
@@ -7586,7 +7700,7 @@ type SkipKeyResponse struct {
 
 func (x *SkipKeyResponse) Reset() {
 	*x = SkipKeyResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[106]
+	mi := &file_yard_v1_admin_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7598,7 +7712,7 @@ func (x *SkipKeyResponse) String() string {
 func (*SkipKeyResponse) ProtoMessage() {}
 
 func (x *SkipKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[106]
+	mi := &file_yard_v1_admin_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7611,7 +7725,7 @@ func (x *SkipKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkipKeyResponse.ProtoReflect.Descriptor instead.
 func (*SkipKeyResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{106}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *SkipKeyResponse) GetTaskId() string {
@@ -7671,7 +7785,7 @@ type Batch struct {
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_yard_v1_admin_proto_msgTypes[107]
+	mi := &file_yard_v1_admin_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7683,7 +7797,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[107]
+	mi := &file_yard_v1_admin_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7696,7 +7810,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{107}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *Batch) GetBatchId() string {
@@ -7838,7 +7952,7 @@ type CreateBatchRequest struct {
 
 func (x *CreateBatchRequest) Reset() {
 	*x = CreateBatchRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[108]
+	mi := &file_yard_v1_admin_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7850,7 +7964,7 @@ func (x *CreateBatchRequest) String() string {
 func (*CreateBatchRequest) ProtoMessage() {}
 
 func (x *CreateBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[108]
+	mi := &file_yard_v1_admin_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7863,7 +7977,7 @@ func (x *CreateBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateBatchRequest.ProtoReflect.Descriptor instead.
 func (*CreateBatchRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{108}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *CreateBatchRequest) GetBatchId() string {
@@ -7904,7 +8018,7 @@ type CreateBatchResponse struct {
 
 func (x *CreateBatchResponse) Reset() {
 	*x = CreateBatchResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[109]
+	mi := &file_yard_v1_admin_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7916,7 +8030,7 @@ func (x *CreateBatchResponse) String() string {
 func (*CreateBatchResponse) ProtoMessage() {}
 
 func (x *CreateBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[109]
+	mi := &file_yard_v1_admin_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7929,7 +8043,7 @@ func (x *CreateBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateBatchResponse.ProtoReflect.Descriptor instead.
 func (*CreateBatchResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{109}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *CreateBatchResponse) GetBatch() *Batch {
@@ -7950,7 +8064,7 @@ type GetBatchRequest struct {
 
 func (x *GetBatchRequest) Reset() {
 	*x = GetBatchRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[110]
+	mi := &file_yard_v1_admin_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7962,7 +8076,7 @@ func (x *GetBatchRequest) String() string {
 func (*GetBatchRequest) ProtoMessage() {}
 
 func (x *GetBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[110]
+	mi := &file_yard_v1_admin_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7975,7 +8089,7 @@ func (x *GetBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBatchRequest.ProtoReflect.Descriptor instead.
 func (*GetBatchRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{110}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *GetBatchRequest) GetBatchId() string {
@@ -7995,7 +8109,7 @@ type GetBatchResponse struct {
 
 func (x *GetBatchResponse) Reset() {
 	*x = GetBatchResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[111]
+	mi := &file_yard_v1_admin_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8007,7 +8121,7 @@ func (x *GetBatchResponse) String() string {
 func (*GetBatchResponse) ProtoMessage() {}
 
 func (x *GetBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[111]
+	mi := &file_yard_v1_admin_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8020,7 +8134,7 @@ func (x *GetBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBatchResponse.ProtoReflect.Descriptor instead.
 func (*GetBatchResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{111}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *GetBatchResponse) GetBatch() *Batch {
@@ -8045,7 +8159,7 @@ type ListBatchesRequest struct {
 
 func (x *ListBatchesRequest) Reset() {
 	*x = ListBatchesRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[112]
+	mi := &file_yard_v1_admin_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8057,7 +8171,7 @@ func (x *ListBatchesRequest) String() string {
 func (*ListBatchesRequest) ProtoMessage() {}
 
 func (x *ListBatchesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[112]
+	mi := &file_yard_v1_admin_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8070,7 +8184,7 @@ func (x *ListBatchesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBatchesRequest.ProtoReflect.Descriptor instead.
 func (*ListBatchesRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{112}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *ListBatchesRequest) GetStates() []BatchState {
@@ -8106,7 +8220,7 @@ type ListBatchesResponse struct {
 
 func (x *ListBatchesResponse) Reset() {
 	*x = ListBatchesResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[113]
+	mi := &file_yard_v1_admin_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8118,7 +8232,7 @@ func (x *ListBatchesResponse) String() string {
 func (*ListBatchesResponse) ProtoMessage() {}
 
 func (x *ListBatchesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[113]
+	mi := &file_yard_v1_admin_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8131,7 +8245,7 @@ func (x *ListBatchesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBatchesResponse.ProtoReflect.Descriptor instead.
 func (*ListBatchesResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{113}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *ListBatchesResponse) GetBatches() []*Batch {
@@ -8159,7 +8273,7 @@ type CloseBatchRequest struct {
 
 func (x *CloseBatchRequest) Reset() {
 	*x = CloseBatchRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[114]
+	mi := &file_yard_v1_admin_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8171,7 +8285,7 @@ func (x *CloseBatchRequest) String() string {
 func (*CloseBatchRequest) ProtoMessage() {}
 
 func (x *CloseBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[114]
+	mi := &file_yard_v1_admin_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8184,7 +8298,7 @@ func (x *CloseBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseBatchRequest.ProtoReflect.Descriptor instead.
 func (*CloseBatchRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{114}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *CloseBatchRequest) GetBatchId() string {
@@ -8204,7 +8318,7 @@ type CloseBatchResponse struct {
 
 func (x *CloseBatchResponse) Reset() {
 	*x = CloseBatchResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[115]
+	mi := &file_yard_v1_admin_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8216,7 +8330,7 @@ func (x *CloseBatchResponse) String() string {
 func (*CloseBatchResponse) ProtoMessage() {}
 
 func (x *CloseBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[115]
+	mi := &file_yard_v1_admin_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8229,7 +8343,7 @@ func (x *CloseBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseBatchResponse.ProtoReflect.Descriptor instead.
 func (*CloseBatchResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{115}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *CloseBatchResponse) GetBatch() *Batch {
@@ -8252,7 +8366,7 @@ type WaitBatchRequest struct {
 
 func (x *WaitBatchRequest) Reset() {
 	*x = WaitBatchRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[116]
+	mi := &file_yard_v1_admin_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8264,7 +8378,7 @@ func (x *WaitBatchRequest) String() string {
 func (*WaitBatchRequest) ProtoMessage() {}
 
 func (x *WaitBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[116]
+	mi := &file_yard_v1_admin_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8277,7 +8391,7 @@ func (x *WaitBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitBatchRequest.ProtoReflect.Descriptor instead.
 func (*WaitBatchRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{116}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *WaitBatchRequest) GetBatchId() string {
@@ -8304,7 +8418,7 @@ type WaitBatchResponse struct {
 
 func (x *WaitBatchResponse) Reset() {
 	*x = WaitBatchResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[117]
+	mi := &file_yard_v1_admin_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8316,7 +8430,7 @@ func (x *WaitBatchResponse) String() string {
 func (*WaitBatchResponse) ProtoMessage() {}
 
 func (x *WaitBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[117]
+	mi := &file_yard_v1_admin_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8329,7 +8443,7 @@ func (x *WaitBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitBatchResponse.ProtoReflect.Descriptor instead.
 func (*WaitBatchResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{117}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *WaitBatchResponse) GetBatch() *Batch {
@@ -8361,7 +8475,7 @@ type CancelBatchRequest struct {
 
 func (x *CancelBatchRequest) Reset() {
 	*x = CancelBatchRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[118]
+	mi := &file_yard_v1_admin_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8373,7 +8487,7 @@ func (x *CancelBatchRequest) String() string {
 func (*CancelBatchRequest) ProtoMessage() {}
 
 func (x *CancelBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[118]
+	mi := &file_yard_v1_admin_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8386,7 +8500,7 @@ func (x *CancelBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelBatchRequest.ProtoReflect.Descriptor instead.
 func (*CancelBatchRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{118}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *CancelBatchRequest) GetBatchId() string {
@@ -8441,7 +8555,7 @@ type CancelBatchResponse struct {
 
 func (x *CancelBatchResponse) Reset() {
 	*x = CancelBatchResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[119]
+	mi := &file_yard_v1_admin_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8453,7 +8567,7 @@ func (x *CancelBatchResponse) String() string {
 func (*CancelBatchResponse) ProtoMessage() {}
 
 func (x *CancelBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[119]
+	mi := &file_yard_v1_admin_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8466,7 +8580,7 @@ func (x *CancelBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelBatchResponse.ProtoReflect.Descriptor instead.
 func (*CancelBatchResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{119}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *CancelBatchResponse) GetPurged() *Purged {
@@ -8525,24 +8639,35 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\"?\n" +
 	"\x14DeleteDomainResponse\x12'\n" +
-	"\x06domain\x18\x01 \x01(\v2\x0f.yard.v1.DomainR\x06domain\"\x7f\n" +
+	"\x06domain\x18\x01 \x01(\v2\x0f.yard.v1.DomainR\x06domain\"\x99\x01\n" +
 	"\x11ListQueuesRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1c\n" +
 	"\tpartition\x18\x02 \x01(\x05R\tpartition\x12\x1e\n" +
 	"\n" +
 	"partitions\x18\x03 \x01(\x05R\n" +
 	"partitions\x12\x14\n" +
-	"\x05limit\x18\x04 \x01(\x05R\x05limit\"u\n" +
+	"\x05limit\x18\x04 \x01(\x05R\x05limit\x12\x18\n" +
+	"\adomains\x18\x05 \x01(\x05R\adomains\"u\n" +
 	"\x12ListQueuesResponse\x128\n" +
 	"\n" +
 	"partitions\x18\x01 \x03(\v2\x18.yard.v1.PartitionQueuesR\n" +
 	"partitions\x12%\n" +
-	"\x0enext_partition\x18\x02 \x01(\x05R\rnextPartition\"\x85\x01\n" +
+	"\x0enext_partition\x18\x02 \x01(\x05R\rnextPartition\"\xb4\x01\n" +
 	"\x0fPartitionQueues\x12\x1c\n" +
 	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x12&\n" +
 	"\x06queues\x18\x03 \x03(\v2\x0e.yard.v1.QueueR\x06queues\x12\x16\n" +
-	"\x06others\x18\x04 \x01(\x05R\x06others\"\xe5\x01\n" +
+	"\x06others\x18\x04 \x01(\x05R\x06others\x12-\n" +
+	"\adomains\x18\x05 \x03(\v2\x13.yard.v1.DomainWorkR\adomains\"\xcc\x01\n" +
+	"\n" +
+	"DomainWork\x12\x16\n" +
+	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x14\n" +
+	"\x05ready\x18\x02 \x01(\x03R\x05ready\x12\x18\n" +
+	"\arunning\x18\x03 \x01(\x03R\arunning\x12\x18\n" +
+	"\abackoff\x18\x04 \x01(\x03R\abackoff\x12\x1c\n" +
+	"\tcompleted\x18\x05 \x01(\x03R\tcompleted\x12\x16\n" +
+	"\x06failed\x18\x06 \x01(\x03R\x06failed\x12&\n" +
+	"\x0foldest_ready_ms\x18\a \x01(\x03R\roldestReadyMs\"\xe5\x01\n" +
 	"\x05Queue\x12\x12\n" +
 	"\x04lane\x18\x01 \x01(\tR\x04lane\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x12\n" +
@@ -9114,7 +9239,7 @@ func file_yard_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_yard_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 120)
+var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 121)
 var file_yard_v1_admin_proto_goTypes = []any{
 	(OnFull)(0),                      // 0: yard.v1.OnFull
 	(BatchState)(0),                  // 1: yard.v1.BatchState
@@ -9132,118 +9257,119 @@ var file_yard_v1_admin_proto_goTypes = []any{
 	(*ListQueuesRequest)(nil),        // 13: yard.v1.ListQueuesRequest
 	(*ListQueuesResponse)(nil),       // 14: yard.v1.ListQueuesResponse
 	(*PartitionQueues)(nil),          // 15: yard.v1.PartitionQueues
-	(*Queue)(nil),                    // 16: yard.v1.Queue
-	(*TaskType)(nil),                 // 17: yard.v1.TaskType
-	(*PutTypeRequest)(nil),           // 18: yard.v1.PutTypeRequest
-	(*PutTypeResponse)(nil),          // 19: yard.v1.PutTypeResponse
-	(*GetTypeRequest)(nil),           // 20: yard.v1.GetTypeRequest
-	(*GetTypeResponse)(nil),          // 21: yard.v1.GetTypeResponse
-	(*ListTypesRequest)(nil),         // 22: yard.v1.ListTypesRequest
-	(*ListTypesResponse)(nil),        // 23: yard.v1.ListTypesResponse
-	(*DeleteTypeRequest)(nil),        // 24: yard.v1.DeleteTypeRequest
-	(*DeleteTypeResponse)(nil),       // 25: yard.v1.DeleteTypeResponse
-	(*Tasklist)(nil),                 // 26: yard.v1.Tasklist
-	(*PutTasklistRequest)(nil),       // 27: yard.v1.PutTasklistRequest
-	(*PutTasklistResponse)(nil),      // 28: yard.v1.PutTasklistResponse
-	(*GetTasklistRequest)(nil),       // 29: yard.v1.GetTasklistRequest
-	(*GetTasklistResponse)(nil),      // 30: yard.v1.GetTasklistResponse
-	(*ListTasklistsRequest)(nil),     // 31: yard.v1.ListTasklistsRequest
-	(*ListTasklistsResponse)(nil),    // 32: yard.v1.ListTasklistsResponse
-	(*ListedTasklist)(nil),           // 33: yard.v1.ListedTasklist
-	(*DeleteTasklistRequest)(nil),    // 34: yard.v1.DeleteTasklistRequest
-	(*DeleteTasklistResponse)(nil),   // 35: yard.v1.DeleteTasklistResponse
-	(*DescribeTasklistRequest)(nil),  // 36: yard.v1.DescribeTasklistRequest
-	(*DescribeTasklistResponse)(nil), // 37: yard.v1.DescribeTasklistResponse
-	(*TasklistPollersRequest)(nil),   // 38: yard.v1.TasklistPollersRequest
-	(*TasklistPollersResponse)(nil),  // 39: yard.v1.TasklistPollersResponse
-	(*Poller)(nil),                   // 40: yard.v1.Poller
-	(*ListWorkersRequest)(nil),       // 41: yard.v1.ListWorkersRequest
-	(*ListWorkersResponse)(nil),      // 42: yard.v1.ListWorkersResponse
-	(*LiveWorker)(nil),               // 43: yard.v1.LiveWorker
-	(*DrainWorkerRequest)(nil),       // 44: yard.v1.DrainWorkerRequest
-	(*DrainWorkerResponse)(nil),      // 45: yard.v1.DrainWorkerResponse
-	(*StopWorkerRequest)(nil),        // 46: yard.v1.StopWorkerRequest
-	(*StopWorkerResponse)(nil),       // 47: yard.v1.StopWorkerResponse
-	(*ResumeWorkerRequest)(nil),      // 48: yard.v1.ResumeWorkerRequest
-	(*ResumeWorkerResponse)(nil),     // 49: yard.v1.ResumeWorkerResponse
-	(*LiveAttempt)(nil),              // 50: yard.v1.LiveAttempt
-	(*SlotUse)(nil),                  // 51: yard.v1.SlotUse
-	(*Pause)(nil),                    // 52: yard.v1.Pause
-	(*PauseRequest)(nil),             // 53: yard.v1.PauseRequest
-	(*PauseResponse)(nil),            // 54: yard.v1.PauseResponse
-	(*DrainResponse)(nil),            // 55: yard.v1.DrainResponse
-	(*ResumeRequest)(nil),            // 56: yard.v1.ResumeRequest
-	(*PeekTasklistRequest)(nil),      // 57: yard.v1.PeekTasklistRequest
-	(*PeekTasklistResponse)(nil),     // 58: yard.v1.PeekTasklistResponse
-	(*PeekedTask)(nil),               // 59: yard.v1.PeekedTask
-	(*PurgeRequest)(nil),             // 60: yard.v1.PurgeRequest
-	(*PurgeResponse)(nil),            // 61: yard.v1.PurgeResponse
-	(*Purged)(nil),                   // 62: yard.v1.Purged
-	(*Limit)(nil),                    // 63: yard.v1.Limit
-	(*PutLimitRequest)(nil),          // 64: yard.v1.PutLimitRequest
-	(*PutLimitResponse)(nil),         // 65: yard.v1.PutLimitResponse
-	(*GetLimitRequest)(nil),          // 66: yard.v1.GetLimitRequest
-	(*GetLimitResponse)(nil),         // 67: yard.v1.GetLimitResponse
-	(*ListLimitsRequest)(nil),        // 68: yard.v1.ListLimitsRequest
-	(*ListLimitsResponse)(nil),       // 69: yard.v1.ListLimitsResponse
-	(*DeleteLimitRequest)(nil),       // 70: yard.v1.DeleteLimitRequest
-	(*DeleteLimitResponse)(nil),      // 71: yard.v1.DeleteLimitResponse
-	(*Group)(nil),                    // 72: yard.v1.Group
-	(*PutGroupRequest)(nil),          // 73: yard.v1.PutGroupRequest
-	(*PutGroupResponse)(nil),         // 74: yard.v1.PutGroupResponse
-	(*GetGroupRequest)(nil),          // 75: yard.v1.GetGroupRequest
-	(*GetGroupResponse)(nil),         // 76: yard.v1.GetGroupResponse
-	(*ListGroupsRequest)(nil),        // 77: yard.v1.ListGroupsRequest
-	(*ListGroupsResponse)(nil),       // 78: yard.v1.ListGroupsResponse
-	(*StoppedGroup)(nil),             // 79: yard.v1.StoppedGroup
-	(*DeleteGroupRequest)(nil),       // 80: yard.v1.DeleteGroupRequest
-	(*DeleteGroupResponse)(nil),      // 81: yard.v1.DeleteGroupResponse
-	(*TopLimitsRequest)(nil),         // 82: yard.v1.TopLimitsRequest
-	(*TopLimitsResponse)(nil),        // 83: yard.v1.TopLimitsResponse
-	(*LimitUse)(nil),                 // 84: yard.v1.LimitUse
-	(*SlotHolder)(nil),               // 85: yard.v1.SlotHolder
-	(*SlotWaiter)(nil),               // 86: yard.v1.SlotWaiter
-	(*ShardSlots)(nil),               // 87: yard.v1.ShardSlots
-	(*DeadLetterFilter)(nil),         // 88: yard.v1.DeadLetterFilter
-	(*ListDeadLettersRequest)(nil),   // 89: yard.v1.ListDeadLettersRequest
-	(*ListDeadLettersResponse)(nil),  // 90: yard.v1.ListDeadLettersResponse
-	(*CountDeadLettersRequest)(nil),  // 91: yard.v1.CountDeadLettersRequest
-	(*CountDeadLettersResponse)(nil), // 92: yard.v1.CountDeadLettersResponse
-	(*DeadLetterCount)(nil),          // 93: yard.v1.DeadLetterCount
-	(*GetDeadLetterRequest)(nil),     // 94: yard.v1.GetDeadLetterRequest
-	(*GetDeadLetterResponse)(nil),    // 95: yard.v1.GetDeadLetterResponse
-	(*RedriveRequest)(nil),           // 96: yard.v1.RedriveRequest
-	(*RedriveResponse)(nil),          // 97: yard.v1.RedriveResponse
-	(*PurgeDeadLettersRequest)(nil),  // 98: yard.v1.PurgeDeadLettersRequest
-	(*PurgeDeadLettersResponse)(nil), // 99: yard.v1.PurgeDeadLettersResponse
-	(*ListKeysRequest)(nil),          // 100: yard.v1.ListKeysRequest
-	(*ListKeysResponse)(nil),         // 101: yard.v1.ListKeysResponse
-	(*OrderKey)(nil),                 // 102: yard.v1.OrderKey
-	(*GetKeyRequest)(nil),            // 103: yard.v1.GetKeyRequest
-	(*GetKeyResponse)(nil),           // 104: yard.v1.GetKeyResponse
-	(*UnblockKeyRequest)(nil),        // 105: yard.v1.UnblockKeyRequest
-	(*UnblockKeyResponse)(nil),       // 106: yard.v1.UnblockKeyResponse
-	(*SkipKeyRequest)(nil),           // 107: yard.v1.SkipKeyRequest
-	(*SkipKeyResponse)(nil),          // 108: yard.v1.SkipKeyResponse
-	(*Batch)(nil),                    // 109: yard.v1.Batch
-	(*CreateBatchRequest)(nil),       // 110: yard.v1.CreateBatchRequest
-	(*CreateBatchResponse)(nil),      // 111: yard.v1.CreateBatchResponse
-	(*GetBatchRequest)(nil),          // 112: yard.v1.GetBatchRequest
-	(*GetBatchResponse)(nil),         // 113: yard.v1.GetBatchResponse
-	(*ListBatchesRequest)(nil),       // 114: yard.v1.ListBatchesRequest
-	(*ListBatchesResponse)(nil),      // 115: yard.v1.ListBatchesResponse
-	(*CloseBatchRequest)(nil),        // 116: yard.v1.CloseBatchRequest
-	(*CloseBatchResponse)(nil),       // 117: yard.v1.CloseBatchResponse
-	(*WaitBatchRequest)(nil),         // 118: yard.v1.WaitBatchRequest
-	(*WaitBatchResponse)(nil),        // 119: yard.v1.WaitBatchResponse
-	(*CancelBatchRequest)(nil),       // 120: yard.v1.CancelBatchRequest
-	(*CancelBatchResponse)(nil),      // 121: yard.v1.CancelBatchResponse
-	(*RetryPolicy)(nil),              // 122: yard.v1.RetryPolicy
-	(*WorkerDrain)(nil),              // 123: yard.v1.WorkerDrain
-	(*Task)(nil),                     // 124: yard.v1.Task
-	(TaskState)(0),                   // 125: yard.v1.TaskState
-	(*Verdict)(nil),                  // 126: yard.v1.Verdict
-	(*NewTask)(nil),                  // 127: yard.v1.NewTask
+	(*DomainWork)(nil),               // 16: yard.v1.DomainWork
+	(*Queue)(nil),                    // 17: yard.v1.Queue
+	(*TaskType)(nil),                 // 18: yard.v1.TaskType
+	(*PutTypeRequest)(nil),           // 19: yard.v1.PutTypeRequest
+	(*PutTypeResponse)(nil),          // 20: yard.v1.PutTypeResponse
+	(*GetTypeRequest)(nil),           // 21: yard.v1.GetTypeRequest
+	(*GetTypeResponse)(nil),          // 22: yard.v1.GetTypeResponse
+	(*ListTypesRequest)(nil),         // 23: yard.v1.ListTypesRequest
+	(*ListTypesResponse)(nil),        // 24: yard.v1.ListTypesResponse
+	(*DeleteTypeRequest)(nil),        // 25: yard.v1.DeleteTypeRequest
+	(*DeleteTypeResponse)(nil),       // 26: yard.v1.DeleteTypeResponse
+	(*Tasklist)(nil),                 // 27: yard.v1.Tasklist
+	(*PutTasklistRequest)(nil),       // 28: yard.v1.PutTasklistRequest
+	(*PutTasklistResponse)(nil),      // 29: yard.v1.PutTasklistResponse
+	(*GetTasklistRequest)(nil),       // 30: yard.v1.GetTasklistRequest
+	(*GetTasklistResponse)(nil),      // 31: yard.v1.GetTasklistResponse
+	(*ListTasklistsRequest)(nil),     // 32: yard.v1.ListTasklistsRequest
+	(*ListTasklistsResponse)(nil),    // 33: yard.v1.ListTasklistsResponse
+	(*ListedTasklist)(nil),           // 34: yard.v1.ListedTasklist
+	(*DeleteTasklistRequest)(nil),    // 35: yard.v1.DeleteTasklistRequest
+	(*DeleteTasklistResponse)(nil),   // 36: yard.v1.DeleteTasklistResponse
+	(*DescribeTasklistRequest)(nil),  // 37: yard.v1.DescribeTasklistRequest
+	(*DescribeTasklistResponse)(nil), // 38: yard.v1.DescribeTasklistResponse
+	(*TasklistPollersRequest)(nil),   // 39: yard.v1.TasklistPollersRequest
+	(*TasklistPollersResponse)(nil),  // 40: yard.v1.TasklistPollersResponse
+	(*Poller)(nil),                   // 41: yard.v1.Poller
+	(*ListWorkersRequest)(nil),       // 42: yard.v1.ListWorkersRequest
+	(*ListWorkersResponse)(nil),      // 43: yard.v1.ListWorkersResponse
+	(*LiveWorker)(nil),               // 44: yard.v1.LiveWorker
+	(*DrainWorkerRequest)(nil),       // 45: yard.v1.DrainWorkerRequest
+	(*DrainWorkerResponse)(nil),      // 46: yard.v1.DrainWorkerResponse
+	(*StopWorkerRequest)(nil),        // 47: yard.v1.StopWorkerRequest
+	(*StopWorkerResponse)(nil),       // 48: yard.v1.StopWorkerResponse
+	(*ResumeWorkerRequest)(nil),      // 49: yard.v1.ResumeWorkerRequest
+	(*ResumeWorkerResponse)(nil),     // 50: yard.v1.ResumeWorkerResponse
+	(*LiveAttempt)(nil),              // 51: yard.v1.LiveAttempt
+	(*SlotUse)(nil),                  // 52: yard.v1.SlotUse
+	(*Pause)(nil),                    // 53: yard.v1.Pause
+	(*PauseRequest)(nil),             // 54: yard.v1.PauseRequest
+	(*PauseResponse)(nil),            // 55: yard.v1.PauseResponse
+	(*DrainResponse)(nil),            // 56: yard.v1.DrainResponse
+	(*ResumeRequest)(nil),            // 57: yard.v1.ResumeRequest
+	(*PeekTasklistRequest)(nil),      // 58: yard.v1.PeekTasklistRequest
+	(*PeekTasklistResponse)(nil),     // 59: yard.v1.PeekTasklistResponse
+	(*PeekedTask)(nil),               // 60: yard.v1.PeekedTask
+	(*PurgeRequest)(nil),             // 61: yard.v1.PurgeRequest
+	(*PurgeResponse)(nil),            // 62: yard.v1.PurgeResponse
+	(*Purged)(nil),                   // 63: yard.v1.Purged
+	(*Limit)(nil),                    // 64: yard.v1.Limit
+	(*PutLimitRequest)(nil),          // 65: yard.v1.PutLimitRequest
+	(*PutLimitResponse)(nil),         // 66: yard.v1.PutLimitResponse
+	(*GetLimitRequest)(nil),          // 67: yard.v1.GetLimitRequest
+	(*GetLimitResponse)(nil),         // 68: yard.v1.GetLimitResponse
+	(*ListLimitsRequest)(nil),        // 69: yard.v1.ListLimitsRequest
+	(*ListLimitsResponse)(nil),       // 70: yard.v1.ListLimitsResponse
+	(*DeleteLimitRequest)(nil),       // 71: yard.v1.DeleteLimitRequest
+	(*DeleteLimitResponse)(nil),      // 72: yard.v1.DeleteLimitResponse
+	(*Group)(nil),                    // 73: yard.v1.Group
+	(*PutGroupRequest)(nil),          // 74: yard.v1.PutGroupRequest
+	(*PutGroupResponse)(nil),         // 75: yard.v1.PutGroupResponse
+	(*GetGroupRequest)(nil),          // 76: yard.v1.GetGroupRequest
+	(*GetGroupResponse)(nil),         // 77: yard.v1.GetGroupResponse
+	(*ListGroupsRequest)(nil),        // 78: yard.v1.ListGroupsRequest
+	(*ListGroupsResponse)(nil),       // 79: yard.v1.ListGroupsResponse
+	(*StoppedGroup)(nil),             // 80: yard.v1.StoppedGroup
+	(*DeleteGroupRequest)(nil),       // 81: yard.v1.DeleteGroupRequest
+	(*DeleteGroupResponse)(nil),      // 82: yard.v1.DeleteGroupResponse
+	(*TopLimitsRequest)(nil),         // 83: yard.v1.TopLimitsRequest
+	(*TopLimitsResponse)(nil),        // 84: yard.v1.TopLimitsResponse
+	(*LimitUse)(nil),                 // 85: yard.v1.LimitUse
+	(*SlotHolder)(nil),               // 86: yard.v1.SlotHolder
+	(*SlotWaiter)(nil),               // 87: yard.v1.SlotWaiter
+	(*ShardSlots)(nil),               // 88: yard.v1.ShardSlots
+	(*DeadLetterFilter)(nil),         // 89: yard.v1.DeadLetterFilter
+	(*ListDeadLettersRequest)(nil),   // 90: yard.v1.ListDeadLettersRequest
+	(*ListDeadLettersResponse)(nil),  // 91: yard.v1.ListDeadLettersResponse
+	(*CountDeadLettersRequest)(nil),  // 92: yard.v1.CountDeadLettersRequest
+	(*CountDeadLettersResponse)(nil), // 93: yard.v1.CountDeadLettersResponse
+	(*DeadLetterCount)(nil),          // 94: yard.v1.DeadLetterCount
+	(*GetDeadLetterRequest)(nil),     // 95: yard.v1.GetDeadLetterRequest
+	(*GetDeadLetterResponse)(nil),    // 96: yard.v1.GetDeadLetterResponse
+	(*RedriveRequest)(nil),           // 97: yard.v1.RedriveRequest
+	(*RedriveResponse)(nil),          // 98: yard.v1.RedriveResponse
+	(*PurgeDeadLettersRequest)(nil),  // 99: yard.v1.PurgeDeadLettersRequest
+	(*PurgeDeadLettersResponse)(nil), // 100: yard.v1.PurgeDeadLettersResponse
+	(*ListKeysRequest)(nil),          // 101: yard.v1.ListKeysRequest
+	(*ListKeysResponse)(nil),         // 102: yard.v1.ListKeysResponse
+	(*OrderKey)(nil),                 // 103: yard.v1.OrderKey
+	(*GetKeyRequest)(nil),            // 104: yard.v1.GetKeyRequest
+	(*GetKeyResponse)(nil),           // 105: yard.v1.GetKeyResponse
+	(*UnblockKeyRequest)(nil),        // 106: yard.v1.UnblockKeyRequest
+	(*UnblockKeyResponse)(nil),       // 107: yard.v1.UnblockKeyResponse
+	(*SkipKeyRequest)(nil),           // 108: yard.v1.SkipKeyRequest
+	(*SkipKeyResponse)(nil),          // 109: yard.v1.SkipKeyResponse
+	(*Batch)(nil),                    // 110: yard.v1.Batch
+	(*CreateBatchRequest)(nil),       // 111: yard.v1.CreateBatchRequest
+	(*CreateBatchResponse)(nil),      // 112: yard.v1.CreateBatchResponse
+	(*GetBatchRequest)(nil),          // 113: yard.v1.GetBatchRequest
+	(*GetBatchResponse)(nil),         // 114: yard.v1.GetBatchResponse
+	(*ListBatchesRequest)(nil),       // 115: yard.v1.ListBatchesRequest
+	(*ListBatchesResponse)(nil),      // 116: yard.v1.ListBatchesResponse
+	(*CloseBatchRequest)(nil),        // 117: yard.v1.CloseBatchRequest
+	(*CloseBatchResponse)(nil),       // 118: yard.v1.CloseBatchResponse
+	(*WaitBatchRequest)(nil),         // 119: yard.v1.WaitBatchRequest
+	(*WaitBatchResponse)(nil),        // 120: yard.v1.WaitBatchResponse
+	(*CancelBatchRequest)(nil),       // 121: yard.v1.CancelBatchRequest
+	(*CancelBatchResponse)(nil),      // 122: yard.v1.CancelBatchResponse
+	(*RetryPolicy)(nil),              // 123: yard.v1.RetryPolicy
+	(*WorkerDrain)(nil),              // 124: yard.v1.WorkerDrain
+	(*Task)(nil),                     // 125: yard.v1.Task
+	(TaskState)(0),                   // 126: yard.v1.TaskState
+	(*Verdict)(nil),                  // 127: yard.v1.Verdict
+	(*NewTask)(nil),                  // 128: yard.v1.NewTask
 }
 var file_yard_v1_admin_proto_depIdxs = []int32{
 	4,   // 0: yard.v1.Domain.rate:type_name -> yard.v1.Rate
@@ -9251,98 +9377,99 @@ var file_yard_v1_admin_proto_depIdxs = []int32{
 	2,   // 2: yard.v1.PutDomainRequest.domain:type_name -> yard.v1.Domain
 	2,   // 3: yard.v1.PutDomainResponse.domain:type_name -> yard.v1.Domain
 	2,   // 4: yard.v1.GetDomainResponse.domain:type_name -> yard.v1.Domain
-	52,  // 5: yard.v1.GetDomainResponse.pause:type_name -> yard.v1.Pause
-	52,  // 6: yard.v1.GetDomainResponse.drain:type_name -> yard.v1.Pause
+	53,  // 5: yard.v1.GetDomainResponse.pause:type_name -> yard.v1.Pause
+	53,  // 6: yard.v1.GetDomainResponse.drain:type_name -> yard.v1.Pause
 	3,   // 7: yard.v1.GetDomainResponse.use:type_name -> yard.v1.Quota
 	2,   // 8: yard.v1.ListDomainsResponse.domains:type_name -> yard.v1.Domain
 	2,   // 9: yard.v1.DeleteDomainResponse.domain:type_name -> yard.v1.Domain
 	15,  // 10: yard.v1.ListQueuesResponse.partitions:type_name -> yard.v1.PartitionQueues
-	16,  // 11: yard.v1.PartitionQueues.queues:type_name -> yard.v1.Queue
-	122, // 12: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
-	4,   // 13: yard.v1.TaskType.rate:type_name -> yard.v1.Rate
-	17,  // 14: yard.v1.PutTypeRequest.type:type_name -> yard.v1.TaskType
-	17,  // 15: yard.v1.PutTypeResponse.type:type_name -> yard.v1.TaskType
-	17,  // 16: yard.v1.GetTypeResponse.type:type_name -> yard.v1.TaskType
-	52,  // 17: yard.v1.GetTypeResponse.pause:type_name -> yard.v1.Pause
-	52,  // 18: yard.v1.GetTypeResponse.drain:type_name -> yard.v1.Pause
-	17,  // 19: yard.v1.ListTypesResponse.types:type_name -> yard.v1.TaskType
-	17,  // 20: yard.v1.DeleteTypeResponse.type:type_name -> yard.v1.TaskType
-	4,   // 21: yard.v1.Tasklist.rate:type_name -> yard.v1.Rate
-	26,  // 22: yard.v1.PutTasklistRequest.tasklist:type_name -> yard.v1.Tasklist
-	26,  // 23: yard.v1.PutTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	26,  // 24: yard.v1.GetTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	52,  // 25: yard.v1.GetTasklistResponse.pause:type_name -> yard.v1.Pause
-	52,  // 26: yard.v1.GetTasklistResponse.drain:type_name -> yard.v1.Pause
-	33,  // 27: yard.v1.ListTasklistsResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	26,  // 28: yard.v1.ListedTasklist.settings:type_name -> yard.v1.Tasklist
-	52,  // 29: yard.v1.ListedTasklist.pause:type_name -> yard.v1.Pause
-	52,  // 30: yard.v1.ListedTasklist.drain:type_name -> yard.v1.Pause
-	26,  // 31: yard.v1.DeleteTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	51,  // 32: yard.v1.DescribeTasklistResponse.slots:type_name -> yard.v1.SlotUse
-	52,  // 33: yard.v1.DescribeTasklistResponse.pause:type_name -> yard.v1.Pause
-	52,  // 34: yard.v1.DescribeTasklistResponse.drain:type_name -> yard.v1.Pause
-	40,  // 35: yard.v1.TasklistPollersResponse.pollers:type_name -> yard.v1.Poller
-	43,  // 36: yard.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
-	50,  // 37: yard.v1.LiveWorker.attempts:type_name -> yard.v1.LiveAttempt
-	123, // 38: yard.v1.LiveWorker.drain:type_name -> yard.v1.WorkerDrain
-	43,  // 39: yard.v1.DrainWorkerResponse.worker:type_name -> yard.v1.LiveWorker
-	43,  // 40: yard.v1.StopWorkerResponse.worker:type_name -> yard.v1.LiveWorker
-	123, // 41: yard.v1.ResumeWorkerResponse.drain:type_name -> yard.v1.WorkerDrain
-	52,  // 42: yard.v1.PauseResponse.pause:type_name -> yard.v1.Pause
-	52,  // 43: yard.v1.DrainResponse.drain:type_name -> yard.v1.Pause
-	59,  // 44: yard.v1.PeekTasklistResponse.tasks:type_name -> yard.v1.PeekedTask
-	124, // 45: yard.v1.PeekedTask.task:type_name -> yard.v1.Task
-	125, // 46: yard.v1.PurgeRequest.states:type_name -> yard.v1.TaskState
-	62,  // 47: yard.v1.PurgeResponse.purged:type_name -> yard.v1.Purged
-	4,   // 48: yard.v1.Limit.rate:type_name -> yard.v1.Rate
-	0,   // 49: yard.v1.Limit.on_full:type_name -> yard.v1.OnFull
-	63,  // 50: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
-	63,  // 51: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
-	63,  // 52: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
-	63,  // 53: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
-	63,  // 54: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
-	72,  // 55: yard.v1.PutGroupRequest.group:type_name -> yard.v1.Group
-	72,  // 56: yard.v1.PutGroupResponse.group:type_name -> yard.v1.Group
-	72,  // 57: yard.v1.GetGroupResponse.group:type_name -> yard.v1.Group
-	52,  // 58: yard.v1.GetGroupResponse.pause:type_name -> yard.v1.Pause
-	52,  // 59: yard.v1.GetGroupResponse.drain:type_name -> yard.v1.Pause
-	72,  // 60: yard.v1.ListGroupsResponse.groups:type_name -> yard.v1.Group
-	79,  // 61: yard.v1.ListGroupsResponse.stopped:type_name -> yard.v1.StoppedGroup
-	52,  // 62: yard.v1.StoppedGroup.pause:type_name -> yard.v1.Pause
-	52,  // 63: yard.v1.StoppedGroup.drain:type_name -> yard.v1.Pause
-	72,  // 64: yard.v1.DeleteGroupResponse.group:type_name -> yard.v1.Group
-	84,  // 65: yard.v1.TopLimitsResponse.limits:type_name -> yard.v1.LimitUse
-	85,  // 66: yard.v1.LimitUse.holders:type_name -> yard.v1.SlotHolder
-	86,  // 67: yard.v1.LimitUse.waiters:type_name -> yard.v1.SlotWaiter
-	87,  // 68: yard.v1.LimitUse.shards:type_name -> yard.v1.ShardSlots
-	125, // 69: yard.v1.SlotHolder.state:type_name -> yard.v1.TaskState
-	88,  // 70: yard.v1.ListDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
-	124, // 71: yard.v1.ListDeadLettersResponse.tasks:type_name -> yard.v1.Task
-	88,  // 72: yard.v1.CountDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
-	93,  // 73: yard.v1.CountDeadLettersResponse.counts:type_name -> yard.v1.DeadLetterCount
-	124, // 74: yard.v1.GetDeadLetterResponse.task:type_name -> yard.v1.Task
-	88,  // 75: yard.v1.RedriveRequest.filter:type_name -> yard.v1.DeadLetterFilter
-	122, // 76: yard.v1.RedriveRequest.retry:type_name -> yard.v1.RetryPolicy
-	126, // 77: yard.v1.RedriveResponse.verdicts:type_name -> yard.v1.Verdict
-	88,  // 78: yard.v1.PurgeDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
-	102, // 79: yard.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
-	124, // 80: yard.v1.OrderKey.head:type_name -> yard.v1.Task
-	102, // 81: yard.v1.GetKeyResponse.key:type_name -> yard.v1.OrderKey
-	122, // 82: yard.v1.UnblockKeyRequest.retry:type_name -> yard.v1.RetryPolicy
-	1,   // 83: yard.v1.Batch.state:type_name -> yard.v1.BatchState
-	127, // 84: yard.v1.CreateBatchRequest.callback:type_name -> yard.v1.NewTask
-	109, // 85: yard.v1.CreateBatchResponse.batch:type_name -> yard.v1.Batch
-	109, // 86: yard.v1.GetBatchResponse.batch:type_name -> yard.v1.Batch
-	1,   // 87: yard.v1.ListBatchesRequest.states:type_name -> yard.v1.BatchState
-	109, // 88: yard.v1.ListBatchesResponse.batches:type_name -> yard.v1.Batch
-	109, // 89: yard.v1.CloseBatchResponse.batch:type_name -> yard.v1.Batch
-	109, // 90: yard.v1.WaitBatchResponse.batch:type_name -> yard.v1.Batch
-	62,  // 91: yard.v1.CancelBatchResponse.purged:type_name -> yard.v1.Purged
-	92,  // [92:92] is the sub-list for method output_type
-	92,  // [92:92] is the sub-list for method input_type
-	92,  // [92:92] is the sub-list for extension type_name
-	92,  // [92:92] is the sub-list for extension extendee
-	0,   // [0:92] is the sub-list for field type_name
+	17,  // 11: yard.v1.PartitionQueues.queues:type_name -> yard.v1.Queue
+	16,  // 12: yard.v1.PartitionQueues.domains:type_name -> yard.v1.DomainWork
+	123, // 13: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
+	4,   // 14: yard.v1.TaskType.rate:type_name -> yard.v1.Rate
+	18,  // 15: yard.v1.PutTypeRequest.type:type_name -> yard.v1.TaskType
+	18,  // 16: yard.v1.PutTypeResponse.type:type_name -> yard.v1.TaskType
+	18,  // 17: yard.v1.GetTypeResponse.type:type_name -> yard.v1.TaskType
+	53,  // 18: yard.v1.GetTypeResponse.pause:type_name -> yard.v1.Pause
+	53,  // 19: yard.v1.GetTypeResponse.drain:type_name -> yard.v1.Pause
+	18,  // 20: yard.v1.ListTypesResponse.types:type_name -> yard.v1.TaskType
+	18,  // 21: yard.v1.DeleteTypeResponse.type:type_name -> yard.v1.TaskType
+	4,   // 22: yard.v1.Tasklist.rate:type_name -> yard.v1.Rate
+	27,  // 23: yard.v1.PutTasklistRequest.tasklist:type_name -> yard.v1.Tasklist
+	27,  // 24: yard.v1.PutTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
+	27,  // 25: yard.v1.GetTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
+	53,  // 26: yard.v1.GetTasklistResponse.pause:type_name -> yard.v1.Pause
+	53,  // 27: yard.v1.GetTasklistResponse.drain:type_name -> yard.v1.Pause
+	34,  // 28: yard.v1.ListTasklistsResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	27,  // 29: yard.v1.ListedTasklist.settings:type_name -> yard.v1.Tasklist
+	53,  // 30: yard.v1.ListedTasklist.pause:type_name -> yard.v1.Pause
+	53,  // 31: yard.v1.ListedTasklist.drain:type_name -> yard.v1.Pause
+	27,  // 32: yard.v1.DeleteTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
+	52,  // 33: yard.v1.DescribeTasklistResponse.slots:type_name -> yard.v1.SlotUse
+	53,  // 34: yard.v1.DescribeTasklistResponse.pause:type_name -> yard.v1.Pause
+	53,  // 35: yard.v1.DescribeTasklistResponse.drain:type_name -> yard.v1.Pause
+	41,  // 36: yard.v1.TasklistPollersResponse.pollers:type_name -> yard.v1.Poller
+	44,  // 37: yard.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
+	51,  // 38: yard.v1.LiveWorker.attempts:type_name -> yard.v1.LiveAttempt
+	124, // 39: yard.v1.LiveWorker.drain:type_name -> yard.v1.WorkerDrain
+	44,  // 40: yard.v1.DrainWorkerResponse.worker:type_name -> yard.v1.LiveWorker
+	44,  // 41: yard.v1.StopWorkerResponse.worker:type_name -> yard.v1.LiveWorker
+	124, // 42: yard.v1.ResumeWorkerResponse.drain:type_name -> yard.v1.WorkerDrain
+	53,  // 43: yard.v1.PauseResponse.pause:type_name -> yard.v1.Pause
+	53,  // 44: yard.v1.DrainResponse.drain:type_name -> yard.v1.Pause
+	60,  // 45: yard.v1.PeekTasklistResponse.tasks:type_name -> yard.v1.PeekedTask
+	125, // 46: yard.v1.PeekedTask.task:type_name -> yard.v1.Task
+	126, // 47: yard.v1.PurgeRequest.states:type_name -> yard.v1.TaskState
+	63,  // 48: yard.v1.PurgeResponse.purged:type_name -> yard.v1.Purged
+	4,   // 49: yard.v1.Limit.rate:type_name -> yard.v1.Rate
+	0,   // 50: yard.v1.Limit.on_full:type_name -> yard.v1.OnFull
+	64,  // 51: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
+	64,  // 52: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
+	64,  // 53: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
+	64,  // 54: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
+	64,  // 55: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
+	73,  // 56: yard.v1.PutGroupRequest.group:type_name -> yard.v1.Group
+	73,  // 57: yard.v1.PutGroupResponse.group:type_name -> yard.v1.Group
+	73,  // 58: yard.v1.GetGroupResponse.group:type_name -> yard.v1.Group
+	53,  // 59: yard.v1.GetGroupResponse.pause:type_name -> yard.v1.Pause
+	53,  // 60: yard.v1.GetGroupResponse.drain:type_name -> yard.v1.Pause
+	73,  // 61: yard.v1.ListGroupsResponse.groups:type_name -> yard.v1.Group
+	80,  // 62: yard.v1.ListGroupsResponse.stopped:type_name -> yard.v1.StoppedGroup
+	53,  // 63: yard.v1.StoppedGroup.pause:type_name -> yard.v1.Pause
+	53,  // 64: yard.v1.StoppedGroup.drain:type_name -> yard.v1.Pause
+	73,  // 65: yard.v1.DeleteGroupResponse.group:type_name -> yard.v1.Group
+	85,  // 66: yard.v1.TopLimitsResponse.limits:type_name -> yard.v1.LimitUse
+	86,  // 67: yard.v1.LimitUse.holders:type_name -> yard.v1.SlotHolder
+	87,  // 68: yard.v1.LimitUse.waiters:type_name -> yard.v1.SlotWaiter
+	88,  // 69: yard.v1.LimitUse.shards:type_name -> yard.v1.ShardSlots
+	126, // 70: yard.v1.SlotHolder.state:type_name -> yard.v1.TaskState
+	89,  // 71: yard.v1.ListDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
+	125, // 72: yard.v1.ListDeadLettersResponse.tasks:type_name -> yard.v1.Task
+	89,  // 73: yard.v1.CountDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
+	94,  // 74: yard.v1.CountDeadLettersResponse.counts:type_name -> yard.v1.DeadLetterCount
+	125, // 75: yard.v1.GetDeadLetterResponse.task:type_name -> yard.v1.Task
+	89,  // 76: yard.v1.RedriveRequest.filter:type_name -> yard.v1.DeadLetterFilter
+	123, // 77: yard.v1.RedriveRequest.retry:type_name -> yard.v1.RetryPolicy
+	127, // 78: yard.v1.RedriveResponse.verdicts:type_name -> yard.v1.Verdict
+	89,  // 79: yard.v1.PurgeDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
+	103, // 80: yard.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
+	125, // 81: yard.v1.OrderKey.head:type_name -> yard.v1.Task
+	103, // 82: yard.v1.GetKeyResponse.key:type_name -> yard.v1.OrderKey
+	123, // 83: yard.v1.UnblockKeyRequest.retry:type_name -> yard.v1.RetryPolicy
+	1,   // 84: yard.v1.Batch.state:type_name -> yard.v1.BatchState
+	128, // 85: yard.v1.CreateBatchRequest.callback:type_name -> yard.v1.NewTask
+	110, // 86: yard.v1.CreateBatchResponse.batch:type_name -> yard.v1.Batch
+	110, // 87: yard.v1.GetBatchResponse.batch:type_name -> yard.v1.Batch
+	1,   // 88: yard.v1.ListBatchesRequest.states:type_name -> yard.v1.BatchState
+	110, // 89: yard.v1.ListBatchesResponse.batches:type_name -> yard.v1.Batch
+	110, // 90: yard.v1.CloseBatchResponse.batch:type_name -> yard.v1.Batch
+	110, // 91: yard.v1.WaitBatchResponse.batch:type_name -> yard.v1.Batch
+	63,  // 92: yard.v1.CancelBatchResponse.purged:type_name -> yard.v1.Purged
+	93,  // [93:93] is the sub-list for method output_type
+	93,  // [93:93] is the sub-list for method input_type
+	93,  // [93:93] is the sub-list for extension type_name
+	93,  // [93:93] is the sub-list for extension extendee
+	0,   // [0:93] is the sub-list for field type_name
 }
 
 func init() { file_yard_v1_admin_proto_init() }
@@ -9351,14 +9478,14 @@ func file_yard_v1_admin_proto_init() {
 		return
 	}
 	file_yard_v1_tasks_proto_init()
-	file_yard_v1_admin_proto_msgTypes[70].OneofWrappers = []any{}
+	file_yard_v1_admin_proto_msgTypes[71].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_v1_admin_proto_rawDesc), len(file_yard_v1_admin_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   120,
+			NumMessages:   121,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -88,7 +88,7 @@ func (g *Gateway) ListQueues(c Call, req *yardv1.ListQueuesRequest, answer Answe
 		first := int(req.Partition)
 		n := min(int(req.Partitions), g.Partitioning.History-first)
 		parts, errs := answers(ctx, n, func(ctx context.Context, i int) (*rpcv1.DescribePartitionResponse, error) {
-			return g.Owners.HistoryDescribe(ctx, first+i, &rpcv1.DescribePartitionRequest{Domain: req.Domain, Queues: req.Limit})
+			return g.Owners.HistoryDescribe(ctx, first+i, &rpcv1.DescribePartitionRequest{Domain: req.Domain, Queues: req.Limit, Domains: req.Domains})
 		})
 		page, more := paging.Cut(gather.Queues(first, parts, errs), n, paging.BytesMax, func(p *yardv1.PartitionQueues) int { return c.size(p) })
 		resp := &yardv1.ListQueuesResponse{Partitions: page}

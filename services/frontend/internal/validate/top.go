@@ -30,6 +30,7 @@ func Queues(req *yardv1.ListQueuesRequest, partitions int) error {
 		between("/partition", req.Partition, 0, int32(partitions)-1),
 		between("/partitions", req.Partitions, 1, topology.PartitionsMax),
 		between("/limit", req.Limit, 1, TopMax),
+		between("/domains", req.Domains, 0, ListMax),
 	)
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 )
 
@@ -24,6 +25,20 @@ func (q Queries) queues(ctx context.Context, req *rpcv1.DescribePartitionRequest
 				Tasks: int64(s.Tasks), TasksMax: int64(s.TasksMax), Bytes: s.Bytes, BytesMax: s.BytesMax,
 			})
 		}
+		if req.Domains > 0 {
+			out.Domains = q.work(core.Domains(req.Domain, int(req.Domains)))
+		}
 	})
 	return &rpcv1.DescribePartitionResponse{Queues: out}, err
+}
+
+func (q Queries) work(all []dispatch.DomainCensus) (out []*yardv1.DomainWork) {
+	for _, d := range all {
+		w := &yardv1.DomainWork{Domain: d.Domain, Ready: d.Ready, Running: d.Running, Backoff: d.Backoff, Completed: d.Completed, Failed: d.Failed}
+		if d.OldestReadyAt > 0 {
+			w.OldestReadyMs = max(0, q.NowMS()-d.OldestReadyAt)
+		}
+		out = append(out, w)
+	}
+	return out
 }

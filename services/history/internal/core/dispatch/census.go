@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"iter"
 	"slices"
 	"strings"
@@ -36,6 +37,40 @@ func (x *Lists) Describe(domain, name string) (c Census) {
 		}
 	}
 	return c
+}
+
+// DomainCensus is what one domain has in this partition.
+type DomainCensus struct {
+	Domain string
+	Census
+}
+
+// Domains are what up to most domains have, or one, if it is named: those that have most tasks first. It looks at all ready tasks.
+func (x *Lists) Domains(domain string, most int) (all []DomainCensus) {
+	at := map[string]int{}
+	for _, l := range x.order {
+		if domain != "" && l.key.domain != domain {
+			continue
+		}
+		i, ok := at[l.key.domain]
+		if !ok {
+			i, at[l.key.domain] = len(all), len(all)
+			all = append(all, DomainCensus{Domain: l.key.domain})
+		}
+		all[i].add(x.Describe(l.key.domain, l.key.tasklist))
+	}
+	slices.SortFunc(all, func(a, b DomainCensus) int {
+		return cmp.Or(cmp.Compare(b.Ready+b.Running+b.Backoff, a.Ready+a.Running+a.Backoff), strings.Compare(a.Domain, b.Domain))
+	})
+	return all[:min(most, len(all))]
+}
+
+func (c *Census) add(o Census) {
+	c.Ready, c.Running, c.Backoff = c.Ready+o.Ready, c.Running+o.Running, c.Backoff+o.Backoff
+	c.Completed, c.Dead, c.Expired, c.Failed = c.Completed+o.Completed, c.Dead+o.Dead, c.Expired+o.Expired, c.Failed+o.Failed
+	if c.OldestReadyAt == 0 || o.OldestReadyAt > 0 && o.OldestReadyAt < c.OldestReadyAt {
+		c.OldestReadyAt = o.OldestReadyAt
+	}
 }
 
 // Queued is how many tasks of a queue are due and wait for their first or next attempt, and how many have come since

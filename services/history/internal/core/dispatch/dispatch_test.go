@@ -85,3 +85,21 @@ func TestCheckFinds(t *testing.T) {
 		}
 	}
 }
+
+// The tasks of a domain are added up over its tasklists, and those that have most come first.
+func TestDomainsAreCountedOverTheirTasklists(t *testing.T) {
+	x, fx := New(Config{Shards: 1}), new(Effects)
+	for n, of := range [][2]string{{"small", "mail"}, {"big", "mail"}, {"big", "sms"}, {"big", "mail"}, {"also", "mail"}} {
+		e := &Entry{Task: &taskstate.Task{
+			ID: ids.NewTaskID(time.UnixMilli(1), 0, uint64(n)), Domain: of[0], Tasklist: of[1], Type: "t", State: taskstate.Ready, ReadyAt: int64(1000 - n),
+		}}
+		x.Enqueue(e)
+		x.Recount(e)
+		x.Trigger(e, 1, fx)
+	}
+	all := x.Domains("", 2)
+	testkit.Equal(t, "the first", all[0], DomainCensus{"big", Census{Ready: 3, OldestReadyAt: 997}})
+	testkit.Equal(t, "the second", all[1], DomainCensus{"also", Census{Ready: 1, OldestReadyAt: 996}})
+	testkit.Equal(t, "of two", len(all), 2)
+	testkit.Equal(t, "of one domain", x.Domains("small", 9), []DomainCensus{{"small", Census{Ready: 1, OldestReadyAt: 1000}}})
+}
