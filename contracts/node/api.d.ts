@@ -1376,13 +1376,17 @@ export interface PartitionQueues {
 
 /** DomainWork is what a domain has in the memory of a partition. */
 export interface DomainWork {
+  /** Its name. */
   domain?: string;
-  /** Tasks that wait for a worker, that run, and that wait for their next attempt. */
+  /** Tasks that wait for a worker. */
   ready?: number;
+  /** Tasks that run. */
   running?: number;
+  /** Tasks that failed and wait for the next attempt. */
   backoff?: number;
-  /** Tasks that were completed, and attempts that failed, since the present owner took over. */
+  /** Tasks that were completed since the present owner took over. */
   completed?: number;
+  /** Attempts that failed since then. */
   failed?: number;
   /** The age of the oldest ready task, ms. Tasks that their order key holds up are left out. */
   oldest_ready_ms?: number;

@@ -1051,15 +1051,19 @@ func (x *PartitionQueues) GetDomains() []*DomainWork {
 
 // DomainWork is what a domain has in the memory of a partition.
 type DomainWork struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Domain string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
-	// Tasks that wait for a worker, that run, and that wait for their next attempt.
-	Ready   int64 `protobuf:"varint,2,opt,name=ready,proto3" json:"ready,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name.
+	Domain string `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	// Tasks that wait for a worker.
+	Ready int64 `protobuf:"varint,2,opt,name=ready,proto3" json:"ready,omitempty"`
+	// Tasks that run.
 	Running int64 `protobuf:"varint,3,opt,name=running,proto3" json:"running,omitempty"`
+	// Tasks that failed and wait for the next attempt.
 	Backoff int64 `protobuf:"varint,4,opt,name=backoff,proto3" json:"backoff,omitempty"`
-	// Tasks that were completed, and attempts that failed, since the present owner took over.
+	// Tasks that were completed since the present owner took over.
 	Completed int64 `protobuf:"varint,5,opt,name=completed,proto3" json:"completed,omitempty"`
-	Failed    int64 `protobuf:"varint,6,opt,name=failed,proto3" json:"failed,omitempty"`
+	// Attempts that failed since then.
+	Failed int64 `protobuf:"varint,6,opt,name=failed,proto3" json:"failed,omitempty"`
 	// The age of the oldest ready task, ms. Tasks that their order key holds up are left out.
 	OldestReadyMs int64 `protobuf:"varint,7,opt,name=oldest_ready_ms,json=oldestReadyMs,proto3" json:"oldest_ready_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
