@@ -54,6 +54,9 @@ func mayUse(d *yardv1.Domain) quota.Use {
 	return quota.Use{Tasks: d.GetQuota().GetSubmitTasksPerS(), Bytes: d.GetQuota().GetSubmitBytesPerS()}
 }
 
+// has reports whether a domain has a quota.
+func (q *Quotas) has(domain string) bool { return q.catalog.Domain(domain).GetQuota() != nil }
+
 // Submit counts what a domain submits, or refuses it.
 func (q *Quotas) Submit(domain string, tasks, bytes int) error {
 	may := mayUse(q.catalog.Domain(domain))
@@ -149,6 +152,7 @@ func (q *Quotas) unsaid() *rpcv1.FrontendUse {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	m := &rpcv1.FrontendUse{Frontend: q.self}
+	q.book.Keep(q.has)
 	all := q.book.Unsaid(q.now())
 	for domain, n := range q.polls.Own() {
 		m.Used = append(m.Used, &rpcv1.DomainUsed{Domain: domain, Tasks: all[domain].Tasks, Bytes: all[domain].Bytes, OpenPolls: int64(n)})

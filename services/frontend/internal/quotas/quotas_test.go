@@ -16,13 +16,19 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
+// catalogOf has the domain shop, whose quota put changes.
+func catalogOf() (c *catalog.Catalog, put func(quota string)) {
+	c, kv := catalog.New(nil), catalogtest.New()
+	kv.OnChange = func(e jetstream.KeyValueEntry) { c.Take(e) }
+	kv.Store(catalog.Domains.Key("", "free"), `{"name":"free"}`)
+	return c, func(quota string) { kv.Store(catalog.Domains.Key("", "shop"), `{"name":"shop","quota":`+quota+`}`) }
+}
+
 // TestFrontendsHearOfEachOther: what one has let in, the other counts, once; a domain without a quota is not reported.
 func TestFrontendsHearOfEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, kv := catalog.New(nil), catalogtest.New()
-		kv.OnChange = func(e jetstream.KeyValueEntry) { c.Take(e) }
-		kv.Store(catalog.Domains.Key("", "shop"), `{"name":"shop","quota":{"submit_tasks_per_s":100,"open_polls":2}}`)
-		kv.Store(catalog.Domains.Key("", "free"), `{"name":"free"}`)
+		c, put := catalogOf()
+		put(`{"submit_tasks_per_s":100,"open_polls":2}`)
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		var all [2]*quotas.Quotas
@@ -62,5 +68,27 @@ func TestFrontendsHearOfEachOther(t *testing.T) {
 		time.Sleep(time.Second)
 		testkit.NoError(t, all[1].Open("shop"))
 		all[0].TakeUse([]byte("no message"))
+	})
+}
+
+// TestALoweredQuotaLocksNoOneOut: a domain that ran above its quota waits for seconds, also where the quota was taken away and set again meanwhile.
+func TestALoweredQuotaLocksNoOneOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, put := catalogOf()
+		put(`{"submit_tasks_per_s":100000}`)
+		q := quotas.New(c, func([]byte) error { return nil }, slog.New(slog.DiscardHandler))
+		go func() { testkit.Check(t, q.ShareUse(t.Context())) }()
+		for range 3000 { // for 3 s, twice the quota
+			_ = q.Submit("shop", 200, 1)
+			time.Sleep(time.Millisecond)
+		}
+		put(`{"submit_tasks_per_s":10}`)
+		for range 2 {
+			time.Sleep(5 * time.Second)
+			testkit.NoError(t, q.Submit("shop", 1, 1))
+			put("null")
+			time.Sleep(time.Second)
+			put(`{"submit_tasks_per_s":10}`)
+		}
 	})
 }

@@ -5,7 +5,10 @@
 // Never does: read a clock, or know who reports. On failure: a report that is lost lets its domain have that much more.
 package quota
 
-import "time"
+import (
+	"maps"
+	"time"
+)
 
 // Use is what is submitted, or what may be in a second, 0 = any number.
 type Use struct{ Tasks, Bytes int64 }
@@ -57,6 +60,11 @@ func (b *Book) Unsaid(now time.Duration) map[string]Use {
 	return all
 }
 
+// Keep forgets the domains that have no quota any more.
+func (b *Book) Keep(hasQuota func(domain string) bool) {
+	maps.DeleteFunc(b.meters, func(domain string, _ *meter) bool { return !hasQuota(domain) })
+}
+
 // Last is what a domain submitted in the last whole second.
 func (b *Book) Last(domain string, now time.Duration) Use {
 	m := b.meters[domain]
@@ -75,8 +83,17 @@ func (b *Book) meter(domain string, may Use, now time.Duration) *meter {
 		b.meters[domain] = m
 	}
 	m.advance(now)
+	m.tasks, m.bytes = lowered(m.tasks, m.may.Tasks, may.Tasks), lowered(m.bytes, m.may.Bytes, may.Bytes)
 	m.may = may
 	return m
+}
+
+// lowered is a level at a new rate. At a lower one it shrinks, so that the domain waits for no longer than before. At a higher one it stays and drains sooner.
+func lowered(level float64, was, is int64) float64 {
+	if was <= 0 || is <= 0 {
+		return 0
+	}
+	return level * min(1, float64(is)/float64(was))
 }
 
 // advance lets time pass, at the rates that held.

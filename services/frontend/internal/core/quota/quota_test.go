@@ -35,6 +35,36 @@ func TestARequestWaitsWhileASecondsWorthIsAhead(t *testing.T) {
 	}
 }
 
+// A domain that runs at its quota waits for no longer after the quota was lowered, and for less after it was raised. Its debt goes with its quota.
+func TestAChangedQuotaLengthensNoWait(t *testing.T) {
+	for what, of := range map[string]func(int64) Use{
+		"tasks": func(n int64) Use { return Use{Tasks: n} },
+		"bytes": func(n int64) Use { return Use{Bytes: n} },
+	} {
+		b, high, low := New(), of(1_000_000), of(10)
+		if b.Take("shop", high, of(3_000_000), 0) != 0 {
+			t.Fatal("not taken")
+		}
+		before := b.Take("shop", high, of(1), 0)
+		if after := b.Take("shop", low, of(1), 0); after > before+100*time.Millisecond {
+			t.Errorf("%s: at the lower quota for %v, before for %v", what, after, before)
+		}
+		if wait := b.Take("shop", high, of(1), 0); wait != 0 {
+			t.Errorf("%s: at the raised quota for %v", what, wait)
+		}
+		b.Take("shop", low, of(1), 0)
+		b.Take("shop", Use{}, of(1), 0)
+		if wait := b.Take("shop", low, of(1), 0); wait != 0 {
+			t.Errorf("%s: at the quota that was set again for %v", what, wait)
+		}
+		b.Take("bank", low, of(100), 0)
+		b.Keep(func(domain string) bool { return domain == "bank" })
+		if len(b.meters) != 1 || b.meters["bank"] == nil {
+			t.Errorf("%s: %v are known", what, b.meters)
+		}
+	}
+}
+
 // However the requests are spread, all frontends together give the quota, and it is used up; a domain is forgotten only without debt.
 func TestFrontendsShareAQuota(t *testing.T) {
 	for _, frontends := range []int{1, 2, 5} {
