@@ -24,8 +24,7 @@ import (
 const (
 	// useEvery is how often frontends tell each other what they have let in of domains with a quota.
 	useEvery = 100 * time.Millisecond
-	// waitMax bounds the wait that a client is asked for: a quota may be raised meanwhile. pollWait is it for polls.
-	waitMax  = 10 * time.Second
+	// pollWait is after what a client is to poll again.
 	pollWait = time.Second
 )
 
@@ -45,7 +44,8 @@ type Quotas struct {
 
 // New makes them; publish sends a report to all frontends (topology.HintUse).
 func New(c *catalog.Catalog, publish func(data []byte) error, log *slog.Logger) *Quotas {
-	return &Quotas{catalog: c, publish: publish, log: log, self: rand.Uint64(), began: time.Now(), book: quota.New(), polls: quota.NewPolls()}
+	book := quota.New(rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))
+	return &Quotas{catalog: c, publish: publish, log: log, self: rand.Uint64(), began: time.Now(), book: book, polls: quota.NewPolls()}
 }
 
 func (q *Quotas) now() time.Duration { return time.Since(q.began) }
@@ -67,7 +67,7 @@ func (q *Quotas) Submit(domain string, tasks, bytes int) error {
 	wait := q.book.Take(domain, may, quota.Use{Tasks: int64(tasks), Bytes: int64(bytes)}, q.now())
 	q.mu.Unlock()
 	if wait > 0 {
-		return overQuota("submits more than its quota of %d tasks/s, %d bytes/s (0: any number): nothing was stored; repeat the request later", may.Tasks, may.Bytes).After(min(wait, waitMax))
+		return overQuota("submits more than its quota of %d tasks/s, %d bytes/s (0: any number): nothing was stored; repeat the request later", may.Tasks, may.Bytes).After(wait)
 	}
 	return nil
 }

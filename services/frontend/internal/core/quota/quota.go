@@ -7,6 +7,7 @@ package quota
 
 import (
 	"maps"
+	"math/rand/v2"
 	"time"
 )
 
@@ -20,6 +21,8 @@ type meter struct {
 	at           time.Duration
 	may          Use
 	tasks, bytes float64
+	// queued is how long what was refused recently takes at the rates, in seconds: who is refused next comes after it.
+	queued float64
 	// unsaid is what was let in here since the last report.
 	unsaid Use
 	// current is what was let in during the second of that number, by all frontends, last what was in the one before.
@@ -27,21 +30,35 @@ type meter struct {
 	current, last Use
 }
 
+const (
+	// waitMin and waitMax bound the wait that a client is asked for: it is to ask seldom, and a quota may be raised meanwhile.
+	waitMin, waitMax = 50 * time.Millisecond, 10 * time.Second
+)
+
 // Book is all meters of a frontend. Its times are since any origin, and never go back.
-type Book struct{ meters map[string]*meter }
+type Book struct {
+	meters map[string]*meter
+	random *rand.Rand
+}
 
-// New makes an empty book.
-func New() *Book { return &Book{map[string]*meter{}} }
+// New makes an empty book, which spreads short waits by random numbers.
+func New(random *rand.Rand) *Book { return &Book{map[string]*meter{}, random} }
 
-// Take counts what a domain submits; or it returns for how long a second's worth of it is ahead of what may be. So the last request may exceed a quota by
-// itself, and a large one does not wait for a rest that never comes.
+// Take counts what a domain submits while less than a second's worth is ahead of its rates. So the last request may exceed a quota by itself, and a large one
+// does not wait for a rest that never comes. Else Take returns when to come again, in whole ms. Requests that are refused one after the other get times one
+// after the other: if all came when one fits, all but one would come in vain.
 func (b *Book) Take(domain string, may, u Use, now time.Duration) (wait time.Duration) {
 	m := b.meter(domain, may, now)
-	if wait = max(ahead(m.tasks, may.Tasks), ahead(m.bytes, may.Bytes)); wait == 0 {
+	over := max(ahead(m.tasks, may.Tasks), ahead(m.bytes, may.Bytes))
+	if over == 0 {
 		m.add(u)
 		m.unsaid = m.unsaid.plus(u)
+		return 0
 	}
-	return wait
+	least := waitMin + time.Duration(b.random.Int64N(int64(waitMin)))
+	wait = min(waitMax, max(least, over+time.Duration(m.queued*float64(time.Second))))
+	m.queued = min(waitMax.Seconds(), m.queued+max(worth(u.Tasks, may.Tasks), worth(u.Bytes, may.Bytes)))
+	return (wait + time.Millisecond - 1).Truncate(time.Millisecond)
 }
 
 // Heard counts what another frontend has let in.
@@ -100,7 +117,7 @@ func lowered(level float64, was, is int64) float64 {
 func (m *meter) advance(now time.Duration) {
 	passed := (now - m.at).Seconds()
 	m.at = now
-	m.tasks, m.bytes = drained(m.tasks, m.may.Tasks, passed), drained(m.bytes, m.may.Bytes, passed)
+	m.tasks, m.bytes, m.queued = drained(m.tasks, m.may.Tasks, passed), drained(m.bytes, m.may.Bytes, passed), max(0, m.queued-passed)
 	if second := int64(now / time.Second); second > m.second {
 		if m.last = m.current; second > m.second+1 {
 			m.last = Use{}
@@ -127,5 +144,13 @@ func ahead(level float64, perSecond int64) time.Duration {
 	if perSecond <= 0 || level < float64(perSecond) {
 		return 0
 	}
-	return max(time.Millisecond, time.Duration((level/float64(perSecond)-1)*float64(time.Second)))
+	return max(1, time.Duration((level/float64(perSecond)-1)*float64(time.Second)))
+}
+
+// worth is how long n takes at a rate, in seconds.
+func worth(n, perSecond int64) float64 {
+	if perSecond <= 0 {
+		return 0
+	}
+	return float64(n) / float64(perSecond)
 }

@@ -8,8 +8,10 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
+func newBook() *Book { return New(rand.New(rand.NewPCG(1, 2))) }
+
 func TestARequestWaitsWhileASecondsWorthIsAhead(t *testing.T) {
-	b, may := New(), Use{Tasks: 100}
+	b, may := newBook(), Use{Tasks: 100}
 	for _, c := range []struct {
 		at    time.Duration
 		tasks int64
@@ -22,6 +24,8 @@ func TestARequestWaitsWhileASecondsWorthIsAhead(t *testing.T) {
 		{201 * time.Millisecond, 1000, 0}, // a large one does not wait for a rest; it is paid for afterwards
 		{time.Second, 1, 9199 * time.Millisecond},
 		{11 * time.Second, 1, 0},
+		{12 * time.Second, 100_000, 0},
+		{12 * time.Second, 1, waitMax}, // the quota may be raised meanwhile
 	} {
 		got := b.Take("shop", may, Use{Tasks: c.tasks}, c.at).Round(time.Millisecond)
 		if got != c.wait && got != c.wait+time.Millisecond && got != c.wait-time.Millisecond {
@@ -35,13 +39,44 @@ func TestARequestWaitsWhileASecondsWorthIsAhead(t *testing.T) {
 	}
 }
 
+// Clients that come when they are asked to come seldom in vain, and use up the quota, however many they are.
+func TestRefusedClientsComeOneAfterTheOther(t *testing.T) {
+	for _, clients := range []int{2, 100, 1000} {
+		for _, rate := range []int64{100, 1000} {
+			b, may, random := newBook(), Use{Tasks: rate}, rand.New(rand.NewPCG(1, 1))
+			next := make([]time.Duration, clients)
+			taken, asked, seconds := int64(0), int64(0), int64(20)
+			for now := time.Duration(0); now < time.Duration(seconds)*time.Second; now += time.Millisecond {
+				for i := range next {
+					if now < next[i] {
+						continue
+					}
+					asked++
+					wait := b.Take("shop", may, Use{Tasks: 1}, now)
+					if wait == 0 {
+						taken++
+						continue
+					}
+					if wait < waitMin || wait > waitMax || wait%time.Millisecond != 0 {
+						t.Fatalf("%d clients wait for %v", clients, wait)
+					}
+					next[i] = now + wait + time.Duration(random.Int64N(int64(wait/2))) // as the SDK does
+				}
+			}
+			if asked > 3*taken || taken < rate*seconds {
+				t.Errorf("%d clients at %d/s: %d of %d requests are taken", clients, rate, taken, asked)
+			}
+		}
+	}
+}
+
 // A domain that runs at its quota waits for no longer after the quota was lowered, and for less after it was raised. Its debt goes with its quota.
 func TestAChangedQuotaLengthensNoWait(t *testing.T) {
 	for what, of := range map[string]func(int64) Use{
 		"tasks": func(n int64) Use { return Use{Tasks: n} },
 		"bytes": func(n int64) Use { return Use{Bytes: n} },
 	} {
-		b, high, low := New(), of(1_000_000), of(10)
+		b, high, low := newBook(), of(1_000_000), of(10)
 		if b.Take("shop", high, of(3_000_000), 0) != 0 {
 			t.Fatal("not taken")
 		}
@@ -71,7 +106,7 @@ func TestFrontendsShareAQuota(t *testing.T) {
 		random, may := rand.New(rand.NewPCG(uint64(frontends), 1)), Use{Tasks: 1000, Bytes: 1 << 40}
 		books := make([]*Book, frontends)
 		for i := range books {
-			books[i] = New()
+			books[i] = newBook()
 		}
 		let, seconds := int64(0), int64(20)
 		for now := time.Duration(0); now < time.Duration(seconds)*time.Second; now += time.Millisecond {
