@@ -2266,7 +2266,7 @@ type DomainUsed struct {
 	// Tasks, and bytes in the log, that were submitted since the last report.
 	Tasks int64 `protobuf:"varint,2,opt,name=tasks,proto3" json:"tasks,omitempty"`
 	Bytes int64 `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
-	// Polls that wait now, if the domain has a quota of them.
+	// Polls that wait now.
 	OpenPolls     int64 `protobuf:"varint,4,opt,name=open_polls,json=openPolls,proto3" json:"open_polls,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -59,10 +59,10 @@ func (q *Quotas) has(domain string) bool { return q.catalog.Domain(domain).GetQu
 
 // Submit counts what a domain submits, or refuses it.
 func (q *Quotas) Submit(domain string, tasks, bytes int) error {
-	may := mayUse(q.catalog.Domain(domain))
-	if may == (quota.Use{}) {
+	if !q.has(domain) {
 		return nil
 	}
+	may := mayUse(q.catalog.Domain(domain))
 	q.mu.Lock()
 	wait := q.book.Take(domain, may, quota.Use{Tasks: int64(tasks), Bytes: int64(bytes)}, q.now())
 	q.mu.Unlock()
@@ -121,8 +121,8 @@ func (q *Quotas) TakeUse(data []byte) {
 	defer q.mu.Unlock()
 	now, polls := q.now(), make(map[string]int, len(m.Used))
 	for _, u := range m.Used {
-		if may := mayUse(q.catalog.Domain(u.Domain)); may != (quota.Use{}) && u.Tasks > 0 {
-			q.book.Heard(u.Domain, may, quota.Use{Tasks: u.Tasks, Bytes: u.Bytes}, now)
+		if q.has(u.Domain) && u.Tasks > 0 {
+			q.book.Heard(u.Domain, mayUse(q.catalog.Domain(u.Domain)), quota.Use{Tasks: u.Tasks, Bytes: u.Bytes}, now)
 		}
 		polls[u.Domain] = int(u.OpenPolls)
 	}
@@ -155,6 +155,9 @@ func (q *Quotas) unsaid() *rpcv1.FrontendUse {
 	q.book.Keep(q.has)
 	all := q.book.Unsaid(q.now())
 	for domain, n := range q.polls.Own() {
+		if !q.has(domain) {
+			continue
+		}
 		m.Used = append(m.Used, &rpcv1.DomainUsed{Domain: domain, Tasks: all[domain].Tasks, Bytes: all[domain].Bytes, OpenPolls: int64(n)})
 		delete(all, domain)
 	}

@@ -1,8 +1,8 @@
 package quotas_test
 
 import (
-	"context"
 	"log/slog"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,41 +24,62 @@ func catalogOf() (c *catalog.Catalog, put func(quota string)) {
 	return c, func(quota string) { kv.Store(catalog.Domains.Key("", "shop"), `{"name":"shop","quota":`+quota+`}`) }
 }
 
+// cluster are frontends that hear of each other.
+type cluster struct {
+	all []*quotas.Quotas
+
+	mu      sync.Mutex
+	reports int
+}
+
+func frontends(t *testing.T, c *catalog.Catalog, n int) *cluster {
+	cl := &cluster{}
+	for range n {
+		cl.all = append(cl.all, quotas.New(c, cl.publish, slog.New(slog.DiscardHandler)))
+	}
+	for _, q := range cl.all {
+		go func() { testkit.Check(t, q.ShareUse(t.Context())) }()
+	}
+	return cl
+}
+
+func (c *cluster) publish(data []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reports++
+	for _, q := range c.all { // its own comes back, too
+		q.TakeUse(data)
+	}
+	return nil
+}
+
+// wantOver checks a refusal for a quota.
+func wantOver(t *testing.T, err error) {
+	t.Helper()
+	if e := fault.From(err); e == nil || e.Code != fault.ResourceExhausted || e.Detail[fault.DetailReason] != "quota" || e.RetryAfter <= 0 {
+		t.Errorf("over the quota: %v", e)
+	}
+}
+
 // TestFrontendsHearOfEachOther: what one has let in, the other counts, once; a domain without a quota is not reported.
 func TestFrontendsHearOfEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, put := catalogOf()
 		put(`{"submit_tasks_per_s":100,"open_polls":2}`)
-		ctx, stop := context.WithCancel(t.Context())
-		defer stop()
-		var all [2]*quotas.Quotas
-		reports := 0
-		for i := range all {
-			all[i] = quotas.New(c, func(data []byte) error {
-				reports++
-				for _, q := range all { // its own comes back, too
-					q.TakeUse(data)
-				}
-				return nil
-			}, slog.New(slog.DiscardHandler))
-			go func() { testkit.Check(t, all[i].ShareUse(ctx)) }()
-		}
+		both := frontends(t, c, 2)
+		all := both.all
 		testkit.NoError(t, all[0].Submit("free", 1000, 1000))
 		testkit.NoError(t, all[0].Open("free"))
 		time.Sleep(time.Second)
-		testkit.Equal(t, "reports of a domain without a quota", reports, 0)
+		testkit.Equal(t, "reports of a domain without a quota", both.reports, 0)
 		testkit.NoError(t, all[0].Submit("shop", 150, 5000))
 		testkit.NoError(t, all[0].Open("shop"))
 		testkit.NoError(t, all[1].Open("shop"))
 		time.Sleep(time.Second + 50*time.Millisecond)
 		testkit.NoError(t, all[1].Submit("shop", 60, 1))
-		if e := fault.From(all[1].Submit("shop", 1, 1)); e == nil || e.Code != fault.ResourceExhausted || e.RetryAfter <= 0 {
-			t.Errorf("over the quota of tasks: %v", e)
-		}
+		wantOver(t, all[1].Submit("shop", 1, 1))
 		for _, q := range all {
-			if e := fault.From(q.Open("shop")); e == nil || e.Code != fault.ResourceExhausted {
-				t.Errorf("over the quota of polls: %v", e)
-			}
+			wantOver(t, q.Open("shop"))
 			use := q.Use(c.Domain("shop"))
 			if use.SubmitTasksPerS != 150 || use.OpenPolls != 2 || q.Use(c.Domain("free")) != nil {
 				t.Errorf("the use is %v", use)
@@ -76,8 +97,7 @@ func TestALoweredQuotaLocksNoOneOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, put := catalogOf()
 		put(`{"submit_tasks_per_s":100000}`)
-		q := quotas.New(c, func([]byte) error { return nil }, slog.New(slog.DiscardHandler))
-		go func() { testkit.Check(t, q.ShareUse(t.Context())) }()
+		q := frontends(t, c, 1).all[0]
 		for range 3000 { // for 3 s, twice the quota
 			_ = q.Submit("shop", 200, 1)
 			time.Sleep(time.Millisecond)
@@ -90,5 +110,30 @@ func TestALoweredQuotaLocksNoOneOut(t *testing.T) {
 			time.Sleep(time.Second)
 			put(`{"submit_tasks_per_s":10}`)
 		}
+	})
+}
+
+// TestAnyQuotaShowsTheUse, also of what it does not bound; and polls that were open before there was one count at all frontends.
+func TestAnyQuotaShowsTheUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, put := catalogOf()
+		put("null")
+		all := frontends(t, c, 2).all
+		for range 3 {
+			testkit.NoError(t, all[0].Open("shop"))
+		}
+		for _, q := range []string{`{"submit_tasks_per_s":100000}`, `{"submit_bytes_per_s":100000}`, `{"open_polls":2}`} {
+			put(q)
+			testkit.NoError(t, all[0].Submit("shop", 500, 5000))
+			testkit.NoError(t, all[1].Submit("shop", 500, 5000))
+			time.Sleep(1050 * time.Millisecond)
+			for _, one := range all {
+				use := one.Use(c.Domain("shop"))
+				if use.SubmitTasksPerS != 1000 || use.SubmitBytesPerS != 10_000 || use.OpenPolls != 3 {
+					t.Errorf("the use with %s is %v", q, use)
+				}
+			}
+		}
+		wantOver(t, all[1].Open("shop"))
 	})
 }

@@ -6,8 +6,6 @@ import "time"
 type Polls struct {
 	own   map[string]int
 	heard map[uint64]report
-	// bounded are the domains whose polls were bounded when the last one was opened here. The others are not reported.
-	bounded map[string]bool
 }
 
 // report is what a frontend has said last.
@@ -20,7 +18,7 @@ type report struct {
 const reportFor = 2 * time.Second
 
 // NewPolls makes them.
-func NewPolls() *Polls { return &Polls{map[string]int{}, map[uint64]report{}, map[string]bool{}} }
+func NewPolls() *Polls { return &Polls{map[string]int{}, map[uint64]report{}} }
 
 // Open counts one of a domain, unless it has as many as it may; most 0 = any number.
 func (p *Polls) Open(domain string, most int, now time.Duration) bool {
@@ -28,11 +26,6 @@ func (p *Polls) Open(domain string, most int, now time.Duration) bool {
 		return false
 	}
 	p.own[domain]++
-	if most > 0 {
-		p.bounded[domain] = true
-	} else {
-		delete(p.bounded, domain)
-	}
 	return true
 }
 
@@ -40,7 +33,6 @@ func (p *Polls) Open(domain string, most int, now time.Duration) bool {
 func (p *Polls) Close(domain string) {
 	if p.own[domain]--; p.own[domain] <= 0 {
 		delete(p.own, domain)
-		delete(p.bounded, domain)
 	}
 }
 
@@ -55,14 +47,8 @@ func (p *Polls) Count(domain string, now time.Duration) int {
 	return n
 }
 
-// Own are those that are open here of domains whose polls are bounded.
-func (p *Polls) Own() map[string]int {
-	all := make(map[string]int, len(p.bounded))
-	for domain := range p.bounded {
-		all[domain] = p.own[domain]
-	}
-	return all
-}
+// Own are those that are open here, by domain. It is read-only.
+func (p *Polls) Own() map[string]int { return p.own }
 
 // Heard takes in what a frontend has open.
 func (p *Polls) Heard(from uint64, polls map[string]int, now time.Duration) {
