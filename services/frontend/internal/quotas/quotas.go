@@ -21,12 +21,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
-const (
-	// useEvery is how often frontends tell each other what they have let in of domains with a quota.
-	useEvery = 100 * time.Millisecond
-	// pollWait is after what a client is to poll again.
-	pollWait = time.Second
-)
+// pollWait is after what a client is to poll again that was refused.
+const pollWait = time.Second
 
 // Quotas are those of all domains, at one frontend. They are safe for concurrent use.
 type Quotas struct {
@@ -121,17 +117,21 @@ func (q *Quotas) TakeUse(data []byte) {
 	defer q.mu.Unlock()
 	now, polls := q.now(), make(map[string]int, len(m.Used))
 	for _, u := range m.Used {
+		polls[u.Domain] = int(u.OpenPolls)
+	}
+	if !q.polls.Heard(m.Frontend, polls, now) {
+		return
+	}
+	for _, u := range m.Used {
 		if q.has(u.Domain) && u.Tasks > 0 {
 			q.book.Heard(u.Domain, mayUse(q.catalog.Domain(u.Domain)), quota.Use{Tasks: u.Tasks, Bytes: u.Bytes}, now)
 		}
-		polls[u.Domain] = int(u.OpenPolls)
 	}
-	q.polls.Heard(m.Frontend, polls, now)
 }
 
 // ShareUse tells all frontends what this one has let in of domains with a quota, until ctx ends.
 func (q *Quotas) ShareUse(ctx context.Context) error {
-	for said := false; backoff.Sleep(ctx, useEvery); {
+	for said := false; backoff.Sleep(ctx, quota.ReportEvery); {
 		m := q.unsaid()
 		if len(m.Used) == 0 && !said {
 			continue

@@ -30,6 +30,9 @@ type cluster struct {
 
 	mu      sync.Mutex
 	reports int
+	// stalled: the last one hears nothing; backlog is what it is to hear.
+	stalled bool
+	backlog [][]byte
 }
 
 func frontends(t *testing.T, c *catalog.Catalog, n int) *cluster {
@@ -47,10 +50,28 @@ func (c *cluster) publish(data []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.reports++
-	for _, q := range c.all { // its own comes back, too
-		q.TakeUse(data)
+	for i, q := range c.all { // its own comes back, too
+		if c.stalled && i == len(c.all)-1 {
+			c.backlog = append(c.backlog, data)
+		} else {
+			q.TakeUse(data)
+		}
 	}
 	return nil
+}
+
+// stalls has the last one hear nothing for some time, and all of it at the end.
+func (c *cluster) stalls(meanwhile func()) {
+	c.mu.Lock()
+	c.stalled = true
+	c.mu.Unlock()
+	meanwhile()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, data := range c.backlog {
+		c.all[len(c.all)-1].TakeUse(data)
+	}
+	c.stalled, c.backlog = false, nil
 }
 
 // wantOver checks a refusal for a quota.
@@ -135,5 +156,33 @@ func TestAnyQuotaShowsTheUse(t *testing.T) {
 			}
 		}
 		wantOver(t, all[1].Open("shop"))
+	})
+}
+
+// TestAStalledFrontendRefusesNothingForWhatIsOver: the reports that it hears at once are of ten seconds. A short backlog counts whole, and so does what comes after.
+func TestAStalledFrontendRefusesNothingForWhatIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, put := catalogOf()
+		put(`{"submit_tasks_per_s":100,"open_polls":9}`)
+		cl := frontends(t, c, 2)
+		half := func(d time.Duration) { // of the quota
+			for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+				testkit.NoError(t, cl.all[0].Submit("shop", 5, 5))
+			}
+		}
+		cl.stalls(func() {
+			half(9 * time.Second)
+			testkit.NoError(t, cl.all[0].Open("shop"))
+			half(time.Second)
+		})
+		testkit.NoError(t, cl.all[1].Submit("shop", 1, 1))
+		testkit.Equal(t, "polls are open", cl.all[1].Use(c.Domain("shop")).OpenPolls, 1)
+		time.Sleep(3 * time.Second)
+		cl.stalls(func() {
+			time.Sleep(450 * time.Millisecond)
+			testkit.NoError(t, cl.all[0].Submit("shop", 150, 5))
+			time.Sleep(400 * time.Millisecond)
+		})
+		wantOver(t, cl.all[1].Submit("shop", 1, 1))
 	})
 }

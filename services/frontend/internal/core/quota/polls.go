@@ -12,10 +12,18 @@ type Polls struct {
 type report struct {
 	at    time.Duration
 	polls map[string]int
+	// paced is up to when its reports are counted, at one in ReportEvery.
+	paced time.Duration
 }
 
-// reportFor is for how long a report holds: a frontend that has none any more says nothing.
-const reportFor = 2 * time.Second
+const (
+	// ReportEvery is how often a frontend reports.
+	ReportEvery = 100 * time.Millisecond
+	// reportFor is for how long a report holds: a frontend that has none any more says nothing.
+	reportFor = 2 * time.Second
+	// backlogMax bounds what counts of the reports that a frontend hears at once after it was stalled: these are of a time that is over.
+	backlogMax = time.Second
+)
 
 // NewPolls makes them.
 func NewPolls() *Polls { return &Polls{map[string]int{}, map[uint64]report{}} }
@@ -50,12 +58,17 @@ func (p *Polls) Count(domain string, now time.Duration) int {
 // Own are those that are open here, by domain. It is read-only.
 func (p *Polls) Own() map[string]int { return p.own }
 
-// Heard takes in what a frontend has open.
-func (p *Polls) Heard(from uint64, polls map[string]int, now time.Duration) {
+// Heard takes in what a frontend has open, and reports whether what it has let in counts, too.
+func (p *Polls) Heard(from uint64, polls map[string]int, now time.Duration) (counts bool) {
 	for id, r := range p.heard {
 		if now-r.at >= reportFor {
 			delete(p.heard, id)
 		}
 	}
-	p.heard[from] = report{now, polls}
+	paced := max(p.heard[from].paced, now-backlogMax)
+	if counts = paced <= now; counts {
+		paced += ReportEvery
+	}
+	p.heard[from] = report{now, polls, paced}
+	return counts
 }

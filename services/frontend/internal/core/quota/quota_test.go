@@ -164,4 +164,6 @@ func TestPollsOfAllFrontendsCount(t *testing.T) {
 	p.Close("bank")
 	p.Heard(2, nil, 3*time.Second)
 	testkit.Equal(t, "open", p.Count("shop", 3*time.Second), 0)
+	p.Heard(3, nil, 5*time.Second)
+	testkit.Equal(t, "frontends are known", len(p.heard), 1) // the others are gone
 }
