@@ -79,3 +79,26 @@ func TestAPollOverTheQuotaIsRefused(t *testing.T) {
 		w.eventually(func() error { return poll(time.Millisecond) })
 	})
 }
+
+// TestAPollOfADeadClientLeavesItsPlace once another client names it as given up, also though that one is over the quota by it.
+func TestAPollOfADeadClientLeavesItsPlace(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		testkit.NoError(t, testkit.Err(w.admin.PutDomain(w.soon(), yard.Domain{Name: w.domain, Quota: yard.Quota{OpenPolls: 1}})))
+		poll := func(unanswered ...string) error {
+			_, err := w.client.Wire().Poll(w.soon(), &yardv1.PollRequest{Tasklist: list, MaxTasks: 1, WaitMs: 1, Unanswered: unanswered})
+			return err
+		}
+		dead := join(t, w.stack, w.domain)
+		inbox := dead.nc.NewInbox()
+		testkit.NoError(t, testkit.Err(dead.nc.SubscribeSync(inbox)))
+		testkit.NoError(t, dead.nc.PublishRequest("yard.v1."+w.domain+".tasks.poll", inbox, []byte(`{"tasklist":"`+list+`","max_tasks":1,"wait_ms":60000}`)))
+		w.eventually(func() error {
+			if err := poll(); !overQuota(err) {
+				return fmt.Errorf("a poll was answered with %w", err)
+			}
+			return nil
+		})
+		dead.nc.Close()
+		testkit.Eventually(t, 50*time.Second, func() error { return poll(inbox) }) // its own time ends after 60 s
+	})
+}

@@ -38,19 +38,17 @@ func (g *Gateway) Poll(c Call, req *yardv1.PollRequest, answer Answer) {
 		at.empty()
 		return
 	}
-	if err := g.Quotas.Open(c.Domain); err != nil {
-		answer(nil, err)
-		return
-	}
+	err := g.Quotas.Open(c.Domain)
 	at.places = 1 + (at.req.SizeVT()+typeBytes*len(req.Types))/pollPlaceBytes
-	if !g.pools.polls.Take(c.Domain, at.places) {
+	if err == nil && !g.pools.polls.Take(c.Domain, at.places) {
 		g.Quotas.Close(c.Domain)
-		answer(nil, fault.New(fault.ResourceExhausted, "too many polls wait").After(fullRetryAfter))
-		return
+		err = fault.New(fault.ResourceExhausted, "too many polls wait").After(fullRetryAfter)
 	}
-	g.tellGivenUp(at.req, at.drain == nil)
-	g.polls.forward(at)
-	answer(nil, nil)
+	g.tellGivenUp(at.req, err == nil && at.drain == nil) // it may free the place that this one needs
+	if err == nil {
+		g.polls.forward(at)
+	}
+	answer(nil, err)
 }
 
 // PollBounced tells that no one took a poll that was sent with this id.
