@@ -1342,7 +1342,7 @@ export interface Domain {
 
 /** Quota bounds what a domain asks of the cluster, on all frontends together. A request over it is refused with RESOURCE_EXHAUSTED and a retry_after, `detail` has `reason` `quota`, and nothing is stored. Frontends tell each other of what they let in ten times a second, so several of them may together exceed it for that long. */
 export interface Quota {
-  /** Tasks that are submitted in a second, 1..10000000. After a rest so many come at once, and the last request may exceed it by itself. A repeated request that was stored before is answered. Default 0: any number. */
+  /** Tasks that are submitted in a second, 1..10000000. After a rest so many come at once, and the last request may exceed it by itself. A task counts as submitted also if its unique key answers with a task that exists, or rejects it. A repeated request that was stored before is answered and does not count, nor does what is certainly not stored. Default 0: any number. */
   submit_tasks_per_s?: number;
   /** Bytes that are submitted in a second, as they are stored, 1000..100000000000, likewise. Default 0: any number. */
   submit_bytes_per_s?: number;

@@ -2263,7 +2263,7 @@ func (x *FrontendUse) GetUsed() []*DomainUsed {
 type DomainUsed struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Domain string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
-	// Tasks, and bytes in the log, that were submitted since the last report.
+	// Tasks, and bytes in the log, that were submitted since the last report, less those of earlier ones that are not stored: below 0 at times.
 	Tasks int64 `protobuf:"varint,2,opt,name=tasks,proto3" json:"tasks,omitempty"`
 	Bytes int64 `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	// Polls that wait now.

@@ -283,8 +283,9 @@ func (x *Domain) GetWeight() int32 {
 // long.
 type Quota struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Tasks that are submitted in a second, 1..10000000. After a rest so many come at once, and the last request may exceed it by itself. A repeated request
-	// that was stored before is answered. Default 0: any number.
+	// Tasks that are submitted in a second, 1..10000000. After a rest so many come at once, and the last request may exceed it by itself. A task counts as
+	// submitted also if its unique key answers with a task that exists, or rejects it. A repeated request that was stored before is answered and does not
+	// count, nor does what is certainly not stored. Default 0: any number.
 	SubmitTasksPerS int64 `protobuf:"varint,1,opt,name=submit_tasks_per_s,json=submitTasksPerS,proto3" json:"submit_tasks_per_s,omitempty"`
 	// Bytes that are submitted in a second, as they are stored, 1000..100000000000, likewise. Default 0: any number.
 	SubmitBytesPerS int64 `protobuf:"varint,2,opt,name=submit_bytes_per_s,json=submitBytesPerS,proto3" json:"submit_bytes_per_s,omitempty"`

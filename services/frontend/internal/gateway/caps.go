@@ -13,7 +13,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/caps"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/quotas"
 )
 
 // queueCaps keeps tasklists near their max_queued, their groups near max_queued_per_group, and order keys near what a key may have.
@@ -63,7 +62,7 @@ func (q *queueCaps) fullKey(domain string, records []*logv1.Record) error {
 			refusal := fault.At(fault.ResourceExhausted, "/tasks/"+strconv.Itoa(i)+"/order_key",
 				"the order key %q has %d unfinished tasks: nothing was stored; repeat the request later", r.Order.Key, n).After(queueRetryAfter)
 			refusal.Detail = map[string]string{fault.DetailReason: "order_key_full"}
-			return &queueFullError{refusal: refusal}
+			return &queueFullError{error: refusal}
 		}
 	}
 	return nil
@@ -111,7 +110,7 @@ func (g *Gateway) admit(s *submission) error {
 		}
 	}
 	if len(of.All) == 0 {
-		return s.meter(g.Quotas)
+		return s.meter()
 	}
 	g.queues.mu.Lock()
 	full := g.queues.book.Admit(of.All)
@@ -124,7 +123,7 @@ func (g *Gateway) admit(s *submission) error {
 		return queueFull(of.All[full], queued, of.Firsts[full])
 	}
 	s.held = held{by: g.queues, all: of.All}
-	if err := s.meter(g.Quotas); err != nil {
+	if err := s.meter(); err != nil {
 		s.held.resolve(false, 0)
 		return err
 	}
@@ -132,27 +131,21 @@ func (g *Gateway) admit(s *submission) error {
 }
 
 // meter counts s in its domain's quota, once, or refuses it.
-func (s *submission) meter(by *quotas.Quotas) error {
-	if s.metered {
-		return nil
+func (s *submission) meter() error {
+	if err := s.charge.Take(); err != nil {
+		return &queueFullError{err, true}
 	}
-	if err := by.Submit(s.call.Domain, s.tasks(), s.bytes); err != nil {
-		return &queueFullError{refusal: fault.From(err), quota: true}
-	}
-	s.metered = true
 	return nil
 }
 
 // queueFullError is a refusal of admit; nothing was stored, and a repeat at once would find the same.
 type queueFullError struct {
-	refusal *fault.Error
-	quota   bool // of the domain
+	error
+	quota bool // of the domain
 }
 
-func (e *queueFullError) Error() string { return e.refusal.Error() }
-
 // Unwrap is what crosses the wire.
-func (e *queueFullError) Unwrap() error { return e.refusal }
+func (e *queueFullError) Unwrap() error { return e.error }
 
 // queueFull refuses tasks, the first of which is in the request at first.
 func queueFull(t caps.Tasks, queued int64, first int) error {
@@ -161,10 +154,10 @@ func queueFull(t caps.Tasks, queued int64, first int) error {
 		path, of, setting = "/tasks/"+strconv.Itoa(first)+"/group", fmt.Sprintf("the group %q in the tasklist %q", t.Of.Group, t.Of.Tasklist), "max_queued_per_group"
 	}
 	if t.N > t.Most {
-		return &queueFullError{refusal: fault.At(fault.InvalidArgument, path, "the request has %d tasks for %s, whose %s is %d: it can never fit, and nothing was stored; send fewer at once",
+		return &queueFullError{error: fault.At(fault.InvalidArgument, path, "the request has %d tasks for %s, whose %s is %d: it can never fit, and nothing was stored; send fewer at once",
 			t.N, of, setting, t.Most)}
 	}
-	return &queueFullError{refusal: fault.At(fault.ResourceExhausted, path, "%s has %d tasks queued, and its %s is %d: nothing was stored; repeat the request later",
+	return &queueFullError{error: fault.At(fault.ResourceExhausted, path, "%s has %d tasks queued, and its %s is %d: nothing was stored; repeat the request later",
 		of, queued, setting, t.Most).After(queueRetryAfter)}
 }
 

@@ -49,7 +49,7 @@ func (s *submission) byPartition(g *Gateway) (all [][]int) {
 
 // storeParts stores each part of s, all at once, and answers s when the last one is known.
 func (g *Gateway) storeParts(s *submission, all [][]int) {
-	if !s.repeats() { // else each part is counted, unless it is found stored
+	if !s.repeats() { // else the tasklists count each part, unless it is found stored; the quota counts all as one
 		if err := g.admit(s); err != nil {
 			g.metrics.submitsRefused.full(err)
 			s.refuse(err)
@@ -99,7 +99,7 @@ func (s *submission) partOf(g *Gateway, where []int, answer Answer) *submission 
 	own.accepted = validate.Gather(own.accepted.Records)
 	own.home = topology.OrderKeyPartition(s.call.Domain, own.accepted.Records[0].Order.Key, g.Partitioning)
 	own.place(own.home)
-	own.weight, own.bytes = max(1, s.weight*own.tasks()/s.tasks()), s.bytes*own.tasks()/s.tasks()
+	own.weight, own.charge = max(1, s.weight*own.tasks()/s.tasks()), s.charge
 	return own
 }
 

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -9,7 +10,11 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/distribution"
 )
 
 // quota gives the domain of the rig one.
@@ -66,5 +71,148 @@ func TestOnlyOpenPollsCount(t *testing.T) {
 			r.tellAnswered(t, s.id)
 		}
 		testkit.Equal(t, "polls are open after all were answered", r.openPolls(), 0)
+	})
+}
+
+// wantLeft checks that so many single tasks are within the quota now, which is used up then.
+func (r *rig) wantLeft(t *testing.T, n int) {
+	t.Helper()
+	for i := range n {
+		if o := <-r.submit(t, tasks(1)); o.err != nil {
+			t.Fatalf("%d of %d tasks: %v", i, n, o.err)
+		}
+	}
+	wantOverQuota(t, (<-r.submit(t, tasks(1))).err)
+}
+
+// TestARepeatOfWhatIsStoredIsFree, however often it comes, and whether the client counts its tries or not.
+func TestARepeatOfWhatIsStoredIsFree(t *testing.T) {
+	for _, counted := range []bool{true, false} {
+		onKnowing(t, func(t *testing.T, r *rig) {
+			r.quota(`"submit_tasks_per_s":5`)
+			both := withID(ordered(keyIn(0), keyIn(1)), counted)
+			one := withID(tasks(1), counted)
+			for range 10 {
+				for _, req := range []*yardv1.SubmitRequest{one, both} {
+					accepted(t, <-r.submit(t, req.CloneVT()))
+					if counted {
+						req.Tries++
+					}
+				}
+			}
+			r.wantLeft(t, 2)
+			accepted(t, <-r.submit(t, both))
+			accepted(t, <-r.submit(t, one))
+		})
+	}
+}
+
+// TestOnlyWhatMayBeStoredIsCharged, once, however often the log is asked.
+func TestOnlyWhatMayBeStoredIsCharged(t *testing.T) {
+	keyed := func() *yardv1.SubmitRequest {
+		req := tasks(30)
+		for i, task := range req.Tasks {
+			task.UniqueKey = fmt.Sprint(i)
+		}
+		return req
+	}
+	for what, c := range map[string]struct {
+		req  *yardv1.SubmitRequest
+		id   bool
+		err  error
+		code fault.Code
+		left int
+	}{
+		"full":                {tasks(30), false, natslog.ErrFull, fault.ResourceExhausted, 5},
+		"full, keyed":         {keyed(), false, natslog.ErrFull, fault.ResourceExhausted, 5},
+		"full, with an id":    {tasks(30), true, natslog.ErrFull, fault.ResourceExhausted, 5},
+		"not stored":          {tasks(30), false, natslog.ErrNotStored, fault.Unavailable, 5},
+		"unknown":             {tasks(30), false, natslog.ErrOutcomeUnknown, fault.Unknown, 0},
+		"unknown, with an id": {tasks(30), true, natslog.ErrOutcomeUnknown, fault.Unknown, 0},
+	} {
+		inBubble(t, what, func(t *testing.T) {
+			r := newKnowingRig(t)
+			if c.id {
+				withID(c.req, false)
+			}
+			r.quota(`"submit_tasks_per_s":5`)
+			r.log.fault = func(int, natslog.Msg) (bool, error) { return false, c.err }
+			wantCode(t, (<-r.submitBy(t, c.req, 2*time.Second, 0)).err, c.code)
+			r.log.heals()
+			time.Sleep(distribution.FullFor)
+			r.wantLeft(t, c.left)
+		})
+	}
+	onKnowing(t, func(t *testing.T, r *rig) {
+		r.quota(`"submit_tasks_per_s":40`)
+		n := 0
+		r.log.fault = func(int, natslog.Msg) (bool, error) {
+			if n++; n < 5 {
+				return false, natslog.ErrNotStored
+			}
+			return true, nil
+		}
+		accepted(t, <-r.submit(t, withID(tasks(30), false)))
+		accepted(t, <-r.submit(t, tasks(30)))
+	})
+}
+
+// TestPartsOfARequestShareTheirCharge: all are taken or none is, also of a request that may be a repeat. A part that is not stored is not charged.
+func TestPartsOfARequestShareTheirCharge(t *testing.T) {
+	for _, counted := range []bool{true, false} {
+		onKnowing(t, func(t *testing.T, r *rig) {
+			r.quota(`"submit_tasks_per_s":7`)
+			three := func() *yardv1.SubmitRequest { return withID(ordered(keyIn(0), keyIn(1), keyIn(2)), counted) }
+			accepted(t, <-r.submit(t, three()))
+			r.log.fault = func(p int, _ natslog.Msg) (bool, error) {
+				if p == 1 {
+					return false, natslog.ErrFull
+				}
+				return true, nil
+			}
+			wantCode(t, (<-r.submit(t, three())).err, fault.Unknown)
+			r.log.heals()
+			stored := r.log.messages()
+			r.wantLeft(t, 2)
+			refused := three()
+			wantOverQuota(t, (<-r.submit(t, refused)).err)
+			testkit.Equal(t, "messages are stored", r.log.messages(), stored+2)
+			time.Sleep(time.Second)
+			if counted {
+				refused.Tries++
+			}
+			accepted(t, <-r.submit(t, refused))
+		})
+	}
+}
+
+// TestTheQuotaCountsBesideACap: what it refuses is not queued, and is counted as refused for the quota.
+func TestTheQuotaCountsBesideACap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := capped(t, 10)
+		r.quota(`"submit_tasks_per_s":2`)
+		r.wantLeft(t, 2)
+		r.wantQueued(t, "of which the quota refused one", 2)
+		for range 9 {
+			time.Sleep(time.Second)
+			<-r.submit(t, tasks(1))
+		}
+		wantFull(t, <-r.submit(t, tasks(1)), "/tasks/0/tasklist")
+		if quota, queue := r.metrics.submitsRefused.quota.Value(), r.metrics.submitsRefused.queue.Value(); quota != 1 || queue != 2 {
+			t.Errorf("%d are counted for the quota, %d for the queue", quota, queue)
+		}
+	})
+}
+
+// TestWhatAKeyAnswersIsSubmitted: a task that exists counts as one that is created.
+func TestWhatAKeyAnswersIsSubmitted(t *testing.T) {
+	onKnowing(t, func(t *testing.T, r *rig) {
+		r.quota(`"submit_tasks_per_s":4`)
+		for _, conflict := range []yardv1.OnConflict{0, 0, yardv1.OnConflict_ON_CONFLICT_REJECT} {
+			req := tasks(1)
+			req.Tasks[0].UniqueKey, req.Tasks[0].OnConflict = "k", conflict
+			wantCode(t, (<-r.submit(t, req)).err, "")
+		}
+		r.wantLeft(t, 1)
 	})
 }

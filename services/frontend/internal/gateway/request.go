@@ -154,6 +154,9 @@ func (s *submission) once(g *Gateway) work {
 		for delay := backoff.New(resolveFirst, resolveLast); ; {
 			wait, messages, err := g.tryOnce(ctx, s)
 			if err == nil {
+				if messages == 0 && s.certain { // another request has stored it
+					s.charge.Return(s.tasks())
+				}
 				g.storedAll([]*submission{s}, messages, began, time.Now())
 				return nil, nil
 			}
@@ -188,13 +191,10 @@ func (g *Gateway) tryOnce(ctx context.Context, s *submission) (wait time.Duratio
 	age := s.age()
 	looks := s.tries > 0 || age > freshFor || s.refusal != nil
 	if looks {
-		p, found, err := g.find(ctx, s)
+		found, err := g.find(ctx, s)
 		switch {
-		case err != nil:
+		case err != nil || found:
 			return 0, 0, err
-		case found:
-			s.place(p)
-			return 0, 0, nil
 		case s.tries > 0 && age < aliveFor+clocksApart:
 			return aliveFor + clocksApart - age, 0, errNotYet
 		case age > lastAlive+clocksApart:
@@ -210,9 +210,8 @@ func (g *Gateway) tryOnce(ctx context.Context, s *submission) (wait time.Duratio
 		if looks {
 			return 0, 0, full
 		}
-		p, found, err := g.find(ctx, s) // it may be the repeat of one that is stored
+		found, err := g.find(ctx, s) // it may be the repeat of one that is stored
 		if err == nil && found {
-			s.place(p)
 			return 0, 0, nil
 		}
 		return 0, 0, cmp.Or(err, full)
@@ -237,14 +236,16 @@ func (g *Gateway) tryOnce(ctx context.Context, s *submission) (wait time.Duratio
 		return 0, 0, err
 	}
 	s.held.lane, s.held.seq = s.destination().Lane, seq
-	if !duplicate && s.inTime() {
-		return 0, 1, nil
+	if !duplicate {
+		if messages = 1; s.inTime() {
+			return 0, messages, nil
+		}
 	}
 	stored, err := g.holds(ctx, s, seq)
 	if err == nil && !stored {
 		err = errNotYet // void, and its id is taken for a while
 	}
-	return 0, 0, err
+	return 0, messages, err
 }
 
 // holds tells whether message seq of its partition holds s, and was taken in time. One that the log has forgotten
@@ -271,16 +272,16 @@ func (g *Gateway) holds(ctx context.Context, s *submission, seq uint64) (bool, e
 	return false, nil
 }
 
-// find asks the owners of all partitions that s may be in for its first task: it is stored whole. Without an error what
+// find asks the owners of all partitions that s may be in for its first task: it is stored whole, and placed there. Without an error what
 // is not found was not in the log when find began.
-func (g *Gateway) find(ctx context.Context, s *submission) (p int, found bool, err error) {
+func (g *Gateway) find(ctx context.Context, s *submission) (found bool, err error) {
+	n := g.Partitioning.History
 	if s.pinned {
-		task, err := g.lookUp(ctx, s.call.Domain, ids.NewTaskID(s.at, s.home, mix(s.seed, 0)), time.Time{})
-		return s.home, task != nil, err
+		n = 1
 	}
-	var at atomic.Int64
 	var away atomic.Pointer[error]
-	err = parallel.Each(ctx, g.Partitioning.History, askedAtOnce, func(ctx context.Context, i int) error {
+	var at atomic.Int64
+	err = parallel.Each(ctx, n, askedAtOnce, func(ctx context.Context, i int) error {
 		p := (s.home + i) % g.Partitioning.History
 		task, err := g.lookUp(ctx, s.call.Domain, ids.NewTaskID(s.at, p, mix(s.seed, 0)), time.Time{})
 		if task != nil {
@@ -292,10 +293,12 @@ func (g *Gateway) find(ctx context.Context, s *submission) (p int, found bool, e
 		}
 		return nil
 	})
-	if err == nil && away.Load() != nil {
-		return 0, false, *away.Load()
+	if found = err != nil; found {
+		s.place(int(at.Load()))
+	} else if e := away.Load(); e != nil {
+		return false, *e
 	}
-	return int(at.Load()), err != nil, nil
+	return found, nil
 }
 
 // errFound ends a search.

@@ -14,6 +14,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/quotas"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
@@ -62,8 +63,8 @@ type submission struct {
 type size struct {
 	// weight is what it takes up of a group commit, in bytes; bytes is what it takes in the log.
 	weight, bytes int
-	// metered: its domain's quota has counted it.
-	metered bool
+	// charge is what its domain's quota counts.
+	charge *quotas.Charge
 }
 
 func (s *submission) tasks() int { return len(s.accepted.Records) }
@@ -150,6 +151,7 @@ func (g *Gateway) submission(c Call, req *yardv1.SubmitRequest, answer Answer) (
 		s.endSpans(err)
 		return nil, err
 	}
+	s.charge = g.Quotas.Charge(c.Domain, s.tasks(), s.bytes)
 	return s, nil
 }
 
@@ -235,6 +237,7 @@ func (g *Gateway) answerSubmit(s *submission, sent, acked time.Time) {
 // refuse answers s: it was not stored, or this is unknown.
 func (s *submission) refuse(err error) {
 	s.held.resolve(false, s.partition)
+	s.charge.Failed(s.tasks(), err)
 	s.endSpans(err)
 	s.answer(nil, err)
 }

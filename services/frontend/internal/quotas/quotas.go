@@ -53,21 +53,6 @@ func mayUse(d *yardv1.Domain) quota.Use {
 // has reports whether a domain has a quota.
 func (q *Quotas) has(domain string) bool { return q.catalog.Domain(domain).GetQuota() != nil }
 
-// Submit counts what a domain submits, or refuses it.
-func (q *Quotas) Submit(domain string, tasks, bytes int) error {
-	if !q.has(domain) {
-		return nil
-	}
-	may := mayUse(q.catalog.Domain(domain))
-	q.mu.Lock()
-	wait := q.book.Take(domain, may, quota.Use{Tasks: int64(tasks), Bytes: int64(bytes)}, q.now())
-	q.mu.Unlock()
-	if wait > 0 {
-		return overQuota("submits more than its quota of %d tasks/s, %d bytes/s (0: any number): nothing was stored; repeat the request later", may.Tasks, may.Bytes).After(wait)
-	}
-	return nil
-}
-
 func overQuota(format string, args ...any) *fault.Error {
 	refusal := fault.New(fault.ResourceExhausted, "the domain "+format, args...)
 	refusal.Detail = map[string]string{fault.DetailReason: "quota"}
@@ -123,7 +108,7 @@ func (q *Quotas) TakeUse(data []byte) {
 		return
 	}
 	for _, u := range m.Used {
-		if q.has(u.Domain) && u.Tasks > 0 {
+		if q.has(u.Domain) && u.Tasks != 0 {
 			q.book.Heard(u.Domain, mayUse(q.catalog.Domain(u.Domain)), quota.Use{Tasks: u.Tasks, Bytes: u.Bytes}, now)
 		}
 	}

@@ -74,6 +74,10 @@ func (c *cluster) stalls(meanwhile func()) {
 	c.stalled, c.backlog = false, nil
 }
 
+func submit(q *quotas.Quotas, domain string, tasks, bytes int) error {
+	return q.Charge(domain, tasks, bytes).Take()
+}
+
 // wantOver checks a refusal for a quota.
 func wantOver(t *testing.T, err error) {
 	t.Helper()
@@ -89,16 +93,16 @@ func TestFrontendsHearOfEachOther(t *testing.T) {
 		put(`{"submit_tasks_per_s":100,"open_polls":2}`)
 		both := frontends(t, c, 2)
 		all := both.all
-		testkit.NoError(t, all[0].Submit("free", 1000, 1000))
+		testkit.NoError(t, submit(all[0], "free", 1000, 1000))
 		testkit.NoError(t, all[0].Open("free"))
 		time.Sleep(time.Second)
 		testkit.Equal(t, "reports of a domain without a quota", both.reports, 0)
-		testkit.NoError(t, all[0].Submit("shop", 150, 5000))
+		testkit.NoError(t, submit(all[0], "shop", 150, 5000))
 		testkit.NoError(t, all[0].Open("shop"))
 		testkit.NoError(t, all[1].Open("shop"))
 		time.Sleep(time.Second + 50*time.Millisecond)
-		testkit.NoError(t, all[1].Submit("shop", 60, 1))
-		wantOver(t, all[1].Submit("shop", 1, 1))
+		testkit.NoError(t, submit(all[1], "shop", 60, 1))
+		wantOver(t, submit(all[1], "shop", 1, 1))
 		for _, q := range all {
 			wantOver(t, q.Open("shop"))
 			use := q.Use(c.Domain("shop"))
@@ -120,13 +124,13 @@ func TestALoweredQuotaLocksNoOneOut(t *testing.T) {
 		put(`{"submit_tasks_per_s":100000}`)
 		q := frontends(t, c, 1).all[0]
 		for range 3000 { // for 3 s, twice the quota
-			_ = q.Submit("shop", 200, 1)
+			_ = submit(q, "shop", 200, 1)
 			time.Sleep(time.Millisecond)
 		}
 		put(`{"submit_tasks_per_s":10}`)
 		for range 2 {
 			time.Sleep(5 * time.Second)
-			testkit.NoError(t, q.Submit("shop", 1, 1))
+			testkit.NoError(t, submit(q, "shop", 1, 1))
 			put("null")
 			time.Sleep(time.Second)
 			put(`{"submit_tasks_per_s":10}`)
@@ -145,8 +149,8 @@ func TestAnyQuotaShowsTheUse(t *testing.T) {
 		}
 		for _, q := range []string{`{"submit_tasks_per_s":100000}`, `{"submit_bytes_per_s":100000}`, `{"open_polls":2}`} {
 			put(q)
-			testkit.NoError(t, all[0].Submit("shop", 500, 5000))
-			testkit.NoError(t, all[1].Submit("shop", 500, 5000))
+			testkit.NoError(t, submit(all[0], "shop", 500, 5000))
+			testkit.NoError(t, submit(all[1], "shop", 500, 5000))
 			time.Sleep(1050 * time.Millisecond)
 			for _, one := range all {
 				use := one.Use(c.Domain("shop"))
@@ -167,7 +171,7 @@ func TestAStalledFrontendRefusesNothingForWhatIsOver(t *testing.T) {
 		cl := frontends(t, c, 2)
 		half := func(d time.Duration) { // of the quota
 			for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-				testkit.NoError(t, cl.all[0].Submit("shop", 5, 5))
+				testkit.NoError(t, submit(cl.all[0], "shop", 5, 5))
 			}
 		}
 		cl.stalls(func() {
@@ -175,14 +179,14 @@ func TestAStalledFrontendRefusesNothingForWhatIsOver(t *testing.T) {
 			testkit.NoError(t, cl.all[0].Open("shop"))
 			half(time.Second)
 		})
-		testkit.NoError(t, cl.all[1].Submit("shop", 1, 1))
+		testkit.NoError(t, submit(cl.all[1], "shop", 1, 1))
 		testkit.Equal(t, "polls are open", cl.all[1].Use(c.Domain("shop")).OpenPolls, 1)
 		time.Sleep(3 * time.Second)
 		cl.stalls(func() {
 			time.Sleep(450 * time.Millisecond)
-			testkit.NoError(t, cl.all[0].Submit("shop", 150, 5))
+			testkit.NoError(t, submit(cl.all[0], "shop", 150, 5))
 			time.Sleep(400 * time.Millisecond)
 		})
-		wantOver(t, cl.all[1].Submit("shop", 1, 1))
+		wantOver(t, submit(cl.all[1], "shop", 1, 1))
 	})
 }

@@ -61,7 +61,17 @@ func (b *Book) Take(domain string, may, u Use, now time.Duration) (wait time.Dur
 	return (wait + time.Millisecond - 1).Truncate(time.Millisecond)
 }
 
-// Heard counts what another frontend has let in.
+// Return takes back what was taken: it is not stored.
+func (b *Book) Return(domain string, u Use, now time.Duration) {
+	if m := b.meters[domain]; m != nil {
+		back := Use{-u.Tasks, -u.Bytes}
+		m.advance(now)
+		m.add(back)
+		m.unsaid = m.unsaid.plus(back)
+	}
+}
+
+// Heard counts what another frontend has let in, less what it has taken back.
 func (b *Book) Heard(domain string, may, u Use, now time.Duration) { b.meter(domain, may, now).add(u) }
 
 // Unsaid is what was let in here since it was last asked for, by domain. Domains that rest are forgotten.
@@ -127,8 +137,8 @@ func (m *meter) advance(now time.Duration) {
 }
 
 func (m *meter) add(u Use) {
-	m.tasks, m.bytes = m.tasks+float64(u.Tasks), m.bytes+float64(u.Bytes)
-	m.current = m.current.plus(u)
+	m.tasks, m.bytes = max(0, m.tasks+float64(u.Tasks)), max(0, m.bytes+float64(u.Bytes))
+	m.current = Use{max(0, m.current.Tasks+u.Tasks), max(0, m.current.Bytes+u.Bytes)}
 }
 
 // drained is what is left of a level after some seconds.

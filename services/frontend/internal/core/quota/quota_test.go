@@ -100,6 +100,42 @@ func TestAChangedQuotaLengthensNoWait(t *testing.T) {
 	}
 }
 
+// What is returned is not charged, here and at a frontend that has heard of it. No rest is left, and no credit.
+func TestWhatIsReturnedIsNotCharged(t *testing.T) {
+	may := Use{Tasks: 10, Bytes: 1000}
+	a, b := newBook(), newBook()
+	report := func(now time.Duration) { b.Heard("shop", may, a.Unsaid(now)["shop"], now) }
+	if a.Take("shop", may, Use{Tasks: 20, Bytes: 2000}, 0) != 0 {
+		t.Fatal("not taken")
+	}
+	report(0)
+	a.Return("shop", Use{Tasks: 15, Bytes: 1500}, 100*time.Millisecond)
+	report(100 * time.Millisecond)
+	for _, book := range []*Book{a, b} {
+		testkit.Equal(t, "was submitted", book.Last("shop", time.Second), Use{Tasks: 5, Bytes: 500})
+		if book.Take("shop", may, Use{Tasks: 10, Bytes: 1000}, time.Second) != 0 {
+			t.Error("what was returned is charged")
+		}
+	}
+	a.Return("shop", Use{Tasks: 100, Bytes: 10_000}, 2*time.Second) // of an earlier second
+	testkit.Equal(t, "was submitted", a.Last("shop", 3*time.Second), Use{})
+	if a.Take("shop", may, Use{Tasks: 10}, 3*time.Second) != 0 || a.Take("shop", may, Use{Tasks: 1}, 3*time.Second) == 0 {
+		t.Error("there is debt, or credit")
+	}
+	a.Return("bank", Use{Tasks: 1}, 0)
+	testkit.Equal(t, "known", len(a.meters), 1)
+}
+
+// The use is that of the last whole second, also after one without any.
+func TestTheLastSecondMayHaveNone(t *testing.T) {
+	b := newBook()
+	b.Take("shop", Use{Tasks: 10}, Use{Tasks: 3}, 0)
+	testkit.Equal(t, "in the first second", b.Last("shop", time.Second), Use{Tasks: 3})
+	testkit.Equal(t, "in the second one", b.Last("shop", 2*time.Second), Use{})
+	b.Take("shop", Use{Tasks: 10}, Use{Tasks: 4}, 3*time.Second)
+	testkit.Equal(t, "after a gap", b.Last("shop", 5*time.Second), Use{})
+}
+
 // However the requests are spread, all frontends together give the quota, and it is used up; a domain is forgotten only without debt.
 func TestFrontendsShareAQuota(t *testing.T) {
 	for _, frontends := range []int{1, 2, 5} {
