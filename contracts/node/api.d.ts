@@ -306,7 +306,7 @@ export interface PeekTasklistResponse {
   unread_batches?: number;
 }
 
-/** PauseRequest (tasklists.pause, types.pause, groups.pause, admin.domains.pause): no task of the tasklist, of the type in any tasklist, of the group in any tasklist, or of the domain starts until it is resumed. It takes effect within a second. Pausing again replaces the pause. The same request drains (tasklists.drain, types.drain, groups.drain, admin.domains.drain): a submit with a task of it is refused with FAILED_PRECONDITION until the drain ends. It takes effect within a second. Accepted tasks go on: they start, are tried again, and come back from a delay. A repeat, with its request_id, of a submit that was stored before is still answered with its results. Draining again replaces the drain. */
+/** PauseRequest (tasklists.pause, types.pause, groups.pause, admin.domains.pause): no task of the tasklist, of the type in any tasklist, of the group in any tasklist, or of the domain starts until it is resumed. It takes effect within a second. Pausing again replaces the pause. The same request drains (tasklists.drain, types.drain, groups.drain, admin.domains.drain): a submit with a task of it is refused with FAILED_PRECONDITION until the drain ends, and so is a new batch with a callback of it. It takes effect within a second. Accepted tasks and batches go on: tasks start, are tried again, and come back from a delay, and callbacks are submitted. A repeat, with its request_id, of a submit that was stored before is still answered with its results. Draining again replaces the drain. */
 export interface PauseRequest {
   /** Required. A tasklist or a domain: [A-Za-z0-9_-]{1,64}. A type or a group: [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
   name: string;
@@ -620,7 +620,7 @@ export interface PurgeDeadLettersResponse {
 export interface CreateBatchRequest {
   /** 1..128 bytes of UTF-8. A batch of this name that is over and kept no more does not matter. */
   batch_id?: string;
-  /** A task that is submitted when the batch is completed: closed, and all its tasks have ended, however they ended. It is submitted once. It has the headers yard-batch-id, yard-batch-tasks, -completed, -dead, -cancelled and -expired besides its own. It has no unique_key, order_key, batch_id, delay_ms and run_at_ms; start_within_ms and finish_within_ms count from its submit. Default: none. */
+  /** A task that is submitted when the batch is completed: closed, and all its tasks have ended, however they ended. It is submitted once. A drain and the quota of the domain refuse it when the batch is created, and not later. It has the headers yard-batch-id, yard-batch-tasks, -completed, -dead, -cancelled and -expired besides its own. It has no unique_key, order_key, batch_id, delay_ms and run_at_ms; start_within_ms and finish_within_ms count from its submit. Default: none. */
   callback?: NewTask;
   /** After this time a batch that is not completed expires, ms, 60000..2592000000 (30 days). Default: 30 days. */
   expires_in_ms?: number;
@@ -1342,9 +1342,9 @@ export interface Domain {
 
 /** Quota bounds what a domain asks of the cluster, on all frontends together. A request over it is refused with RESOURCE_EXHAUSTED and a retry_after, `detail` has `reason` `quota`, and nothing is stored. Frontends tell each other of what they let in ten times a second, so several of them may together exceed it for that long. */
 export interface Quota {
-  /** Tasks that are submitted in a second, 1..10000000. After a rest so many come at once, and the last request may exceed it by itself. A task counts as submitted also if its unique key answers with a task that exists, or rejects it. A repeated request that was stored before is answered and does not count, nor does what is certainly not stored. Default 0: any number. */
+  /** Tasks that are submitted in a second, 1..10000000. After a rest so many come at once, and the last request may exceed it by itself. A task counts as submitted also if its unique key answers with a task that exists, or rejects it. A repeated request that was stored before is answered and does not count, nor does what is certainly not stored. The callback of a batch counts when the batch is created. Default 0: any number. */
   submit_tasks_per_s?: number;
-  /** Bytes that are submitted in a second, as they are stored, 1000..100000000000, likewise. Default 0: any number. */
+  /** Bytes that are submitted in a second, as they are stored, 1000..100000000000, likewise. Those of tasks.update do not count. Default 0: any number. */
   submit_bytes_per_s?: number;
   /** Polls that wait at once, 1..1000000. Default 0: any number. */
   open_polls?: number;

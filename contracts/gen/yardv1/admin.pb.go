@@ -285,9 +285,9 @@ type Quota struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Tasks that are submitted in a second, 1..10000000. After a rest so many come at once, and the last request may exceed it by itself. A task counts as
 	// submitted also if its unique key answers with a task that exists, or rejects it. A repeated request that was stored before is answered and does not
-	// count, nor does what is certainly not stored. Default 0: any number.
+	// count, nor does what is certainly not stored. The callback of a batch counts when the batch is created. Default 0: any number.
 	SubmitTasksPerS int64 `protobuf:"varint,1,opt,name=submit_tasks_per_s,json=submitTasksPerS,proto3" json:"submit_tasks_per_s,omitempty"`
-	// Bytes that are submitted in a second, as they are stored, 1000..100000000000, likewise. Default 0: any number.
+	// Bytes that are submitted in a second, as they are stored, 1000..100000000000, likewise. Those of tasks.update do not count. Default 0: any number.
 	SubmitBytesPerS int64 `protobuf:"varint,2,opt,name=submit_bytes_per_s,json=submitBytesPerS,proto3" json:"submit_bytes_per_s,omitempty"`
 	// Polls that wait at once, 1..1000000. Default 0: any number.
 	OpenPolls     int32 `protobuf:"varint,3,opt,name=open_polls,json=openPolls,proto3" json:"open_polls,omitempty"`
@@ -3873,8 +3873,9 @@ func (x *Pause) GetWholeDomain() bool {
 // tasklist, or of the domain starts until it is resumed. It takes effect within a second. Pausing again replaces the pause.
 //
 // The same request drains (tasklists.drain, types.drain, groups.drain, admin.domains.drain): a submit with a task of it is refused with FAILED_PRECONDITION until
-// the drain ends. It takes effect within a second. Accepted tasks go on: they start, are tried again, and come back from a delay. A repeat, with
-// its request_id, of a submit that was stored before is still answered with its results. Draining again replaces the drain.
+// the drain ends, and so is a new batch with a callback of it. It takes effect within a second. Accepted tasks and batches go on: tasks start, are tried again,
+// and come back from a delay, and callbacks are submitted. A repeat, with its request_id, of a submit that was stored before is still answered with its results.
+// Draining again replaces the drain.
 type PauseRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. A tasklist or a domain: [A-Za-z0-9_-]{1,64}. A type or a group: [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row.
@@ -7943,9 +7944,10 @@ type CreateBatchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 1..128 bytes of UTF-8. A batch of this name that is over and kept no more does not matter.
 	BatchId string `protobuf:"bytes,1,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
-	// A task that is submitted when the batch is completed: closed, and all its tasks have ended, however they ended. It is submitted once. It has the
-	// headers yard-batch-id, yard-batch-tasks, -completed, -dead, -cancelled and -expired besides its own. It has no unique_key, order_key,
-	// batch_id, delay_ms and run_at_ms; start_within_ms and finish_within_ms count from its submit. Default: none.
+	// A task that is submitted when the batch is completed: closed, and all its tasks have ended, however they ended. It is submitted once. A drain and the
+	// quota of the domain refuse it when the batch is created, and not later. It has the headers yard-batch-id, yard-batch-tasks, -completed, -dead,
+	// -cancelled and -expired besides its own. It has no unique_key, order_key, batch_id, delay_ms and run_at_ms; start_within_ms and finish_within_ms
+	// count from its submit. Default: none.
 	Callback *NewTask `protobuf:"bytes,2,opt,name=callback,proto3" json:"callback,omitempty"`
 	// After this time a batch that is not completed expires, ms, 60000..2592000000 (30 days). Default: 30 days.
 	ExpiresInMs int64 `protobuf:"varint,3,opt,name=expires_in_ms,json=expiresInMs,proto3" json:"expires_in_ms,omitempty"`

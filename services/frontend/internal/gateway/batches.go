@@ -24,6 +24,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/parallel"
 
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/quotas"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
@@ -40,8 +41,10 @@ func (g *Gateway) CreateBatch(c Call, req *yardv1.CreateBatchRequest, answer Ans
 			BatchId: req.BatchId, LogVersion: g.LogVersion(), Request: digest, CreatedAtMs: c.now().UnixMilli(), KeepMs: req.KeepMs,
 		}
 		home.ExpiresAtMs = home.CreatedAtMs + req.ExpiresInMs
+		var charge *quotas.Charge
 		if req.Callback != nil {
 			home.Callback = g.batchCallback(c, req.Callback)
+			charge = g.Quotas.Charge(c.Domain, 1, home.Callback.SizeVT())
 		}
 		fresh := false
 		made, err := g.changeBatch(ctx, c.Domain, req.BatchId, func(was *logv1.BatchHome) (*logv1.BatchHome, error) {
@@ -57,9 +60,13 @@ func (g *Gateway) CreateBatch(c Call, req *yardv1.CreateBatchRequest, answer Ans
 			if err == nil && n >= topology.BatchesMax {
 				err = fault.New(fault.ResourceExhausted, "the domain has %d batches with the home of this one, with those that are over and still kept: %d are allowed", n, topology.BatchesMax).After(fullRetryAfter)
 			}
+			if err == nil && req.Callback != nil { // it is submitted now, though it starts later
+				err = cmp.Or(validate.OfCallback(g.drained(c, validate.CallbackSubmit(req.Callback))), charge.Take())
+			}
 			fresh = true
 			return home, err
 		})
+		charge.Failed(1, err)
 		if err != nil {
 			return nil, err
 		}
@@ -83,7 +90,7 @@ func batchRequest(req *yardv1.CreateBatchRequest) ([]byte, error) {
 
 // batchCallback is the callback of a batch as it goes into the log, but for its id.
 func (g *Gateway) batchCallback(c Call, t *yardv1.NewTask) *logv1.Record {
-	return validate.Accept(&yardv1.SubmitRequest{Tasks: []*yardv1.NewTask{t}}, validate.Terms{
+	return validate.Accept(validate.CallbackSubmit(t), validate.Terms{
 		Domain: c.Domain, Now: c.Now, Trace: func(string) []byte { return nil }, RequestTrace: c.Trace,
 		Type:     func(name string) *yardv1.TaskType { return catalog.Types.Of(g.Catalog, c.Domain, name) },
 		Tasklist: func(name string) *yardv1.Tasklist { return catalog.Tasklists.Of(g.Catalog, c.Domain, name) },

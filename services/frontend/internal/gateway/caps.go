@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"fmt"
 	"strconv"
 	"sync"
 
@@ -120,7 +119,7 @@ func (g *Gateway) admit(s *submission) error {
 	}
 	g.queues.mu.Unlock()
 	if full >= 0 {
-		return queueFull(of.All[full], queued, of.Firsts[full])
+		return &queueFullError{error: of.All[full].Refusal(queued, of.Firsts[full], queueRetryAfter)}
 	}
 	s.held = held{by: g.queues, all: of.All}
 	if err := s.meter(); err != nil {
@@ -146,20 +145,6 @@ type queueFullError struct {
 
 // Unwrap is what crosses the wire.
 func (e *queueFullError) Unwrap() error { return e.error }
-
-// queueFull refuses tasks, the first of which is in the request at first.
-func queueFull(t caps.Tasks, queued int64, first int) error {
-	path, of, setting := "/tasks/"+strconv.Itoa(first)+"/tasklist", fmt.Sprintf("the tasklist %q", t.Of.Tasklist), "max_queued"
-	if t.Of.Group != "" {
-		path, of, setting = "/tasks/"+strconv.Itoa(first)+"/group", fmt.Sprintf("the group %q in the tasklist %q", t.Of.Group, t.Of.Tasklist), "max_queued_per_group"
-	}
-	if t.N > t.Most {
-		return &queueFullError{error: fault.At(fault.InvalidArgument, path, "the request has %d tasks for %s, whose %s is %d: it can never fit, and nothing was stored; send fewer at once",
-			t.N, of, setting, t.Most)}
-	}
-	return &queueFullError{error: fault.At(fault.ResourceExhausted, path, "%s has %d tasks queued, and its %s is %d: nothing was stored; repeat the request later",
-		of, queued, setting, t.Most).After(queueRetryAfter)}
-}
 
 // resolve ends what s holds: its tasks are in the log, or not as far as is known.
 func (h *held) resolve(stored bool, p int) {

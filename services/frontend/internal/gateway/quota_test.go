@@ -216,3 +216,49 @@ func TestWhatAKeyAnswersIsSubmitted(t *testing.T) {
 		r.wantLeft(t, 1)
 	})
 }
+
+// TestANewCallbackIsASubmit: a drain and the quota refuse the batch that has it. What was made before is answered, and a batch without a callback is made.
+func TestANewCallbackIsASubmit(t *testing.T) {
+	onKnowing(t, func(t *testing.T, r *rig) {
+		create := func(id string, callback *yardv1.NewTask) error {
+			return testkit.Err(asked(r, "shop", false, r.CreateBatch, &yardv1.CreateBatchRequest{BatchId: id, Callback: callback}))
+		}
+		callback := func() *yardv1.NewTask { return &yardv1.NewTask{Tasklist: "main", Type: "email", Group: "acme"} }
+		r.quota(`"submit_tasks_per_s":3`)
+		for range 3 {
+			testkit.NoError(t, create("a", callback()))
+			testkit.NoError(t, create("b", callback()))
+		}
+		r.log.fault = func(int, natslog.Msg) (bool, error) { return false, natslog.ErrFull }
+		wantCode(t, create("full", callback()), fault.ResourceExhausted)
+		r.log.heals()
+		r.wantLeft(t, 1)
+		wantOverQuota(t, create("c", callback()))
+		testkit.NoError(t, create("a", callback()))
+		testkit.NoError(t, create("plain", nil))
+		stored := r.log.messages()
+		r.quota(`"submit_bytes_per_s":1000`)
+		large := callback()
+		large.Payload = &yardv1.Payload{Data: []byte(`"` + strings.Repeat("x", 2000) + `"`)}
+		testkit.NoError(t, create("large", large))
+		wantOverQuota(t, create("c", callback()))
+		r.quota("")
+		for path, drain := range map[string]struct {
+			catalog.Kind[*yardv1.Pause]
+			domain, name string
+		}{
+			"/callback":          {catalog.Drains.Domains, "", "shop"},
+			"/callback/tasklist": {catalog.Drains.Tasklists, "shop", "main"},
+			"/callback/type":     {catalog.Drains.Types, "shop", "email"},
+			"/callback/group":    {catalog.Drains.Groups, "shop", "acme"},
+		} {
+			stop(t, r.catalog, drain.Kind, drain.domain, drain.name, &yardv1.Pause{SinceMs: 1})
+			wantAt(t, create("c", callback()), fault.FailedPrecondition, path)
+			testkit.NoError(t, create("a", callback()))
+			testkit.NoError(t, create("plain", nil))
+			testkit.NoError(t, testkit.Err(drain.Delete(t.Context(), r.catalog.kv, drain.domain, drain.name, 0)))
+		}
+		testkit.Equal(t, "messages are stored", r.log.messages(), stored+1)
+		testkit.NoError(t, create("c", callback()))
+	})
+}

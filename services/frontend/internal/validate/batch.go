@@ -28,6 +28,8 @@ const (
 	batchHeaders, batchHeaderBytes = 6, 400
 	// batchAhead is how far ahead ids of the tasks may be that a cancel of a batch finds: it is closed a moment after that began.
 	batchAhead = 2 * time.Second
+	// callbackPath is where a request has its callback.
+	callbackPath = "/callback"
 )
 
 // BatchID checks the name of a batch.
@@ -73,7 +75,6 @@ func CreateBatch(req *yardv1.CreateBatchRequest, now time.Time, form Form) error
 
 // callback checks the callback of a batch: a task that is submitted by itself, at once.
 func callback(t *yardv1.NewTask, now time.Time, form Form) error {
-	const path = "/callback"
 	for _, never := range []struct {
 		field string
 		is    bool
@@ -85,7 +86,7 @@ func callback(t *yardv1.NewTask, now time.Time, form Form) error {
 		{"run_at_ms", t.RunAtMs != 0},
 	} {
 		if never.is {
-			return invalid(path+"/"+never.field, "the callback of a batch has none")
+			return invalid(callbackPath+"/"+never.field, "the callback of a batch has none")
 		}
 	}
 	size := 0
@@ -93,16 +94,25 @@ func callback(t *yardv1.NewTask, now time.Time, form Form) error {
 		size += len(name) + len(value)
 	}
 	if len(t.Headers) > HeadersMax-batchHeaders || size > HeaderBytesMax-batchHeaderBytes {
-		return invalid(path+"/headers", "take the place of those that tell of the batch: %d headers of %d bytes in all are allowed", HeadersMax-batchHeaders, HeaderBytesMax-batchHeaderBytes)
+		return invalid(callbackPath+"/headers", "take the place of those that tell of the batch: %d headers of %d bytes in all are allowed", HeadersMax-batchHeaders, HeaderBytesMax-batchHeaderBytes)
 	}
-	err := Submit(&yardv1.SubmitRequest{Tasks: []*yardv1.NewTask{t}}, now, form)
+	return OfCallback(Submit(CallbackSubmit(t), now, form))
+}
+
+// CallbackSubmit is the submit of a callback alone.
+func CallbackSubmit(t *yardv1.NewTask) *yardv1.SubmitRequest {
+	return &yardv1.SubmitRequest{Tasks: []*yardv1.NewTask{t}}
+}
+
+// OfCallback is what refuses such a submit as what refuses the batch.
+func OfCallback(err error) error {
 	var refused *fault.Error
-	if errors.As(err, &refused) {
-		own := *refused
-		own.Path = path + strings.TrimPrefix(own.Path, "/tasks/0")
-		return &own
+	if !errors.As(err, &refused) {
+		return err
 	}
-	return err
+	own := *refused
+	own.Path = callbackPath + strings.TrimPrefix(own.Path, "/tasks/0")
+	return &own
 }
 
 // BatchPage is where a list of batches begins: behind a message of the log of a partition.
