@@ -67,6 +67,24 @@ func Paused(p *yardv1.Pause, nowMS int64) bool {
 	return p != nil && (p.UntilMs == 0 || nowMS < p.UntilMs)
 }
 
+// PutStop stores a pause or a drain. One that meets the deletion of its domain does not outlive it: a domain that is created again under the name would have
+// it. Its error is as that of Kind.Put, or NOT_FOUND: there is no such domain.
+func PutStop(ctx context.Context, kv Bucket, k Kind[*yardv1.Pause], domain, name string, p *yardv1.Pause) error {
+	revision, err := k.PutAs(ctx, kv, domain, name, p)
+	if err != nil {
+		return err
+	}
+	// A deletion that begins after this read finds the record.
+	_, missing := Domains.Get(ctx, kv, "", k.concerns(domain, name))
+	if fault.CodeOf(missing) != fault.NotFound {
+		return missing
+	}
+	if _, err = k.Delete(ctx, kv, domain, name, revision); fault.CodeOf(err) == fault.Unavailable {
+		return err
+	}
+	return missing
+}
+
 // DeleteOver deletes a pause or a drain if it is over at an instant, Unix ms. One that was put meanwhile stays.
 func DeleteOver(ctx context.Context, kv Bucket, k Kind[*yardv1.Pause], domain, name string, nowMS int64) error {
 	_, err := k.deleteIf(ctx, kv, domain, name, 0, func(p *yardv1.Pause) bool { return !Paused(p, nowMS) })

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog/catalogtest"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 )
@@ -58,4 +59,32 @@ func TestOnlyWhatIsOverIsDeletedAsOver(t *testing.T) {
 		}
 	}
 	checktest.Check(t, DeleteOver(ctx, b, Pauses.Tasklists, "shop", "mail", 9))
+}
+
+// A pause that meets the deletion of its domain is deleted, too; one that was put again meanwhile is of a domain that was created again.
+func TestAPauseDoesNotOutliveItsDomain(t *testing.T) {
+	ctx := t.Context()
+	for _, c := range []struct {
+		kind         Kind[*yardv1.Pause]
+		domain, name string
+	}{{Pauses.Domains, "", "shop"}, {Drains.Groups, "shop", "acme"}} {
+		b, key := catalogtest.New(), c.kind.Key(c.domain, c.name)
+		put := func() error { return PutStop(ctx, b, c.kind, c.domain, c.name, &yardv1.Pause{SinceMs: 1}) }
+		b.Store(Domains.Key("", "shop"), `{"name":"shop"}`)
+		checktest.NoError(t, put())
+		checktest.NoError(t, checktest.Err(DeleteDomain(ctx, b, "shop", 0)))
+		if err := put(); fault.CodeOf(err) != fault.NotFound || len(b.Stored()) != 0 {
+			t.Errorf("%s: %v, %v are stored", key, err, b.Stored())
+		}
+		b.Meanwhile = func() { b.Store(key, `{"since_ms":2}`) }
+		if err := put(); fault.CodeOf(err) != fault.NotFound || !b.Has(key) {
+			t.Errorf("%s: %v, what was put meanwhile is there: %v", key, err, b.Has(key))
+		}
+		b.Broken = errBroken
+		refused(t, "without the bucket", put(), fault.Unavailable, "")
+		b.Broken, b.Meanwhile = nil, func() { b.Broken = errBroken } // after the domain was looked for
+		if err := put(); fault.CodeOf(err) != fault.Unavailable {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
 }

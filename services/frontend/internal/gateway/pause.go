@@ -78,7 +78,7 @@ func (g *Gateway) stop(k validate.Kind, drain bool, resp func(*yardv1.Pause) cod
 			if err := g.stopRoom(ctx, what, p.SinceMs); err != nil {
 				return nil, err
 			}
-			if _, err := what.records.PutAs(ctx, g.Settings, what.domain, what.name, p); err != nil {
+			if err := catalog.PutStop(ctx, g.Settings, what.records, what.domain, what.name, p); err != nil {
 				return nil, notWritten(err)
 			}
 			g.awaitCatalog(ctx, func() bool { return what.in(g.Catalog).GetSinceMs() >= p.SinceMs })

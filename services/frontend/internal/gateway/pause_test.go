@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -111,5 +112,22 @@ func TestAnOvertakenResumeIsRepeated(t *testing.T) {
 		pause()
 		r.catalog.kv.Meanwhile = pause
 		wantCode(t, testkit.Err(asked(r, "shop", true, r.Resume(validate.Tasklist), &yardv1.ResumeRequest{Name: "main"})), fault.Unavailable)
+	})
+}
+
+// A pause or a drain that meets the deletion of its domain, of which this frontend has not heard, is not of the domain that is created again.
+func TestAPauseDoesNotOutliveItsDomain(t *testing.T) {
+	onRunning(t, func(t *testing.T, r *rig) {
+		r.catalog.elsewhere(func() {
+			testkit.NoError(t, testkit.Err(catalog.DeleteDomain(t.Context(), r.catalog.kv, "shop", 0)))
+		})
+		pause := &yardv1.PauseRequest{Name: "shop"}
+		wantCode(t, testkit.Err(asked(r, topology.ReservedDomain, true, r.Pause(validate.Domain), pause)), fault.NotFound)
+		wantCode(t, testkit.Err(asked(r, topology.ReservedDomain, true, r.Drain(validate.Domain), pause)), fault.NotFound)
+		testkit.NoError(t, testkit.Err(asked(r, topology.ReservedDomain, true, r.PutDomain, &yardv1.PutDomainRequest{Domain: &yardv1.Domain{Name: "shop"}})))
+		if p, d := catalog.Pauses.Of(r.catalog.Catalog, "shop", 0).Domain, catalog.Drains.Of(r.catalog.Catalog, "shop", 0).Domain; p != nil || d != nil {
+			t.Errorf("the new domain is paused: %v, drained: %v", p, d)
+		}
+		accepted(t, <-r.submit(t, tasks(1)))
 	})
 }
