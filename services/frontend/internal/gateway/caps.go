@@ -122,11 +122,7 @@ func (g *Gateway) admit(s *submission) error {
 		return &queueFullError{error: of.All[full].Refusal(queued, of.Firsts[full], queueRetryAfter)}
 	}
 	s.held = held{by: g.queues, all: of.All}
-	if err := s.meter(); err != nil {
-		s.held.resolve(false, 0)
-		return err
-	}
-	return nil
+	return s.meter() // refuse takes back what s holds
 }
 
 // meter counts s in its domain's quota, once, or refuses it.

@@ -57,6 +57,8 @@ func TestWhatIsDrainedIsRefused(t *testing.T) {
 		}
 		wantOnce(t, r.log, nil)
 		wantOnce(t, r.log, accepted(t, <-r.submit(t, other("x", "old"))))
+		stop(t, r.catalog, catalog.Drains.Domains, "", "shop", &yardv1.Pause{SinceMs: 1})
+		wantAt(t, (<-r.submit(t, other("x"))).err, fault.FailedPrecondition, "") // no field names the domain
 	})
 }
 

@@ -155,6 +155,17 @@ func TestOnlyWhatMayBeStoredIsCharged(t *testing.T) {
 		accepted(t, <-r.submit(t, withID(tasks(30), false)))
 		accepted(t, <-r.submit(t, tasks(30)))
 	})
+	onKnowing(t, func(t *testing.T, r *rig) {
+		r.quota(`"submit_tasks_per_s":5`)
+		r.log.fault = func(int, natslog.Msg) (bool, error) {
+			if r.log.partitions[0] == nil && r.log.partitions[1] == nil && r.log.partitions[2] == nil {
+				return true, natslog.ErrOutcomeUnknown
+			}
+			return true, nil // the second try meets the first one
+		}
+		accepted(t, <-r.submit(t, withID(tasks(30), false)))
+		r.wantLeft(t, 0)
+	})
 }
 
 // TestPartsOfARequestShareTheirCharge: all are taken or none is, also of a request that may be a repeat. A part that is not stored is not charged.

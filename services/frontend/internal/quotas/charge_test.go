@@ -19,6 +19,7 @@ func TestAChargeIsTakenOnce(t *testing.T) {
 		for range 3 {
 			testkit.NoError(t, large.Take())
 		}
+		all[0].Charge("shop", 30, 2000).Return(30) // it was not taken
 		refused := all[0].Charge("shop", 1, 1)
 		wantOver(t, refused.Take())
 		time.Sleep(150 * time.Millisecond)

@@ -130,7 +130,7 @@ func TestALoweredQuotaLocksNoOneOut(t *testing.T) {
 		put(`{"submit_tasks_per_s":10}`)
 		for range 2 {
 			time.Sleep(5 * time.Second)
-			testkit.NoError(t, submit(q, "shop", 1, 1))
+			testkit.NoError(t, submit(q, "shop", 10_000, 1)) // its debt goes with the quota
 			put("null")
 			time.Sleep(time.Second)
 			put(`{"submit_tasks_per_s":10}`)

@@ -167,7 +167,9 @@ func TestListRefuses(t *testing.T) {
 
 func TestPutDomainRefuses(t *testing.T) {
 	refusals(t, func() *yardv1.PutDomainRequest {
-		return &yardv1.PutDomainRequest{Domain: &yardv1.Domain{Name: "shop", RetentionMs: 900_000, MaxConcurrency: 1_000_000, DeadLettersMaxAgeMs: 60_000, DeadLettersMax: 10_000_000}}
+		return &yardv1.PutDomainRequest{Domain: &yardv1.Domain{Name: "shop", RetentionMs: 900_000, MaxConcurrency: 1_000_000, DeadLettersMaxAgeMs: 60_000, DeadLettersMax: 10_000_000, Quota: &yardv1.Quota{
+			SubmitTasksPerS: 10_000_000, SubmitBytesPerS: 1000, OpenPolls: 1_000_000,
+		}}}
 	}, PutDomain, map[string]row[*yardv1.PutDomainRequest]{
 		"none":             {func(r *yardv1.PutDomainRequest) { r.Domain = nil }, "/domain"},
 		"bad name":         {func(r *yardv1.PutDomainRequest) { r.Domain.Name = "a.b" }, "/domain/name"},
@@ -180,6 +182,12 @@ func TestPutDomainRefuses(t *testing.T) {
 		"short-lived":      {func(r *yardv1.PutDomainRequest) { r.Domain.DeadLettersMaxAgeMs = 59_999 }, "/domain/dead_letters_max_age_ms"},
 		"many letters":     {func(r *yardv1.PutDomainRequest) { r.Domain.DeadLettersMax = 10_000_001 }, "/domain/dead_letters_max"},
 		"negative letters": {func(r *yardv1.PutDomainRequest) { r.Domain.DeadLettersMax = -1 }, "/domain/dead_letters_max"},
+		"many tasks":       {func(r *yardv1.PutDomainRequest) { r.Domain.Quota.SubmitTasksPerS = 10_000_001 }, "/domain/quota/submit_tasks_per_s"},
+		"negative tasks":   {func(r *yardv1.PutDomainRequest) { r.Domain.Quota.SubmitTasksPerS = -1 }, "/domain/quota/submit_tasks_per_s"},
+		"few bytes":        {func(r *yardv1.PutDomainRequest) { r.Domain.Quota.SubmitBytesPerS = 999 }, "/domain/quota/submit_bytes_per_s"},
+		"many bytes":       {func(r *yardv1.PutDomainRequest) { r.Domain.Quota.SubmitBytesPerS = 100_000_000_001 }, "/domain/quota/submit_bytes_per_s"},
+		"many polls":       {func(r *yardv1.PutDomainRequest) { r.Domain.Quota.OpenPolls = 1_000_001 }, "/domain/quota/open_polls"},
+		"negative polls":   {func(r *yardv1.PutDomainRequest) { r.Domain.Quota.OpenPolls = -1 }, "/domain/quota/open_polls"},
 	})
 	r := &yardv1.PutDomainRequest{Domain: &yardv1.Domain{Name: "shop"}}
 	if err := PutDomain(r); err != nil || r.Domain.RetentionMs != 604_800_000 {
