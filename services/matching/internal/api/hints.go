@@ -47,7 +47,7 @@ func (p *Port) consume(ctx context.Context, s *shard.Shard) {
 		if failed >= consumerTriesShort {
 			timeout = consumerTimeoutLast
 		}
-		err := p.consumeOnce(ctx, s, timeout)
+		err := p.consumeOnce(ctx, s, timeout, broken)
 		if ctx.Err() != nil {
 			return
 		}
@@ -66,14 +66,15 @@ func (p *Port) consume(ctx context.Context, s *shard.Shard) {
 	}
 }
 
-// consumeOnce returns when consuming breaks off.
-func (p *Port) consumeOnce(ctx context.Context, s *shard.Shard, timeout time.Duration) error {
+// consumeOnce returns when consuming breaks off. Again: it did before. Then the stream may have had no leader: what was sent to it meanwhile is lost,
+// and no sender hears of that.
+func (p *Port) consumeOnce(ctx context.Context, s *shard.Shard, timeout time.Duration, again bool) error {
 	consumer, lost, err := p.consumer(ctx, timeout)
 	if err != nil {
 		return err
 	}
-	if lost {
-		s.Put(func(in *match.Inputs) { in.HintsLost = true })
+	if lost || again {
+		s.Put(func(in *match.Inputs) { in.HintsLost, in.ReleasesLost = in.HintsLost || lost, true })
 	}
 	failed := make(chan error, 1)
 	consuming, err := consumer.Consume(

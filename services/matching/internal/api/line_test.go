@@ -107,7 +107,7 @@ func (n *note) Step(in *match.Inputs, _ match.Now, fx *match.Effects) {
 	n.in.Branches = append(n.in.Branches, in.Branches...)
 	n.in.GivenUp = append(n.in.GivenUp, in.GivenUp...)
 	n.in.Unmoved = append(n.in.Unmoved, in.Unmoved...)
-	n.in.HintsLost, n.in.Broke = n.in.HintsLost || in.HintsLost, n.in.Broke || in.Broke
+	n.in.HintsLost, n.in.ReleasesLost, n.in.Broke = n.in.HintsLost || in.HintsLost, n.in.ReleasesLost || in.ReleasesLost, n.in.Broke || in.Broke
 	*fx, n.next = n.next, match.Effects{}
 	fx.Drained = in.Drain
 }

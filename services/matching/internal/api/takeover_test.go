@@ -116,6 +116,12 @@ func TestHintsAreLostOnlyWithTheirStream(t *testing.T) {
 	second := l.serve(2)
 	second.saw(t, hints(1))
 	second.saw(t, lost(false))
+	second.saw(t, func(in *match.Inputs) error {
+		if in.ReleasesLost {
+			return errors.New("releases are lost, though nothing broke")
+		}
+		return nil
+	})
 	l.server.Restart(t)
 	second.saw(t, lost(true))
 	l.hint(1)

@@ -23,7 +23,7 @@ func (m *mail) reset() {
 	in.GivenUp = emptied(in.GivenUp)
 	in.Silent = emptied(in.Silent)
 	in.Branches, in.Unmoved = emptied(in.Branches), emptied(in.Unmoved)
-	in.HintsLost, in.Drain, in.Proven, in.Broke = false, false, 0, false
+	in.HintsLost, in.ReleasesLost, in.Drain, in.Proven, in.Broke = false, false, false, 0, false
 	m.looks = emptied(m.looks)
 }
 

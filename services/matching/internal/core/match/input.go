@@ -47,8 +47,8 @@ type Inputs struct {
 	Silent []SilentWorker
 	// Polls are new polls.
 	Polls []Poll
-	// HintsLost: hints may have been lost, triggers and those of released slots.
-	HintsLost bool
+	// HintsLost: hints may have been lost, triggers and those of released slots. ReleasesLost: the latter may have been; triggers come again by themselves.
+	HintsLost, ReleasesLost bool
 	// Drain: the shard is given up: no poll and no hint is taken any more.
 	Drain bool
 }

@@ -239,8 +239,10 @@ func (s *Shard) hear(in *Inputs) {
 	for i := range in.Hints {
 		s.arrive(&in.Hints[i])
 	}
-	if in.HintsLost {
+	if in.HintsLost || in.ReleasesLost {
 		s.auditAll()
+	}
+	if in.HintsLost {
 		for p := range s.lanes {
 			s.asks.retrigger(p, "")
 		}

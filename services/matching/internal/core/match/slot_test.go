@@ -119,7 +119,7 @@ func TestAttemptThatEndedMeanwhileIsAudited(t *testing.T) {
 
 // The release of an attempt may be lost: while its limit is full it is looked for.
 func TestLostReleaseIsAudited(t *testing.T) {
-	for _, told := range []bool{false, true} {
+	for _, told := range []Inputs{{}, {HintsLost: true}, {ReleasesLost: true}} {
 		w, o := limited(t, 1, 1)
 		w.ends = false
 		w.wait("p", 1)
@@ -130,15 +130,15 @@ func TestLostReleaseIsAudited(t *testing.T) {
 		w.finish(one[0])
 		w.wait("q", 1)
 		w.ready("d", "l0", "a", 1, 1)
-		if told {
+		if told.HintsLost || told.ReleasesLost {
 			w.run(time.Second)
-			o.give(func(in *Inputs) { in.HintsLost = true })
+			o.give(func(in *Inputs) { in.HintsLost, in.ReleasesLost = told.HintsLost, told.ReleasesLost })
 			w.run(100 * ms)
 		} else {
 			w.run(32 * time.Second)
 		}
 		if w.polls["q"].tasks != 1 || w.counts.Audited != 1 {
-			t.Fatalf("reported: %v: the poll got %+v, %d slots were found", told, w.polls["q"], w.counts.Audited)
+			t.Fatalf("reported: %+v: the poll got %+v, %d slots were found", told, w.polls["q"], w.counts.Audited)
 		}
 		if l := o.s.domains["d"].limits["type/a"]; len(l.held) != 1 {
 			t.Fatalf("%d slots are held", len(l.held))
