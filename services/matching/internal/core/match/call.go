@@ -202,7 +202,8 @@ func (s *Shard) wantWaiters(d *domain, c *call) {
 			break
 		}
 		lim := d.waited[n]
-		for {
+		begun := lim.waiters.turn
+		for first := true; ; first = false {
 			w, after := lim.waiters.next()
 			if w == nil || !s.turnOf(w, c) {
 				break
@@ -216,8 +217,11 @@ func (s *Shard) wantWaiters(d *domain, c *call) {
 			if !w.tried { // it has nothing to ask for any more
 				lim.waiters.leave(w)
 			}
-			lim.waiters.turn = after
+			if lim.waiters.turn = after; first { // there may be a slot for this one only, so the others are next as they were
+				begun = after
+			}
 		}
+		lim.waiters.turn = begun
 		if lim.waited = lim.waiters.any(); lim.waited {
 			again = append(again, lim)
 		} else if lim.known() && lim.in != c { // the tables think that somebody waits
@@ -368,7 +372,7 @@ func (s *Shard) learnStances(d *domain, c *call, o *table.Outcome) {
 		}
 		l.waiters.lack.Note(l.short && booked[i] == 0, s.now.Mono)
 		s.sawFull(l, &o.Limits[i], waited, booked[i])
-		l.usage.saw(s.now.Mono, l.saturated(booked[i]), len(l.held)+booked[i] > 0 || l.blocked != 0)
+		l.usage.Saw(s.now.Mono, l.saturated(booked[i]), fullFor(len(l.held)+booked[i] > 0 || l.blocked != 0))
 		if l.others && !l.full && freer {
 			freed.Limits = append(freed.Limits, l.Ref)
 		}

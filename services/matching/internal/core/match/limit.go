@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/lasthour"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -144,7 +145,7 @@ func (s *Shard) stance(l *limit) table.Stance {
 	if l.PerGroup {
 		return table.Stance{Ref: l.Ref, PerGroup: table.PerGroup{Count: l.perGroup.count, Complete: l.complete()}}
 	}
-	st := table.Stance{Ref: l.Ref, Max: l.Max, Held: len(l.held) + keeps, Ask: asks, Wait: l.waiters.lack.Priority(l.wait, s.now.Mono), Shadow: l.Shadow}
+	st := table.Stance{Ref: l.Ref, Max: l.Max, Held: len(l.held) + keeps, Ask: asks, Wait: l.waiters.linePriority(l.wait, s.now.Mono), Shadow: l.Shadow}
 	if l.Shadow {
 		st.Wait = 0
 	}
@@ -165,7 +166,7 @@ func (s *Shard) meetLimits(d *domain, all []Limit) []*limit {
 		if d.limits[all[i].Ref] != nil {
 			continue
 		}
-		l := &limit{Limit: all[i], domain: d, held: map[member]holding{}, usage: usage{metAt: s.now.Mono}}
+		l := &limit{Limit: all[i], domain: d, held: map[member]holding{}, usage: usage{Fullness: lasthour.Fullness{MetAt: s.now.Mono}}}
 		if l.PerGroup {
 			l.perGroup = &perGroup{limits: map[string]*limit{}}
 			groups = true

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/lasthour"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -131,7 +132,7 @@ func (s *Shard) groupLimit(of *limit, group string) *limit {
 	l := of.perGroup.limits[group]
 	if l == nil {
 		l = &limit{
-			Limit: Limit{Ref: of.Ref.Of(group), Max: s.groupMax(of, group)}, domain: of.domain, of: of, group: group, usage: usage{metAt: s.now.Mono},
+			Limit: Limit{Ref: of.Ref.Of(group), Max: s.groupMax(of, group)}, domain: of.domain, of: of, group: group, usage: usage{Fullness: lasthour.Fullness{MetAt: s.now.Mono}},
 		}
 		of.perGroup.limits[group] = l
 		of.domain.rings[ringAll].add(l, ringAll)
@@ -284,9 +285,19 @@ func (s *Shard) parkBehind(p *path, l *list, at table.Column) {
 	}
 }
 
-// unpark brings back what waits for a slot of a group: the most urgent first, then who has waited for the longest.
+// unpark brings back what waits for a slot of a group: first the priority whose turn it is, then the most urgent, and who has waited for the longest.
 func (s *Shard) unpark(lim *limit) {
-	slices.SortStableFunc(lim.parked, func(a, b parked) int { return a.at.Priority - b.at.Priority })
+	first, after := lim.waiters.turn.Next(func(priority int) bool {
+		return slices.ContainsFunc(lim.parked, func(p parked) bool { return p.at.Priority == priority })
+	})
+	lim.waiters.turn = after
+	place := func(p parked) int {
+		if p.at.Priority == first && !s.catalog.Strict(p.list.Domain, p.list.Name) {
+			return 0
+		}
+		return p.at.Priority
+	}
+	slices.SortStableFunc(lim.parked, func(a, b parked) int { return place(a) - place(b) })
 	for _, p := range lim.parked {
 		now := int64(0)
 		if t := p.list.ranks[ranksAt(p.at)]; t != nil {

@@ -35,7 +35,7 @@ func (s *Shard) unstart(rates []*limit, starts int, at time.Duration) {
 // learnRate learns how a rate stands after a call.
 func (s *Shard) learnRate(l *limit, st *table.LimitState, blocked table.BlockedWhy) {
 	l.shownAt, l.lined = s.now.Mono, st.Waits
-	l.usage.saw(s.now.Mono, blocked != 0 || st.Beyond > 0, true)
+	l.usage.Saw(s.now.Mono, blocked != 0 || st.Beyond > 0, fullStale)
 	if l.short = blocked != 0; !l.short {
 		if l.blocked == 0 {
 			l.wait = 0

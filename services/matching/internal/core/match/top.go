@@ -73,7 +73,7 @@ func (s *Shard) LimitsInUse(domain string, each int, now Now) (all []LimitInUse,
 			Ref: l.Ref, Max: l.Max, Held: len(l.held), Entry: l.entry, Used: max(l.used, l.entry), Reclaimed: l.usage.reclaimed,
 			Lists: len(l.waiters.all) + len(l.parkedLists()),
 		}
-		u.Full, u.Observed, u.FullFor = l.usage.hour(now.Mono)
+		u.Full, u.Observed, u.FullFor = l.usage.Hour(now.Mono)
 		u.Shadow, u.WouldWait = l.Shadow, l.usage.beyond.Sum(now.Mono)
 		u.Rejected, u.Displaced = l.usage.rejected.Sum(now.Mono), l.usage.displaced.Sum(now.Mono)
 		if l.rated() {

@@ -2,12 +2,10 @@ package match
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/lasthour"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -108,50 +106,6 @@ func TestReclaimedSlotsAreCounted(t *testing.T) {
 	w.run(auditEvery + 5*time.Second)
 	if u := o.use("type/a"); u.Reclaimed != 1 || u.Held != 1 || u.Holders[0].ID == one[0].id {
 		t.Errorf("%+v", u)
-	}
-}
-
-// The ring of minutes says what a list of all times does.
-func TestUsageIsThatOfTheLastHour(t *testing.T) {
-	seed := rand.Uint64()
-	dice := rand.New(rand.NewPCG(seed, 0))
-	t.Log("seed", seed)
-	for range 200 {
-		now := time.Duration(dice.IntN(7_200_000)) * time.Millisecond
-		u := usage{metAt: now}
-		type span struct{ from, to time.Duration }
-		var all []span
-		full, watched, at := false, false, now
-		for range 100 {
-			step := time.Duration(dice.IntN(40_000)) * time.Millisecond
-			if dice.IntN(20) == 0 {
-				step = time.Duration(dice.IntN(5_000_000)) * time.Millisecond
-			}
-			now += step
-			until := min(now, at+lineEvery)
-			if watched {
-				until = min(now, at+fullStale)
-			}
-			first := max(0, now/time.Minute-lasthour.Minutes+1) * time.Minute
-			spans := all
-			if full {
-				spans = append(spans[:len(spans):len(spans)], span{at, until})
-			}
-			var want time.Duration
-			for _, s := range spans {
-				want += max(0, s.to-max(s.from, first))
-			}
-			got, observed, since := u.hour(now)
-			if got != want || observed != now-max(u.metAt, first) || observed > time.Hour || (since > 0) != (full && until == now && now > u.fullAt) {
-				t.Fatalf("at %v: full %v of %v, since %v; want %v", now, got, observed, since, want)
-			}
-			if dice.IntN(3) == 0 {
-				continue
-			}
-			all = spans
-			full, watched, at = dice.IntN(2) == 0, dice.IntN(2) == 0, now
-			u.saw(now, full, watched)
-		}
 	}
 }
 

@@ -13,6 +13,8 @@ type waiters struct {
 	lines [table.PriorityIdle + 1]waiterLine
 	turn  table.Turn
 	lack  table.Lack
+	// strict counts those of which the most urgent priority goes first.
+	strict int
 	// came counts those that came.
 	came uint64
 }
@@ -28,7 +30,9 @@ type waiter struct {
 	order    uint64
 	since    time.Duration
 	// tried: a call under way asks for its triggers, and it stands in no line.
-	tried      bool
+	tried bool
+	// strict: its tasklist is.
+	strict     bool
 	prev, next *waiter
 }
 
@@ -41,9 +45,10 @@ func (s *Shard) wait(lim *limit, l *list, priority int) {
 		if q.all == nil {
 			q.all = map[*list]*waiter{}
 		}
-		w = &waiter{list: l, limit: lim, since: s.now.Mono}
+		w = &waiter{list: l, limit: lim, since: s.now.Mono, strict: s.catalog.Strict(l.Domain, l.Name)}
 		q.all[l] = w
 		l.waits++
+		q.countStrict(w, 1)
 	case w.tried || w.priority <= priority:
 		return
 	default:
@@ -85,6 +90,13 @@ func (q *waiters) leave(w *waiter) {
 	}
 	delete(q.all, w.list)
 	w.list.waits--
+	q.countStrict(w, -1)
+}
+
+func (q *waiters) countStrict(w *waiter, n int) {
+	if w.strict {
+		q.strict += n
+	}
 }
 
 // markWaiters has the tasklists looked at that wait for a limit that is no more.
@@ -112,14 +124,22 @@ func (q *waiters) first() *waiter {
 
 // next is the first one, and the turn behind it.
 func (q *waiters) next() (*waiter, table.Turn) {
-	if len(q.all) == 0 {
-		return nil, q.turn
+	if len(q.all) == q.strict { // none, or they are partitions of strict tasklists
+		return q.mostUrgent(), q.turn
 	}
 	priority, after := q.turn.Next(func(priority int) bool { return q.lines[priority].first != nil })
 	if priority == 0 {
 		priority = table.PriorityIdle
 	}
 	return q.lines[priority].first, after
+}
+
+// linePriority is that by which the shard stands in the line of shards, its most urgent trigger there having another one.
+func (q *waiters) linePriority(priority int, now time.Duration) int {
+	if len(q.all) == q.strict {
+		return priority
+	}
+	return q.lack.Priority(priority, now)
 }
 
 // mostUrgent is one of the most urgent priority that waits, or nil.

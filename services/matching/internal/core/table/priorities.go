@@ -44,13 +44,15 @@ func (x *Index) has(priority int) bool {
 	return false
 }
 
-// mixed tells whether it holds something of several priorities.
+// mixed tells whether it holds something of several priorities. PriorityIdle does not count: it waits for all others.
 func (x *Index) mixed() bool {
 	if len(x.blocks) == 0 {
 		return false
 	}
-	last := x.blocks[len(x.blocks)-1]
-	return x.blocks[0][0].Priority != last[len(last)-1].Priority
+	for c := range x.from(x.blocks[0][0].Priority + 1) {
+		return c.Priority <= PriorityLast
+	}
+	return false
 }
 
 // lineFor is for how long a shard of which triggers of priority 2 wait stands behind more urgent ones in the line of a limit before it counts
