@@ -75,6 +75,7 @@ func (s *shell) shown(o *partition.Owner, id ids.TaskID) (state yardv1.TaskState
 		state = r.GetTask().GetState()
 	})
 	time.Sleep(time.Second)
+	synctest.Wait()
 	return state
 }
 
@@ -125,5 +126,28 @@ func TestARedriveIsSeenBeforeItIsCarriedOut(t *testing.T) {
 		if state, verdict := s.shown(o, id), s.last().GetCode(); state.Finished() || verdict != "" {
 			t.Errorf("it is redriven with %q, and shown as %v", verdict, state)
 		}
+	})
+}
+
+// TestARefusedSkipIsNotShown: a task that was fired for it waits for its time, so it is not skipped.
+func TestARefusedSkipIsNotShown(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *shell) {
+		d := s.deps("a")
+		let := make(chan struct{})
+		id := newID(1)
+		back := task(id, "shop")
+		back.Parkings, back.Position = 1, uint64(ids.NewPosition(1, 3))
+		back.Order = &logv1.Order{Key: "k", Index: 1, Turn: true}
+		s.world.AppendSubmit(ids.LaneLater, encoded(t, &logv1.Batch{Tasks: []*logv1.Record{back}}))
+		d.Log = heldLane{d.Log, let}
+		o := s.serves(d)
+		s.submit(3, task(newID(2), "shop")) // where the stay before lay
+		s.event(&logv1.Event{Kind: logv1.EventKind_EVENT_KIND_SKIPPED, TaskId: id[:], Domain: "shop", OrderKey: "k", Message: "skip", Update: &logv1.Update{Request: 3}})
+		time.Sleep(time.Second)
+		if state, verdict := s.shown(o, id), s.last().GetCode(); state.Finished() || verdict != string(fault.FailedPrecondition) {
+			t.Errorf("it is refused with %q, and shown as %v", verdict, state)
+		}
+		close(let)
+		time.Sleep(time.Second)
 	})
 }

@@ -101,7 +101,7 @@ type absent struct {
 // getAbsent looks for a task that was not in memory a moment ago.
 func (o *Owner) getAbsent(ctx context.Context, id ids.TaskID, req *rpcv1.GetTaskRequest, as absent, until time.Duration, reply func(*rpcv1.GetTaskResponse, error)) {
 	finding, cancel := context.WithTimeout(ctx, findTimeout)
-	found, err := o.find(finding, req.Domain, id, as)
+	found, at, err := o.find(finding, req.Domain, id, as)
 	cancel()
 	if errors.Is(err, ErrReaderBusy) {
 		reply(nil, fault.New(fault.ResourceExhausted, "%v", err))
@@ -118,8 +118,11 @@ func (o *Owner) getAbsent(ctx context.Context, id ids.TaskID, req *rpcv1.GetTask
 			reply(nil, err)
 			return
 		}
-		if !as.ahead.Foresee(&e.Task) {
-			reply(nil, fault.New(fault.Unavailable, "a redrive of the task is being decided"))
+		if at != 0 { // it lies unread
+			e.Before, e.Position = e.Position, at
+		}
+		if !as.ahead.Foresee(&e.Task, at == 0) {
+			reply(nil, fault.New(fault.Unavailable, "commands about the task are being decided"))
 			return
 		}
 		answer = visible(record.Public(&e.Task, req.Brief, o.now().MS), req.Domain)
@@ -160,56 +163,52 @@ const (
 	waitingMax = 256
 )
 
-// find looks for one task in the archive, and for one that is submitted or fired and not read yet.
-func (b *base) find(ctx context.Context, domain string, id ids.TaskID, as absent) (*logv1.Record, error) {
+// find looks for one task in the archive, and for one that is submitted or fired and not read yet, at a position; 0 = it is elsewhere.
+func (b *base) find(ctx context.Context, domain string, id ids.TaskID, as absent) (r *logv1.Record, at ids.Position, err error) {
 	archived, err := b.Reader.Archived(ctx, []replica.Search{{ID: id, Domain: domain}})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	ended := archived[0]
 	if ended != nil && taskstate.State(ended.State) != taskstate.Dead {
-		return ended, nil
+		return ended, 0, nil
 	}
 	if ended == nil { // a dead one may have been redriven, which the timer knows
-		unread, err := b.findUnread(ctx, domain, id, 0, as.levels)
+		unread, at, err := b.findUnread(ctx, domain, id, 0, as.levels)
 		if err != nil || unread != nil {
-			return unread, err
+			return unread, at, err
 		}
 	}
 	leave, err := b.inTimer.enter(ctx, domain)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	waiting, fired, err := b.Timer.Locate(ctx, id)
 	leave()
 	switch {
 	case err != nil && len(as.ahead) > 0:
-		return nil, err
+		return nil, 0, err
 	case err != nil:
-		return ended, nil // the caller asks the timer, too
+		return ended, 0, nil // the caller asks the timer, too
 	case waiting != nil:
-		return waiting, nil
+		return waiting, 0, nil
 	case fired == 0:
-		return ended, nil
+		return ended, 0, nil
 	}
-	unread, err := b.findUnread(ctx, domain, id, fired, as.levels)
+	unread, at, err := b.findUnread(ctx, domain, id, fired, as.levels)
 	if unread == nil && err == nil {
-		unread = ended
+		unread, at = ended, 0
 	}
-	return unread, err
+	return unread, at, err
 }
 
-func (b *base) findUnread(ctx context.Context, domain string, id ids.TaskID, hint uint64, levels replica.Levels) (*logv1.Record, error) {
+func (b *base) findUnread(ctx context.Context, domain string, id ids.TaskID, hint uint64, levels replica.Levels) (*logv1.Record, ids.Position, error) {
 	leave, err := b.inLog.enter(ctx, domain)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer leave()
-	unread, at, err := b.Reader.Unread(ctx, id, hint, levels)
-	if unread != nil && unread.Position == 0 {
-		unread.Position = uint64(at)
-	}
-	return unread, err
+	return b.Reader.Unread(ctx, id, hint, levels)
 }
 
 // Retrigger sends the triggers of all that is ready in partitions of one shard again: those of one domain, or of all of

@@ -89,7 +89,7 @@ func foundUnread(r *Request, unread *taskstate.Task, p Partition, d Decisions) b
 		d.Conclude(r, r.TooEarly(unread))
 		return true
 	}
-	d.Conclude(r, r.foresee(unread))
+	d.Conclude(r, r.foresee(unread, false))
 	r.Promised = true
 	return false
 }

@@ -71,3 +71,28 @@ func TestI14_FatDeadTasksLeaveRoomForOthers(t *testing.T) {
 	}
 	testkit.Equal(t, "commands wait", fmt.Sprint(len(l.Commands()), l.Weight("")), "80 80")
 }
+
+// A new owner has a command of a task that waits in the timer store: the task is fired for it, and what is shown is what becomes of it then.
+func TestACommandOfAParkedTaskIsForeseen(t *testing.T) {
+	for _, kind := range []taskstate.Kind{taskstate.Skipped, taskstate.Changed, taskstate.Cancel} {
+		l, id := New(), ids.TaskID{1}
+		ev := &taskstate.Event{Kind: kind, ID: id, Domain: "shop", OrderKey: "k", Seq: 50, At: 1000, Update: &taskstate.Update{Request: 3, DueAt: 10_000_000}}
+		l.Wait(&Request{Ev: ev, Seq: 50, At: 1000, Replayed: true})
+		task := func() *taskstate.Task {
+			return &taskstate.Task{
+				ID: id, Domain: "shop", State: taskstate.Waiting, Parkings: 1, Position: ids.NewPosition(1, 7), DueAt: 9_000_000,
+				Policy: &taskstate.Policy{MaxAttempts: 3}, Extra: &taskstate.Extra{Order: &taskstate.Order{Key: "k", Turn: true}},
+			}
+		}
+		shown, came := task(), task()
+		testkit.Equal(t, "it is known", l.Ahead(id).Foresee(shown, true), true)
+		came.Before, came.Position = came.Position, ids.NewPosition(uint64(ids.LaneLater), 9)
+		taskstate.Apply(came, ev, 1000)
+		testkit.Equal(t, fmt.Sprint("state after ", kind), shown.State, came.State)
+		testkit.Equal(t, "its steps", len(shown.Steps), len(came.Steps))
+		for n := range aheadMax + 1 {
+			l.Wait(&Request{Ev: ev, Seq: 60, Place: n, At: 1000, Replayed: true})
+		}
+		testkit.Equal(t, "it is known behind very many", l.Ahead(id).Foresee(task(), true), false)
+	}
+}

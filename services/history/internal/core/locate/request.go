@@ -115,12 +115,12 @@ func DeadLetterComes() taskstate.Verdict {
 	return taskstate.Verdict{Code: fault.Unknown, Message: "its dead letter was being stored: repeat the entry"}
 }
 
-// foresee is the verdict on a command when its task will be read, t, which has seen those before it.
-func (r *Request) foresee(t *taskstate.Task) taskstate.Verdict {
+// foresee is the verdict on a command when its task will be read, t, which has seen those before it. Parked: it lies in the timer store.
+func (r *Request) foresee(t *taskstate.Task, parked bool) taskstate.Verdict {
 	r.Locate()
 	switch {
 	case t.State.Finished():
-	case taskstate.FiredEarly(t) || t.Parkings == 0 && t.DueAt > r.At:
+	case parked, taskstate.FiredEarly(t) || t.Parkings == 0 && t.DueAt > r.At:
 		t.State = taskstate.Waiting
 	default:
 		t.State = taskstate.Ready
@@ -132,19 +132,28 @@ func (r *Request) foresee(t *taskstate.Task) taskstate.Verdict {
 // Ahead are commands that wait for a task, in log order, of which the callers may know the verdicts already.
 type Ahead []*Request
 
-// Ahead are the commands that wait for a task and have their verdicts, or may have had them from the owner before.
+// aheadMax is how many commands are applied to what is shown of a task; of more it is not shown until they are decided.
+const aheadMax = 100
+
+// Ahead are the commands that wait for a task and have their verdicts, or may have had them from the owner before: one more than aheadMax at most.
 func (l *Locator) Ahead(id ids.TaskID) (ahead Ahead) {
 	for _, r := range l.of(id) {
 		if r.Promised || r.Replayed {
 			ahead = append(ahead, r.copied())
 		}
+		if len(ahead) > aheadMax {
+			break
+		}
 	}
 	return ahead
 }
 
-// Foresee has t, which was found while they waited, be as they leave it: who has the verdict on a command sees what it did. It reports
-// whether that is known.
-func (a Ahead) Foresee(t *taskstate.Task) bool {
+// Foresee has t, which was found while they waited, be as they leave it: who has the verdict on a command sees what it did. Parked: it was
+// not found in the log, so if it waits, it is fired for them. It reports whether that is known.
+func (a Ahead) Foresee(t *taskstate.Task, parked bool) bool {
+	if len(a) > aheadMax {
+		return false
+	}
 	for _, r := range a {
 		switch {
 		case r.Redrive() && t.State == taskstate.Dead && OfDomain(r.Ev, t) && !t.RedrivenBy(r.Ev):
@@ -157,7 +166,7 @@ func (a Ahead) Foresee(t *taskstate.Task) bool {
 			}
 		case !r.Redrive() && !t.State.Finished() && r.Concerns(t):
 			was := t.State
-			if r.foresee(t); !t.State.Finished() {
+			if r.foresee(t, parked); !t.State.Finished() {
 				t.State = was
 			}
 		}
