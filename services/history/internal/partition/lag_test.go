@@ -361,3 +361,29 @@ func TestI14_AFloodPutsOffNobodysCancel(t *testing.T) {
 		_ = stop()
 	})
 }
+
+// I1: a domain goes back into its lane while messages of it are on their way that were not decoded: the lane is read again from there.
+func TestI1_WhatWasPassedOverIsReadAgain(t *testing.T) {
+	for gap := range 26 {
+		synctest.Test(t, func(t *testing.T) {
+			s := newTenants(t)
+			d := s.deps("n")
+			d.Config.WindowTasks = 10
+			o := s.serves(d)
+			s.serve("shop")
+			flood := s.submit("flood", 12)
+			s.end("behind a flood", s.submit("shop", 1))
+			time.Sleep(time.Duration(gap) * 10 * time.Millisecond)
+			other := s.submit("other", 12)
+			s.serve("flood")
+			flood = append(flood, s.submit("flood", 1)...)
+			flood = append(flood, s.submit("flood", 1)...)
+			o.Reconnected(t.Context())
+			time.Sleep(500 * time.Millisecond)
+			s.serve("other")
+			o.Reconnected(t.Context())
+			s.end("the flood", flood)
+			s.end("the other", other)
+		})
+	}
+}

@@ -181,9 +181,23 @@ func (o *Owner) takeQueued() {
 	o.readers.wake() // there may be more
 }
 
+// takeOffered steps through the record that was not taken, if it may be now: there is a lease, and no turn is being stored.
+func (o *Owner) takeOffered() (taken bool) {
+	in := o.offered
+	if in == nil || !o.core.MayAdmit() || !o.leased() {
+		return false
+	}
+	o.offered = nil
+	o.take(*in)
+	return o.offered == nil
+}
+
 // takeOne steps through one message of the log, of the queue whose turn it is.
 func (o *Owner) takeOne() bool {
-	if o.offered != nil || !o.core.MayAdmit() {
+	switch {
+	case o.offered != nil:
+		return o.takeOffered()
+	case !o.core.MayAdmit():
 		return false
 	}
 	at, ok := o.core.NextQueue(o.comes, o.Weight)

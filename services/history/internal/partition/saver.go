@@ -100,10 +100,7 @@ func (o *Owner) save() {
 			if err == nil {
 				o.turns.Apply()
 			}
-			if in := o.offered; in != nil && err == nil {
-				o.offered = nil
-				o.take(*in)
-			}
+			o.takeOffered()
 		})
 	}()
 }

@@ -474,3 +474,15 @@ func TestStatesAreWhatDecidesWhatIsRead(t *testing.T) {
 	}
 	testkit.Equal(t, "room of the queue", b.g.Readings()[0].Room, false)
 }
+
+// What is read while a turn is being stored would be in no turn, and lost with this owner.
+func TestNothingIsReadWhileATurnIsBeingStored(t *testing.T) {
+	g := newBench(t).g
+	g.BeginTurn()
+	defer func() {
+		if recover() == nil {
+			t.Error("it was read")
+		}
+	}()
+	g.Admit(Queue{Lane: lane}, false, 1)
+}

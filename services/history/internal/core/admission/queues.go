@@ -119,6 +119,9 @@ func (g *Gate) fitsIn(q *queue) bool {
 // Admit notes that a message of a lane was read, of a domain that it is filed under, "" where domains share it; own: by
 // the reader of that. It tells whether its tasks come in: else it is passed over, or was read before.
 func (g *Gate) Admit(at Queue, own bool, seq uint64) bool {
+	if g.underWay {
+		panic(fmt.Sprintf("message %d of lane %s is read while a turn is being stored", seq, at.Lane))
+	}
 	q := g.queues[at]
 	lane := Queue{Lane: at.Lane}
 	switch {
