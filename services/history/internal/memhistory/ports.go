@@ -364,6 +364,9 @@ func (s Snapshots) Forget(_ context.Context, keep ...partition.SnapshotName) err
 // Publish implements partition.Wire.
 func (w *World) Publish(subject string, data []byte) { w.published(subject, data) }
 
+// Store implements partition.Wire.
+func (w *World) Store(subject string, data []byte) { w.published(subject, data) }
+
 // Answer implements partition.Wire.
 func (w *World) Answer(subject string, data []byte, bounced func()) {
 	if !w.answered(subject, data) {

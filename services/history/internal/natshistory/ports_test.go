@@ -2,6 +2,7 @@ package natshistory
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"testing"
 	"time"
@@ -77,6 +78,42 @@ func TestAnswersThatReachNobodyBounce(t *testing.T) {
 		t.Errorf("the answer to %s bounced too", who)
 	default:
 	}
+}
+
+// What no stream takes is sent again until one does, and no more then.
+func TestWhatIsToBeStoredIsSentUntilItIs(t *testing.T) {
+	t.Parallel()
+	nc, js := connect(t)
+	w, closeWire, err := NewWire(nc, nil, slog.New(slog.DiscardHandler))
+	testkit.NoError(t, err)
+	defer closeWire()
+	w.Store("stored.by.none", []byte("x"))
+	w.Store("stored.by.none", []byte("y"))
+	testkit.NoError(t, nc.Flush())
+	stream, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "LATE", Subjects: []string{"stored.by.none"}, Storage: jetstream.MemoryStorage})
+	testkit.NoError(t, err)
+	count := func() (uint64, error) {
+		i, err := stream.Info(t.Context())
+		if err != nil {
+			return 0, err
+		}
+		return i.State.Msgs, nil
+	}
+	testkit.Eventually(t, 10*time.Second, func() error {
+		if n, err := count(); err != nil || n < 2 {
+			return fmt.Errorf("%d messages are stored: %v", n, err)
+		}
+		return nil
+	})
+	testkit.Eventually(t, 10*time.Second, func() error {
+		w.storing.mu.Lock()
+		defer w.storing.mu.Unlock()
+		if n := len(w.storing.all); n > 0 || w.storing.bytes != 0 {
+			return fmt.Errorf("%d messages of %d bytes are kept", n, w.storing.bytes)
+		}
+		return nil
+	})
+	testkit.Equal(t, "would be sent again", len(w.storing.due(time.Now().Add(storeAgain+time.Second))), 0)
 }
 
 // R1: a reply subject in the log is no proof that it leads to an inbox. Nothing is published

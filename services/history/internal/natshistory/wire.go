@@ -17,6 +17,7 @@ type Wire struct {
 	replies *natsrpc.Replies
 	log     *slog.Logger
 	inbox   string
+	storing storing
 
 	mu sync.Mutex
 	n  uint64
@@ -32,16 +33,35 @@ const bounceWindow = 5 * time.Second
 // NewWire makes a wire; close ends it.
 func NewWire(nc *nats.Conn, replies *natsrpc.Replies, log *slog.Logger) (w *Wire, closeWire func(), err error) {
 	w = &Wire{nc: nc, replies: replies, log: log, inbox: nc.NewInbox(), young: map[string]func(){}, old: map[string]func(){}, turned: time.Now()}
+	w.storing = storing{publish: w.send, inbox: w.inbox, all: map[string]*unstored{}}
 	sub, err := nc.Subscribe(w.inbox+".*", w.bounced)
 	if err != nil {
 		return nil, nil, err
 	}
-	return w, func() { _ = sub.Unsubscribe() }, nil // the connection is closing with it
+	ended := make(chan struct{})
+	go w.storing.run(ended)
+	return w, func() {
+		close(ended)
+		_ = sub.Unsubscribe() // the connection is closing with it
+	}, nil
 }
 
 // Publish implements partition.Wire.
 func (w *Wire) Publish(subject string, data []byte) {
 	if err := w.nc.Publish(subject, data); err != nil {
+		w.log.Debug("hint or answer not sent", "subject", subject, "error", err)
+	}
+}
+
+// Store implements partition.Wire.
+func (w *Wire) Store(subject string, data []byte) {
+	if !w.storing.store(subject, data) {
+		w.Publish(subject, data)
+	}
+}
+
+func (w *Wire) send(subject, reply string, data []byte) {
+	if err := w.nc.PublishRequest(subject, reply, data); err != nil {
 		w.log.Debug("hint or answer not sent", "subject", subject, "error", err)
 	}
 }
@@ -68,14 +88,12 @@ func (w *Wire) Answer(subject string, data []byte, bounced func()) {
 	}
 	w.young[reply] = bounced
 	w.mu.Unlock()
-	if err := w.nc.PublishRequest(subject, reply, data); err != nil {
-		w.log.Debug("answer not sent", "subject", subject, "error", err)
-	}
+	w.send(subject, reply, data)
 }
 
 func (w *Wire) bounced(m *nats.Msg) {
-	if m.Header.Get("Status") != "503" {
-		return // somebody replied to an answer, which means nothing
+	if w.storing.answered(m) || m.Header.Get("Status") != "503" {
+		return // else somebody replied to an answer, which means nothing
 	}
 	w.mu.Lock()
 	fn, ok := w.young[m.Subject]

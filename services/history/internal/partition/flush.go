@@ -132,7 +132,11 @@ func (h *hints) publish(shard int) {
 	if h.sizes[shard] == 0 {
 		return
 	}
-	h.wire.Publish(topology.Matching(shard), encode(&h.shards[shard]))
+	send := h.wire.Publish // what is ready is triggered again in time
+	if len(h.shards[shard].Releases) > 0 {
+		send = h.wire.Store // the slots of a release that is lost stay taken until their attempts' deadline
+	}
+	send(topology.Matching(shard), encode(&h.shards[shard]))
 	h.shards[shard], h.sizes[shard] = logv1.Hints{}, 0
 }
 

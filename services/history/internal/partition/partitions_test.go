@@ -32,6 +32,8 @@ func (w *hintsOf) Publish(subject string, data []byte) {
 	}
 }
 
+func (w *hintsOf) Store(subject string, data []byte) { w.Publish(subject, data) }
+
 // Triggers go to the shard of the partition that they name, and what an attempt holds is freed at the shard that was granted it.
 func TestTriggersNameTheirPartition(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *shell) {

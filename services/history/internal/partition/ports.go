@@ -120,6 +120,8 @@ type Snapshots interface {
 type Wire interface {
 	// Publish sends data to a subject of topology; a failure is the same as a loss on the way.
 	Publish(subject string, data []byte)
+	// Store sends data to a subject of a stream, and again until the stream has it, for a minute at most. It may be stored twice.
+	Store(subject string, data []byte)
 	// Answer sends verdicts to a reply subject of the log: bounced, if it is not nil, is called, from any goroutine, if
 	// no subscriber listens there any more, or no one may.
 	Answer(subject string, data []byte, bounced func())

@@ -41,6 +41,8 @@ func (w *wire) Publish(subject string, data []byte) {
 	w.published[subject] = data
 }
 
+func (w *wire) Store(subject string, data []byte) { w.Publish(subject, data) }
+
 func (w *wire) Answer(subject string, _ []byte, _ func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
