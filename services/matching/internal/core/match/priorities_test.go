@@ -75,19 +75,23 @@ func TestTasklistsBehindAFullLimitTakeTurnsByPriority(t *testing.T) {
 	}
 }
 
-// A shard knows not what triggers others have. One whose triggers wait behind more urgent ones of another gets a slot in time.
+// A shard knows not what triggers others have. One whose triggers wait behind more urgent ones of another gets a slot in time, of a limit and of
+// one that counts per group.
 func TestAShardDoesNotWaitForEverBehindMoreUrgentOnes(t *testing.T) {
-	w := newWorld(t, 2, 1)
-	w.limits["d/a"] = 1
-	w.ends = false
-	w.own(0, 1)
-	w.own(1, 1)
-	later := w.ready("d", "l1", "a", 5, 3)
-	later = append(later, w.ready("d", "l1", "a", 5, 20)...)
-	urgent := w.ready("d", "l0", "a", 1, 500)
-	got := started(w, 500, append(later, urgent...), "l0", "l1")
-	if got[5] < 5 || got[1] < 20*got[5] {
-		t.Errorf("%d urgent ones were started, and %d of the others", got[1], got[5])
+	for _, key := range []string{"d/a", "d/a*"} {
+		w := newWorld(t, 2, 1)
+		w.limits[key] = 1
+		w.ends, w.lease = false, time.Hour
+		w.own(0, 1)
+		w.own(1, 1)
+		w.limitsChanged()
+		w.run(time.Second)
+		w.group = func() string { return "g" }
+		later, urgent := w.ready("d", "l1", "a", 5, 20), w.ready("d", "l0", "a", 1, 500)
+		got := started(w, 500, append(later, urgent...), "l0", "l1")
+		if got[5] < 5 || got[1] < 20*got[5] {
+			t.Errorf("%s: %d urgent ones were started, and %d of the others", key, got[1], got[5])
+		}
 	}
 }
 

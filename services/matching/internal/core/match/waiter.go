@@ -136,7 +136,7 @@ func (q *waiters) next() (*waiter, table.Turn) {
 
 // linePriority is that by which the shard stands in the line of shards, its most urgent trigger there having another one.
 func (q *waiters) linePriority(priority int, now time.Duration) int {
-	if len(q.all) == q.strict {
+	if q.strict > 0 && len(q.all) == q.strict {
 		return priority
 	}
 	return q.lack.Priority(priority, now)
