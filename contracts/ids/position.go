@@ -29,12 +29,17 @@ func (l Lane) String() string {
 // stream sequence and the lane. With it an owner can tell a task it has not
 // read yet from one it has already forgotten.
 //
-// It may also say that the task lies in a message that domains share. Not everyone who names a place knows
-// that, so positions are compared by Same.
+// It may also say that the task lies in a message that domains share, or tasklists of one domain. Not everyone who names
+// a position knows that, so positions are compared by Same.
 type Position uint64
 
-// positionShared is set in the positions of tasks in shared messages.
-const positionShared = 1 << 7
+// positionShared is set in the positions of tasks in messages that domains share, positionMixed in those of one domain and
+// several tasklists.
+const (
+	positionShared = 1 << 7
+	positionMixed  = 1 << 6
+	positionNotes  = positionShared | positionMixed
+)
 
 // NewPosition packs a stream sequence (below 2^56) and a lane.
 func NewPosition(seq uint64, lane Lane) Position { return Position(seq<<8 | uint64(lane)) }
@@ -43,13 +48,19 @@ func NewPosition(seq uint64, lane Lane) Position { return Position(seq<<8 | uint
 func (p Position) Seq() uint64 { return uint64(p) >> 8 }
 
 // Lane is the lane.
-func (p Position) Lane() Lane { return Lane(p) &^ positionShared }
+func (p Position) Lane() Lane { return Lane(p) &^ positionNotes }
 
 // InShared is p in a message that domains share.
 func (p Position) InShared() Position { return p | positionShared }
 
-// Same tells whether p and o are one place, whatever they say of its message.
-func (p Position) Same(o Position) bool { return (p^o)&^positionShared == 0 }
+// InMixed is p in a message of several tasklists of one domain.
+func (p Position) InMixed() Position { return p | positionMixed }
+
+// Same tells whether p and o are one position, whatever they say of its message.
+func (p Position) Same(o Position) bool { return (p^o)&^positionNotes == 0 }
 
 // Shared tells whether p is known to be in a message that domains share.
 func (p Position) Shared() bool { return p&positionShared != 0 }
+
+// Mixed tells whether p is known to be in a message of several tasklists of one domain.
+func (p Position) Mixed() bool { return p&positionMixed != 0 }

@@ -178,7 +178,7 @@ export interface DescribeTasklistResponse {
   dead?: number;
   /** One entry per limit with slots in use: of the domain, of this tasklist, of each type of the domain, and those that types share. */
   slots?: SlotUse[];
-  /** How many lanes, of all partitions, the domain lags behind: it has more ready tasks there than are kept in memory. The rest is unread until workers take some of these. */
+  /** How many lanes, of all partitions, the domain or one of its tasklists lags behind: it has more ready tasks there than are kept in memory. The rest is unread until workers take some of these. */
   lagging_lanes?: number;
   /** Tasks expired since then. */
   expired?: number;
@@ -1392,15 +1392,17 @@ export interface DomainWork {
   oldest_ready_ms?: number;
 }
 
-/** Queue is a lane of the log, which has the tasks of one priority, or a domain that is split off it: its tasks are read by themselves, so that the lane waits for none of them. */
+/** Queue is a lane of the log, which has the tasks of one priority, or a domain or a tasklist that is split off it: its tasks are read by themselves, so that the lane waits for none of them. */
 export interface Queue {
   /** `p1` to `p5` by the priority, `later` of tasks that were submitted with a delay, `keyed` of those with an order key. */
   lane: string;
-  /** The domain that is split off; empty: all that is not. */
+  /** The domain that is split off, or has a tasklist that is; empty: all that is not. */
   domain?: string;
+  /** The tasklist that is split off; empty: the domain, without those of its tasklists that are. */
+  tasklist?: string;
   /** The last message of the log that was read. */
   read?: number;
-  /** Messages of the log (1 to 1000 tasks each) that are not read yet, as counted within the last seconds; of a lane those of domains that are split off it included, as far as it has not passed over them. */
+  /** Messages of the log (1 to 1000 tasks each) that are not read yet, as counted within the last seconds; of a lane those of queues that are split off it included, as far as it has not passed over them, and of a domain those of its tasklists. */
   unread?: number;
   /** Its tasks in memory, without those that have run for long. */
   tasks?: number;
@@ -1410,7 +1412,7 @@ export interface Queue {
   bytes?: number;
   /** It is read while its tasks take less than this. */
   bytes_max?: number;
-  /** Since when the domain is split off, as the owner knows, Unix ms: not before it took over. */
+  /** Since when it is split off, as the owner knows, Unix ms: not before it took over. */
   split_at_ms?: number;
 }
 
@@ -2121,6 +2123,6 @@ export interface AdminVerbs {
   "domains.drain": { request: PauseRequest; response: DrainResponse };
   /** Delete a domain without unfinished tasks, its task types, its limits and the settings of its tasklists. */
   "domains.delete": { request: DeleteDomainRequest; response: DeleteDomainResponse };
-  /** Show what history has in memory of each lane of its partitions, and of each domain that is split off one. */
+  /** Show what history has in memory of each lane of its partitions, and of each domain or tasklist that is split off one. */
   "queues.list": { request: ListQueuesRequest; response: ListQueuesResponse };
 }

@@ -61,12 +61,12 @@ var (
 	})
 	SubmitMessagesPassedOver = history.add(Metric{
 		Name: "yardmaster.history.submit_messages.skipped", Kind: Counter, Unit: "{message}",
-		Means: "Messages of submits that a lane's reader skipped: the domain has too many ready tasks and a reader of its own.",
-		Worry: "a rate for hours: a domain floods and has too few workers",
+		Means: "Messages of submits that a lane's reader skipped: the domain or tasklist has too many ready tasks and a reader of its own.",
+		Worry: "a rate for hours: a domain or tasklist floods and has too few workers",
 	})
 	DomainsSplitOff = history.add(Metric{
 		Name: "yardmaster.history.domains.lagging", Kind: Gauge, Unit: "{domain}", Attributes: []string{Partition},
-		Means: "Domains that have too many ready tasks of a priority and are read separately; other domains are not delayed.",
+		Means: "Domains and tasklists that have too many ready tasks of a priority and are read separately; others are not delayed.",
 		Worry: "more than 0 for hours: they have too few workers",
 	})
 	EventMessagesApplied = history.add(Metric{

@@ -95,12 +95,19 @@ func TestNamesAreReadBack(t *testing.T) {
 			t.Errorf("the tasklist of %s is %q", subject, got)
 		}
 	}
-	for subject, want := range map[string]string{
-		Submit(3, ids.LaneFirst, "shop", "mail"): "shop", SubmitOf(3, ids.LaneLater, "shop"): "shop",
-		SubmitShared(3, ids.LaneFirst): "", Submit(4, ids.LaneFirst, "shop", "mail"): "", Event(3): "",
+	for subject, want := range map[string]ids.Place{
+		Submit(3, ids.LaneFirst, "shop", "mail"): "shop.mail", SubmitOf(3, ids.LaneLater, "shop"): "shop", SubmitBatch(3, ids.LaneFirst, "shop", "b"): "shop",
+		SubmitShared(3, ids.LaneFirst): "", Submit(4, ids.LaneFirst, "shop", "mail"): "", Event(3): "", "": "",
 	} {
-		if got := DomainOfSubmit(3, subject); got != want {
-			t.Errorf("the domain of %s is %q", subject, got)
+		if got := PlaceOfSubmit(3, subject); got != want {
+			t.Errorf("the place of %s is %q", subject, got)
+		}
+	}
+	for at, want := range map[ids.Place]string{
+		"": SubmitLane(3, ids.LaneFirst), "shop": SubmitDomain(3, ids.LaneFirst, "shop"), "shop.mail": Submit(3, ids.LaneFirst, "shop", "mail"),
+	} {
+		if got := SubmitsAt(3, ids.LaneFirst, at); got != want {
+			t.Errorf("what is filed at %s is %s", at, got)
 		}
 	}
 	for key, want := range map[string]bool{MemberKey("history", "n1"): true, "history": false, ".n1": false, "history.": false, "": false} {

@@ -118,11 +118,30 @@ func SubmitOf(p int, lane ids.Lane, domain string) string { return Submit(p, lan
 // SubmitDomain filters the submits of one lane that are filed under a domain of their own.
 func SubmitDomain(p int, lane ids.Lane, domain string) string { return Submit(p, lane, domain, ">") }
 
-// DomainOfSubmit is the domain that a submit is filed under; "" where domains share it.
-func DomainOfSubmit(p int, subject string) string {
-	prefix := "yard.history." + num(p) + submitPart
-	lane := firstBehind(subject, prefix)
-	return firstBehind(subject, prefix+lane+".")
+// SubmitsAt filters the submits of one lane that are filed at a place, or in a part of it.
+func SubmitsAt(p int, lane ids.Lane, at ids.Place) string {
+	switch {
+	case at == "":
+		return SubmitLane(p, lane)
+	case at.Tasklist() == "":
+		return SubmitDomain(p, lane, at.Domain())
+	}
+	return Submit(p, lane, at.Domain(), at.Tasklist())
+}
+
+// PlaceOfSubmit is where in its lane a submit is filed: at a tasklist; at a domain, if it has several tasklists or the tasks of
+// a batch; or at "", where domains share it.
+func PlaceOfSubmit(p int, subject string) ids.Place {
+	inLane, ok := strings.CutPrefix(subject, "yard.history."+num(p)+submitPart)
+	_, filed, _ := strings.Cut(inLane, ".")
+	domain, tasklist, apart := strings.Cut(filed, ".")
+	switch {
+	case !ok, !apart:
+		return ""
+	case strings.HasPrefix(tasklist, "+"):
+		return ids.PlaceOf(domain, "")
+	}
+	return ids.Place(filed)
 }
 
 // HistoryAny filters the whole log of partition p.

@@ -372,18 +372,18 @@ func (c *checker) allEnded() bool {
 }
 
 // progress holds that nothing is stuck, but for the tasks of a domain; "" = of none.
-func (c *checker) progress(but string) {
+func (c *checker) progress(but func(task) bool) {
 	if id := c.stuck(but); id != nil {
 		c.w.violated("I1 I11: %s does not end", c.w.name(*id))
 	}
 }
 
-// stuck is a task that has not ended, of any other domain. One whose redrive was read again in a takeover waits until the lanes are read, with all of that
+// stuck is a task that has not ended, and is none of some; nil = of all. One whose redrive was read again in a takeover waits until the lanes are read, with all of that
 // domain.
-func (c *checker) stuck(but string) *ids.TaskID {
+func (c *checker) stuck(but func(task) bool) *ids.TaskID {
 	for _, id := range c.w.order {
-		waits := but != "" && c.w.archived[id] != nil && c.w.letters[id] != nil
-		if !c.w.ended(id) && !waits && c.w.accepted[id].domain != but {
+		waits := but != nil && c.w.archived[id] != nil && c.w.letters[id] != nil
+		if !c.w.ended(id) && !waits && (but == nil || !but(c.w.accepted[id])) {
 			return &id
 		}
 	}

@@ -52,7 +52,7 @@ func (w *world) submit(n int) {
 	}
 	w.appendLog(m)
 	if w.fault(doubledSubmits, 200) {
-		w.appendLog(&historysim.Message{Lane: m.Lane, Domain: m.Domain, Tasks: m.Tasks})
+		w.appendLog(&historysim.Message{Lane: m.Lane, Place: m.Place, Tasks: m.Tasks})
 	}
 	for i := range m.Tasks {
 		w.cancelSome(m.Tasks[i].ID)
@@ -67,12 +67,14 @@ func (w *world) submit(n int) {
 	}
 }
 
-// fill gives m tasks of one lane: of one priority, or delayed, of all tasklists, or of one that it is filed under
-// the domain of.
+// fill gives m tasks of one lane, of one priority or delayed: of all domains; of one that it is filed under; or of one tasklist.
 func (w *world) fill(m *historysim.Message, n int) {
 	some := w.match.someTask
-	if at := some(); w.dice.chance(600) || w.apart(at.domain) {
-		m.Domain, some = at.domain, func() task { return at }
+	switch at := some(); {
+	case w.dice.chance(300) || w.apart(at):
+		m.Place, some = ids.PlaceOf(at.domain, at.tasklist), func() task { return at }
+	case w.dice.chance(400) && !w.plan.listFloods(at): // what waits for a worker there holds up its domain
+		m.Place, some = ids.PlaceOf(at.domain, ""), func() task { return w.match.another(at) }
 	}
 	if delayed := w.fault(delayedTasks, 250); delayed {
 		m.Lane = ids.LaneLater
@@ -91,7 +93,7 @@ func (w *world) fill(m *historysim.Message, n int) {
 	}
 	for range n {
 		at := some()
-		if m.Domain == "" && w.apart(at.domain) {
+		if m.Place == "" && w.apart(at) {
 			at = task{domains[0], tasklists[domains[0]][0], free}
 		}
 		w.addTask(m, int(m.Lane), false, at)
@@ -101,7 +103,10 @@ func (w *world) fill(m *historysim.Message, n int) {
 // fillKeyed gives m tasks with order keys.
 func (w *world) fillKeyed(m *historysim.Message, n int) {
 	at := w.match.someTask()
-	m.Lane, m.Domain = ids.LaneKeyed, at.domain
+	if w.plan.listFloods(at) { // as above
+		at = task{domains[0], tasklists[domains[0]][w.dice.IntN(shards)], at.typ}
+	}
+	m.Lane, m.Place = ids.LaneKeyed, ids.PlaceOf(at.domain, "")
 	for range n {
 		w.addTask(m, 1+w.dice.IntN(5), w.fault(delayedTasks, 250), at)
 		t := &m.Tasks[len(m.Tasks)-1]
@@ -117,10 +122,11 @@ func (w *world) fillKeyed(m *historysim.Message, n int) {
 	}
 }
 
-// apart tells whether an owner wants the tasks of a domain to be filed under it.
-func (w *world) apart(domain string) bool {
+// apart tells whether an owner wants such tasks to be filed under their domain, or their tasklist.
+func (w *world) apart(at task) bool {
+	list := ids.PlaceOf(at.domain, at.tasklist)
 	for _, p := range w.living() {
-		if p.owner.Live() && slices.Contains(p.owner.Apart(), domain) {
+		if p.owner.Live() && slices.ContainsFunc(p.owner.Apart(), func(apart ids.Place) bool { return apart.Has(list) }) {
 			return true
 		}
 	}
@@ -133,7 +139,7 @@ func (w *world) fillShared(m *historysim.Message, n int) {
 	m.Lane = ids.LaneFirst
 	for range n {
 		at := w.match.someTask()
-		if w.apart(at.domain) {
+		if w.apart(at) {
 			at = task{domains[0], tasklists[domains[0]][0], free}
 		}
 		w.addTask(m, 1+w.dice.IntN(5), w.fault(delayedTasks, 250), at)

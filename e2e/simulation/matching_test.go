@@ -17,7 +17,7 @@ const (
 	shards = 2
 	// rival is a domain that has no tasks, and cancels those of others.
 	rival = "rival"
-	// flood is the domain that has many tasks, and no worker while others have tasks, if there are floods.
+	// flood is the domain that has many tasks if there are floods, and no worker while others have tasks; or one of its tasklists has none.
 	flood = "mall"
 	// free is a type without a limit, one and few have one of 1 and 3.
 	free, one, few = "free", "one", "few"
@@ -170,6 +170,16 @@ func (m *matching) someTask() task {
 	return task{d, tasklists[d][m.dice.IntN(shards)], types[m.dice.IntN(len(types))]}
 }
 
+// another is a task of the same domain, and of another tasklist perhaps.
+func (m *matching) another(at task) task {
+	other := at
+	other.tasklist = tasklists[at.domain][m.dice.IntN(shards)]
+	if m.plan.listFloods(other) {
+		return at
+	}
+	return other
+}
+
 func (m *matching) begin() {
 	for _, sh := range m.shards {
 		m.after(m.dice.between(80*time.Millisecond, 200*time.Millisecond), sh.spawnIfNone)
@@ -185,7 +195,7 @@ func (m *matching) begin() {
 					k.types = types[m.dice.IntN(len(types)):]
 				}
 				m.workers = append(m.workers, k)
-				if d != flood || !m.plan.has(floods) {
+				if !m.plan.floods(task{domain: d, tasklist: list}) {
 					m.after(m.dice.upTo(100*time.Millisecond), k.poll)
 				}
 			}
@@ -196,7 +206,7 @@ func (m *matching) begin() {
 // serveFlood lets the workers come that a flood has had to do without.
 func (m *matching) serveFlood() {
 	for _, k := range m.workers {
-		if k.domain == flood && m.plan.has(floods) {
+		if m.plan.floods(task{domain: k.domain, tasklist: k.tasklist}) {
 			m.after(m.dice.upTo(100*time.Millisecond), k.poll)
 		}
 	}

@@ -197,7 +197,7 @@ func (p *proc) read(op *historysim.Op, answer func(historysim.Outcome)) {
 		return
 	}
 	subject := int(op.Lane)
-	if all, ok := p.w.fetch(subject, op.Domain, op.From); ok {
+	if all, ok := p.w.fetch(subject, op.Place, op.From); ok {
 		answer(historysim.Outcome{Messages: all})
 		return
 	}

@@ -65,6 +65,7 @@ const (
 	orderKeys
 	blocks
 	redrives
+	oneList
 	faultsEnd
 )
 
@@ -79,7 +80,7 @@ var faultNames = [...]string{
 	"skewed clocks", "stepping server", "stores down", "lost triggers", "quiet answers", "lost answers", "repeated asks",
 	"silent workers", "late outcomes", "failures", "cancels", "foreign cancels", "delayed tasks", "slow timer", "timer pauses", "timer rivals", "timer crashes", "full stores", "doubled submits", "slow readers",
 	"matching pauses", "matching rivals", "matching kills", "matching drains", "wiped tables", "slow tables", "away tables", "unknown calls",
-	"late acks", "gone workers", "limit edits", "shared messages", "floods", "expiries", "groups", "rates", "partition edits", "group limits", "own policies", "unique keys", "silences", "updates", "order keys", "blocking tasks", "redrives",
+	"late acks", "gone workers", "limit edits", "shared messages", "floods", "expiries", "groups", "rates", "partition edits", "group limits", "own policies", "unique keys", "silences", "updates", "order keys", "blocking tasks", "redrives", "a tasklist floods",
 }
 
 func (f faults) String() string {
@@ -117,6 +118,14 @@ func (p plan) String() string {
 }
 
 func (p plan) has(f faults) bool { return p.faults&f != 0 }
+
+// floods tells whether a task is of the flood: it has no worker while others have tasks.
+func (p plan) floods(t task) bool {
+	return p.has(floods) && t.domain == flood && (!p.has(oneList) || t.tasklist == tasklists[flood][0])
+}
+
+// listFloods tells whether a task is of a flood that is one tasklist.
+func (p plan) listFloods(t task) bool { return p.has(oneList) && p.floods(t) }
 
 // planOf is the plan of a seed.
 func planOf(seed uint64) plan {
@@ -161,6 +170,9 @@ func planOf(seed uint64) plan {
 	}
 	if d.chance(500) && !p.once {
 		p.faults |= redrives
+	}
+	if p.has(floods) && d.chance(500) {
+		p.faults |= oneList
 	}
 	return p
 }

@@ -94,13 +94,13 @@ func (s *sim) run() string {
 	if s.plan.has(floods) {
 		s.until(s.now+calmMost, s.othersEnded)
 		for _, w := range s.parts {
-			w.check.progress(flood)
+			w.check.progress(s.plan.floods)
 		}
 	}
 	s.match.serveFlood()
 	s.until(s.now+calmMost, s.allEnded)
 	for _, w := range s.parts {
-		w.check.progress("")
+		w.check.progress(nil)
 	}
 	s.until(s.now+restLasts/2, func() bool { return false })
 	s.match.goHome()
@@ -133,7 +133,7 @@ func (s *sim) until(end time.Duration, enough func() bool) {
 // othersEnded tells whether only tasks of the flood are left.
 func (s *sim) othersEnded() bool {
 	for _, w := range s.parts {
-		if len(w.accepted) < w.submits || w.check.stuck(flood) != nil {
+		if len(w.accepted) < w.submits || w.check.stuck(s.plan.floods) != nil {
 			return false
 		}
 	}

@@ -157,11 +157,11 @@ func (w *world) request(m *historysim.Message) {
 	}
 }
 
-// fetch hands out the next messages of a subject, of a domain if one is named; false if there is none yet.
-func (w *world) fetch(subject int, domain string, from uint64) ([]*historysim.Message, bool) {
+// fetch hands out the next messages of a subject that are filed at a place, or in a part of it; false if there is none yet.
+func (w *world) fetch(subject int, at ids.Place, from uint64) ([]*historysim.Message, bool) {
 	all := w.subjects[subject]
-	if domain != "" {
-		all = slices.DeleteFunc(slices.Clone(all), func(m *historysim.Message) bool { return m.Domain != domain })
+	if at != "" {
+		all = slices.DeleteFunc(slices.Clone(all), func(m *historysim.Message) bool { return !at.Has(m.Place) })
 	}
 	i, _ := slices.BinarySearchFunc(all, from, func(m *historysim.Message, seq uint64) int { return int(m.Seq) - int(seq) })
 	if i == len(all) {
@@ -202,10 +202,10 @@ func (w *world) readLog(op *historysim.Op) (all []*historysim.Message) {
 // count counts what lies behind a level of a lane.
 func (w *world) count(op *historysim.Op) (out historysim.Outcome) {
 	for _, m := range w.subjects[op.Lane] {
-		if m.Seq <= op.From {
+		if m.Seq <= op.From || !op.In.Has(m.Place) {
 			continue
 		}
-		if out.All++; m.Domain == op.Domain {
+		if out.All++; op.Place.Has(m.Place) {
 			out.Own++
 		}
 	}
@@ -216,7 +216,7 @@ func (w *world) count(op *historysim.Op) (out historysim.Outcome) {
 // it has fired to.
 func (w *world) unread(op *historysim.Op) (out historysim.Outcome) {
 	for _, m := range w.log {
-		if m == nil || m.Event || m.Purged || m.Seq <= op.Levels.Of(historysim.Queue{Lane: m.Lane, Domain: m.Domain}) {
+		if m == nil || m.Event || m.Purged || m.Seq <= op.Levels.Of(historysim.Queue{Lane: m.Lane, Place: m.Place}) {
 			continue
 		}
 		for i := range m.Tasks {
@@ -269,7 +269,7 @@ func (w *world) purge(p *proc, levels historysim.Levels) {
 		for _, m := range w.subjects[i] {
 			last, upTo := m.Last, levels.Events
 			if !m.Event {
-				last, upTo = m.Seq, levels.Of(historysim.Queue{Lane: m.Lane, Domain: m.Domain})
+				last, upTo = m.Seq, levels.Needless(historysim.Queue{Lane: m.Lane, Place: m.Place})
 			}
 			if last > upTo {
 				kept = append(kept, m)

@@ -152,7 +152,7 @@ func (w *world) fire(p *timerProc, a timersim.Append) historysim.Result {
 	}
 	for _, m := range a.Messages {
 		tasks := w.decoder.Tasks(m.Data)
-		seq := w.appendLog(&historysim.Message{Lane: m.Lane, Domain: m.Domain, Tasks: tasks})
+		seq := w.appendLog(&historysim.Message{Lane: m.Lane, Place: ids.PlaceOf(m.Domain, m.Tasklist), Tasks: tasks})
 		for i := range tasks {
 			w.say(p.name, "fires %s stay %d: %d", w.name(tasks[i].ID), tasks[i].Parkings, seq)
 			w.check.fired(&tasks[i])

@@ -131,7 +131,7 @@ type Admission_Kind int32
 const (
 	// Its messages up to to_seq are in the state.
 	Admission_READ Admission_Kind = 0
-	// The domain is split off the lane: its messages behind to_seq are read by themselves.
+	// The place is split off the lane, or a tasklist off the queue of its domain: its messages behind to_seq are read by themselves.
 	Admission_SPLIT Admission_Kind = 1
 	// It goes back.
 	Admission_MERGE Admission_Kind = 2
@@ -2821,11 +2821,11 @@ func (x *Turn) GetBatches() []*EventBatch {
 // Admission is one step of how tasks come into the state of a partition.
 type Admission struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// A lane, or what a domain has there, if one is named.
-	Lane   uint32         `protobuf:"varint,1,opt,name=lane,proto3" json:"lane,omitempty"`
-	Domain string         `protobuf:"bytes,2,opt,name=domain,proto3" json:"domain,omitempty"`
-	Kind   Admission_Kind `protobuf:"varint,3,opt,name=kind,proto3,enum=yard.log.v1.Admission_Kind" json:"kind,omitempty"`
-	ToSeq  uint64         `protobuf:"varint,4,opt,name=to_seq,json=toSeq,proto3" json:"to_seq,omitempty"`
+	// A lane, or a place in it: a domain, or a tasklist as domain.tasklist.
+	Lane  uint32         `protobuf:"varint,1,opt,name=lane,proto3" json:"lane,omitempty"`
+	Place string         `protobuf:"bytes,2,opt,name=place,proto3" json:"place,omitempty"`
+	Kind  Admission_Kind `protobuf:"varint,3,opt,name=kind,proto3,enum=yard.log.v1.Admission_Kind" json:"kind,omitempty"`
+	ToSeq uint64         `protobuf:"varint,4,opt,name=to_seq,json=toSeq,proto3" json:"to_seq,omitempty"`
 	// Of READ: how many messages it is, and the last one before them; 0 = not known. A takeover that finds fewer stops.
 	Messages      uint64 `protobuf:"varint,5,opt,name=messages,proto3" json:"messages,omitempty"`
 	FromSeq       uint64 `protobuf:"varint,6,opt,name=from_seq,json=fromSeq,proto3" json:"from_seq,omitempty"`
@@ -2870,9 +2870,9 @@ func (x *Admission) GetLane() uint32 {
 	return 0
 }
 
-func (x *Admission) GetDomain() string {
+func (x *Admission) GetPlace() string {
 	if x != nil {
-		return x.Domain
+		return x.Place
 	}
 	return ""
 }
@@ -4354,12 +4354,12 @@ func (x *LaneCursor) GetReadSeq() uint64 {
 	return 0
 }
 
-// QueueCursor is how far the messages of one domain that lags behind a lane are read. The lane's own
-// cursor does not cover these messages.
+// QueueCursor is how far the messages are read of one place that is split off a lane, a domain or a tasklist as domain.tasklist. The cursor of
+// the lane, or of the domain, does not cover these messages.
 type QueueCursor struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Lane    uint32                 `protobuf:"varint,1,opt,name=lane,proto3" json:"lane,omitempty"`
-	Domain  string                 `protobuf:"bytes,2,opt,name=domain,proto3" json:"domain,omitempty"`
+	Place   string                 `protobuf:"bytes,2,opt,name=place,proto3" json:"place,omitempty"`
 	ReadSeq uint64                 `protobuf:"varint,4,opt,name=read_seq,json=readSeq,proto3" json:"read_seq,omitempty"`
 	// The first and the last of these messages that the lane's reader has passed over since they were last read to their end.
 	FirstSeq      uint64 `protobuf:"varint,6,opt,name=first_seq,json=firstSeq,proto3" json:"first_seq,omitempty"`
@@ -4405,9 +4405,9 @@ func (x *QueueCursor) GetLane() uint32 {
 	return 0
 }
 
-func (x *QueueCursor) GetDomain() string {
+func (x *QueueCursor) GetPlace() string {
 	if x != nil {
-		return x.Domain
+		return x.Place
 	}
 	return ""
 }
@@ -4758,10 +4758,10 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x06number\x18\x03 \x01(\x04R\x06number\x12\x13\n" +
 	"\x05at_ms\x18\x04 \x01(\x03R\x04atMs\x122\n" +
 	"\badmitted\x18\x06 \x03(\v2\x16.yard.log.v1.AdmissionR\badmitted\x121\n" +
-	"\abatches\x18\x05 \x03(\v2\x17.yard.log.v1.EventBatchR\abatches\"\xde\x01\n" +
+	"\abatches\x18\x05 \x03(\v2\x17.yard.log.v1.EventBatchR\abatches\"\xdc\x01\n" +
 	"\tAdmission\x12\x12\n" +
-	"\x04lane\x18\x01 \x01(\rR\x04lane\x12\x16\n" +
-	"\x06domain\x18\x02 \x01(\tR\x06domain\x12/\n" +
+	"\x04lane\x18\x01 \x01(\rR\x04lane\x12\x14\n" +
+	"\x05place\x18\x02 \x01(\tR\x05place\x12/\n" +
 	"\x04kind\x18\x03 \x01(\x0e2\x1b.yard.log.v1.Admission.KindR\x04kind\x12\x15\n" +
 	"\x06to_seq\x18\x04 \x01(\x04R\x05toSeq\x12\x1a\n" +
 	"\bmessages\x18\x05 \x01(\x04R\bmessages\x12\x19\n" +
@@ -4903,10 +4903,10 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\n" +
 	"LaneCursor\x12\x12\n" +
 	"\x04lane\x18\x01 \x01(\rR\x04lane\x12\x19\n" +
-	"\bread_seq\x18\x03 \x01(\x04R\areadSeq\"\x8c\x01\n" +
+	"\bread_seq\x18\x03 \x01(\x04R\areadSeq\"\x8a\x01\n" +
 	"\vQueueCursor\x12\x12\n" +
-	"\x04lane\x18\x01 \x01(\rR\x04lane\x12\x16\n" +
-	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x19\n" +
+	"\x04lane\x18\x01 \x01(\rR\x04lane\x12\x14\n" +
+	"\x05place\x18\x02 \x01(\tR\x05place\x12\x19\n" +
 	"\bread_seq\x18\x04 \x01(\x04R\areadSeq\x12\x1b\n" +
 	"\tfirst_seq\x18\x06 \x01(\x04R\bfirstSeq\x12\x19\n" +
 	"\blast_seq\x18\x05 \x01(\x04R\alastSeq*\x91\x03\n" +

@@ -767,7 +767,7 @@ func (m *Admission) CloneVT() *Admission {
 	}
 	r := new(Admission)
 	r.Lane = m.Lane
-	r.Domain = m.Domain
+	r.Place = m.Place
 	r.Kind = m.Kind
 	r.ToSeq = m.ToSeq
 	r.Messages = m.Messages
@@ -1265,7 +1265,7 @@ func (m *QueueCursor) CloneVT() *QueueCursor {
 	}
 	r := new(QueueCursor)
 	r.Lane = m.Lane
-	r.Domain = m.Domain
+	r.Place = m.Place
 	r.ReadSeq = m.ReadSeq
 	r.FirstSeq = m.FirstSeq
 	r.LastSeq = m.LastSeq
@@ -3625,10 +3625,10 @@ func (m *Admission) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x18
 	}
-	if len(m.Domain) > 0 {
-		i -= len(m.Domain)
-		copy(dAtA[i:], m.Domain)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Domain)))
+	if len(m.Place) > 0 {
+		i -= len(m.Place)
+		copy(dAtA[i:], m.Place)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Place)))
 		i--
 		dAtA[i] = 0x12
 	}
@@ -4917,10 +4917,10 @@ func (m *QueueCursor) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x20
 	}
-	if len(m.Domain) > 0 {
-		i -= len(m.Domain)
-		copy(dAtA[i:], m.Domain)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Domain)))
+	if len(m.Place) > 0 {
+		i -= len(m.Place)
+		copy(dAtA[i:], m.Place)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Place)))
 		i--
 		dAtA[i] = 0x12
 	}
@@ -6138,7 +6138,7 @@ func (m *Admission) SizeVT() (n int) {
 	if m.Lane != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Lane))
 	}
-	l = len(m.Domain)
+	l = len(m.Place)
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
@@ -6695,7 +6695,7 @@ func (m *QueueCursor) SizeVT() (n int) {
 	if m.Lane != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Lane))
 	}
-	l = len(m.Domain)
+	l = len(m.Place)
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
@@ -13135,7 +13135,7 @@ func (m *Admission) UnmarshalVT(dAtA []byte) error {
 			}
 		case 2:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Domain", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Place", wireType)
 			}
 			var stringLen uint64
 			for shift := uint(0); ; shift += 7 {
@@ -13163,7 +13163,7 @@ func (m *Admission) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Domain = string(dAtA[iNdEx:postIndex])
+			m.Place = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 		case 3:
 			if wireType != 0 {
@@ -16632,7 +16632,7 @@ func (m *QueueCursor) UnmarshalVT(dAtA []byte) error {
 			}
 		case 2:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Domain", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Place", wireType)
 			}
 			var stringLen uint64
 			for shift := uint(0); ; shift += 7 {
@@ -16660,7 +16660,7 @@ func (m *QueueCursor) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Domain = string(dAtA[iNdEx:postIndex])
+			m.Place = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 		case 4:
 			if wireType != 0 {
@@ -23273,7 +23273,7 @@ func (m *Admission) UnmarshalVTUnsafe(dAtA []byte) error {
 			}
 		case 2:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Domain", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Place", wireType)
 			}
 			var stringLen uint64
 			for shift := uint(0); ; shift += 7 {
@@ -23305,7 +23305,7 @@ func (m *Admission) UnmarshalVTUnsafe(dAtA []byte) error {
 			if intStringLen > 0 {
 				stringValue = unsafe.String(&dAtA[iNdEx], intStringLen)
 			}
-			m.Domain = stringValue
+			m.Place = stringValue
 			iNdEx = postIndex
 		case 3:
 			if wireType != 0 {
@@ -26812,7 +26812,7 @@ func (m *QueueCursor) UnmarshalVTUnsafe(dAtA []byte) error {
 			}
 		case 2:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Domain", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Place", wireType)
 			}
 			var stringLen uint64
 			for shift := uint(0); ; shift += 7 {
@@ -26844,7 +26844,7 @@ func (m *QueueCursor) UnmarshalVTUnsafe(dAtA []byte) error {
 			if intStringLen > 0 {
 				stringValue = unsafe.String(&dAtA[iNdEx], intStringLen)
 			}
-			m.Domain = stringValue
+			m.Place = stringValue
 			iNdEx = postIndex
 		case 4:
 			if wireType != 0 {

@@ -2349,8 +2349,8 @@ type HistoryLoad struct {
 	SharedRead uint64 `protobuf:"varint,8,opt,name=shared_read,json=sharedRead,proto3" json:"shared_read,omitempty"`
 	// The log has no room for more tasks: its storage is down to the reserve.
 	StorageFull bool `protobuf:"varint,9,opt,name=storage_full,json=storageFull,proto3" json:"storage_full,omitempty"`
-	// Domains whose tasks must be stored under their own subject, however few: they lag behind a lane, or take up
-	// much of what is read from shared messages. The largest ones.
+	// Domains, and tasklists as domain.tasklist, whose tasks must be stored under their own subject, however few: they are split off a lane, or
+	// take up much of what is read from shared messages. The largest ones.
 	Apart []string `protobuf:"bytes,10,rep,name=apart,proto3" json:"apart,omitempty"`
 	// The queued tasks of tasklists with a max_queued, if there are any. At most 1000 of them, those nearest to it.
 	Queued []*QueuedTasks `protobuf:"bytes,11,rep,name=queued,proto3" json:"queued,omitempty"`

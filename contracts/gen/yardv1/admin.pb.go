@@ -1150,18 +1150,20 @@ func (x *DomainWork) GetOldestReadyMs() int64 {
 	return 0
 }
 
-// Queue is a lane of the log, which has the tasks of one priority, or a domain that is split off it: its tasks are read by themselves, so
-// that the lane waits for none of them.
+// Queue is a lane of the log, which has the tasks of one priority, or a domain or a tasklist that is split off it: its tasks are read by
+// themselves, so that the lane waits for none of them.
 type Queue struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// `p1` to `p5` by the priority, `later` of tasks that were submitted with a delay, `keyed` of those with an order key.
 	Lane string `protobuf:"bytes,1,opt,name=lane,proto3" json:"lane,omitempty"`
-	// The domain that is split off; empty: all that is not.
+	// The domain that is split off, or has a tasklist that is; empty: all that is not.
 	Domain string `protobuf:"bytes,2,opt,name=domain,proto3" json:"domain,omitempty"`
+	// The tasklist that is split off; empty: the domain, without those of its tasklists that are.
+	Tasklist string `protobuf:"bytes,10,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
 	// The last message of the log that was read.
 	Read int64 `protobuf:"varint,3,opt,name=read,proto3" json:"read,omitempty"`
-	// Messages of the log (1 to 1000 tasks each) that are not read yet, as counted within the last seconds; of a lane those of domains that are
-	// split off it included, as far as it has not passed over them.
+	// Messages of the log (1 to 1000 tasks each) that are not read yet, as counted within the last seconds; of a lane those of queues that are
+	// split off it included, as far as it has not passed over them, and of a domain those of its tasklists.
 	Unread int64 `protobuf:"varint,4,opt,name=unread,proto3" json:"unread,omitempty"`
 	// Its tasks in memory, without those that have run for long.
 	Tasks int64 `protobuf:"varint,5,opt,name=tasks,proto3" json:"tasks,omitempty"`
@@ -1171,7 +1173,7 @@ type Queue struct {
 	Bytes int64 `protobuf:"varint,7,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	// It is read while its tasks take less than this.
 	BytesMax int64 `protobuf:"varint,8,opt,name=bytes_max,json=bytesMax,proto3" json:"bytes_max,omitempty"`
-	// Since when the domain is split off, as the owner knows, Unix ms: not before it took over.
+	// Since when it is split off, as the owner knows, Unix ms: not before it took over.
 	SplitAtMs     int64 `protobuf:"varint,9,opt,name=split_at_ms,json=splitAtMs,proto3" json:"split_at_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1217,6 +1219,13 @@ func (x *Queue) GetLane() string {
 func (x *Queue) GetDomain() string {
 	if x != nil {
 		return x.Domain
+	}
+	return ""
+}
+
+func (x *Queue) GetTasklist() string {
+	if x != nil {
+		return x.Tasklist
 	}
 	return ""
 }
@@ -2608,7 +2617,7 @@ type DescribeTasklistResponse struct {
 	// One entry per limit with slots in use: of the domain, of this tasklist, of each type of the domain, and those that
 	// types share.
 	Slots []*SlotUse `protobuf:"bytes,12,rep,name=slots,proto3" json:"slots,omitempty"`
-	// How many lanes, of all partitions, the domain lags behind: it has more ready tasks there than are kept in memory.
+	// How many lanes, of all partitions, the domain or one of its tasklists lags behind: it has more ready tasks there than are kept in memory.
 	// The rest is unread until workers take some of these.
 	LaggingLanes int32 `protobuf:"varint,13,opt,name=lagging_lanes,json=laggingLanes,proto3" json:"lagging_lanes,omitempty"`
 	// Tasks expired since then.
@@ -8674,10 +8683,12 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\abackoff\x18\x04 \x01(\x03R\abackoff\x12\x1c\n" +
 	"\tcompleted\x18\x05 \x01(\x03R\tcompleted\x12\x16\n" +
 	"\x06failed\x18\x06 \x01(\x03R\x06failed\x12&\n" +
-	"\x0foldest_ready_ms\x18\a \x01(\x03R\roldestReadyMs\"\xe5\x01\n" +
+	"\x0foldest_ready_ms\x18\a \x01(\x03R\roldestReadyMs\"\x81\x02\n" +
 	"\x05Queue\x12\x12\n" +
 	"\x04lane\x18\x01 \x01(\tR\x04lane\x12\x16\n" +
-	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x12\n" +
+	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x1a\n" +
+	"\btasklist\x18\n" +
+	" \x01(\tR\btasklist\x12\x12\n" +
 	"\x04read\x18\x03 \x01(\x03R\x04read\x12\x16\n" +
 	"\x06unread\x18\x04 \x01(\x03R\x06unread\x12\x14\n" +
 	"\x05tasks\x18\x05 \x01(\x03R\x05tasks\x12\x1b\n" +

@@ -367,10 +367,11 @@ func (p *pass) admitted(r natslog.Record) bool {
 	if !ok || p.head == nil {
 		return false
 	}
-	domain := topology.DomainOfSubmit(p.partition, r.Subject)
-	for _, q := range p.head.Queues { // the lane's own cursor does not cover these
-		if q.Lane == uint32(lane) && q.Domain == domain {
-			return r.Seq <= q.ReadSeq
+	for at := topology.PlaceOfSubmit(p.partition, r.Subject); at != ""; at = at.Around() {
+		for _, q := range p.head.Queues { // the lane's own cursor does not cover these
+			if q.Lane == uint32(lane) && q.Place == string(at) {
+				return r.Seq <= q.ReadSeq
+			}
 		}
 	}
 	for _, l := range p.head.Lanes {

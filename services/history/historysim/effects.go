@@ -53,7 +53,7 @@ func (o *Owner) flush() {
 		searches{o}.search(s)
 	}
 	for _, l := range fx.Looks {
-		o.send(&Op{Kind: Count, Lane: l.Lane, Domain: l.Domain, From: l.Read}, func(out Outcome) {
+		o.send(&Op{Kind: Count, Lane: l.Lane, Place: l.Place, In: l.In, From: l.Read}, func(out Outcome) {
 			o.give(replica.Looked{Look: l, All: out.All, Own: out.Own})
 		})
 	}
@@ -315,7 +315,7 @@ func (o *Owner) fetch() {
 		}
 		if !rd.waiting && len(rd.queue) <= 2 && reading.Room {
 			rd.waiting = true
-			o.read(Op{Kind: FetchLane, Lane: reading.Lane, Domain: reading.Domain, From: rd.next}, rd)
+			o.read(Op{Kind: FetchLane, Lane: reading.Lane, Place: reading.Place, From: rd.next}, rd)
 		}
 	}
 	for at := range o.queues {

@@ -140,8 +140,8 @@ type Message struct {
 	Seq   uint64
 	Event bool
 	Lane  ids.Lane
-	// Domain is the one that it is filed under; "" where domains share it.
-	Domain string
+	// Place is where it is filed.
+	Place ids.Place
 	// At is when it was stored, Unix ms.
 	At      int64
 	Tasks   []Task
@@ -177,12 +177,11 @@ type Op struct {
 	// Snapshot and Chunks are those of a snapshot.
 	Snapshot SnapshotRef
 	Chunks   [][]byte
-	// Lane, From, To: what to read, of a domain if one is named; or to count behind From, all and of the
-	// domain. Starts: the lanes' levels, of ReadLog.
-	Lane     ids.Lane
-	Domain   string
-	From, To uint64
-	Starts   [ids.Lanes]uint64
+	// Lane, Place, From, To: what to read; or to count behind From, all in a place and those of another. Starts: the lanes' levels, of ReadLog.
+	Lane      ids.Lane
+	Place, In ids.Place
+	From, To  uint64
+	Starts    [ids.Lanes]uint64
 	// Expected is the last sequence of the archive, or of the events, that an append builds upon.
 	Expected uint64
 	// Turn are the batches of the turn of this name, each of which becomes a message.

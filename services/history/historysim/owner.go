@@ -82,13 +82,13 @@ func (o *Owner) Read(m *Message) bool {
 		return o.r.EventAt() >= m.Seq
 	}
 	levels := o.r.UnreadLevels("")
-	return levels.Of(Queue{Lane: m.Lane, Domain: m.Domain}) >= m.Seq
+	return levels.Of(Queue{Lane: m.Lane, Place: m.Place}) >= m.Seq
 }
 
-// Apart are the domains whose tasks are to be filed under the domain.
-func (o *Owner) Apart() []string { return o.r.Apart() }
+// Apart are the places whose tasks are to be filed there.
+func (o *Owner) Apart() []ids.Place { return o.r.Apart() }
 
-// Lagging counts the domains that lag behind a lane.
+// Lagging counts the places that are split off a lane.
 func (o *Owner) Lagging() int { return o.r.Splits() }
 
 // Len counts the tasks in memory.
@@ -376,14 +376,15 @@ func (o *Owner) next(which int) (in replica.Input, all []*Message, taken func())
 		return turnOf(o.turns.stored), o.turns.stored, func() { o.turns.stored = nil }
 	}
 	var from *reader
-	queue := which >= queuesOf
-	if queue {
-		from = o.queues[o.r.Readings()[which-queuesOf].Queue]
+	by := ids.Place("")
+	if which >= queuesOf {
+		at := o.r.Readings()[which-queuesOf].Queue
+		from, by = o.queues[at], at.Place
 	} else {
 		from = &o.readers[which]
 	}
 	m := from.queue[0]
-	return submitsOf(m, queue), []*Message{m}, func() { from.queue = from.queue[1:] }
+	return submitsOf(m, by), []*Message{m}, func() { from.queue = from.queue[1:] }
 }
 
 func (o *Owner) check() {

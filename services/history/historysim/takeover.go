@@ -1,6 +1,7 @@
 package historysim
 
 import (
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 )
@@ -240,9 +241,9 @@ func turnOf(all []*Message) *replica.Turn {
 	return t
 }
 
-// submitsOf is a message of a lane; queue: the domain's own reader has read it.
-func submitsOf(m *Message, queue bool) *replica.Submits {
-	in := &replica.Submits{Lane: m.Lane, Domain: m.Domain, Queue: queue, Seq: m.Seq, At: m.At, Bytes: 200 * len(m.Tasks)}
+// submitsOf is a message of a lane, which the reader of a queue has read, or of the lane.
+func submitsOf(m *Message, by ids.Place) *replica.Submits {
+	in := &replica.Submits{Lane: m.Lane, Place: m.Place, By: by, Seq: m.Seq, At: m.At, Bytes: 200 * len(m.Tasks)}
 	for i := range m.Tasks {
 		in.Tasks = append(in.Tasks, &replica.Entry{Task: CopyTask(&m.Tasks[i])})
 	}
@@ -255,9 +256,10 @@ type replay struct {
 	turns  [][]*Message
 	unread []*Message
 	read   bool
-	// steps counts those of the next turn that are taken, messages what the next one has read, from a level on.
-	steps          int
-	from, messages uint64
+	// steps counts those of the next turn that are taken, messages what the next one has read, from a level on, and passed what was
+	// offered to it last.
+	steps                  int
+	from, messages, passed uint64
 }
 
 func (r *replay) add(all []*Message) {
@@ -293,14 +295,13 @@ func (r *replay) next(o *Owner) {
 		return
 	}
 	for _, m := range r.unread {
-		of := step.Domain != "" && m.Domain == step.Domain
-		if m.Lane != step.Lane || step.Domain != "" && !of || m.Seq <= o.r.ReadLevel(step.Queue) {
+		if m.Lane != step.Lane || !step.Place.Has(m.Place) || m.Seq <= max(r.passed, o.r.ReadLevel(step.Queue)) {
 			continue
 		}
 		if m.Seq > step.To {
 			break
 		}
-		r.take(o, &step, submitsOf(m, of), m)
+		r.take(o, &step, submitsOf(m, step.Place), m)
 		return
 	}
 	o.host.Fault("%s: message %d was admitted and is not in the log", o.name, step.To)
@@ -308,13 +309,16 @@ func (r *replay) next(o *Owner) {
 
 // take takes a message of a step.
 func (r *replay) take(o *Owner, step *replica.Admission, in *replica.Submits, m *Message) {
-	if r.messages == 0 {
-		r.from = o.r.ReadLevel(step.Queue)
+	level := o.r.ReadLevel(step.Queue)
+	if r.passed == 0 {
+		r.from = level
 	}
 	if !o.take(in, []*Message{m}) {
 		return
 	}
-	r.messages++
+	if r.passed = m.Seq; o.r.ReadLevel(step.Queue) > level { // else the queue has nothing to do with it
+		r.messages++
+	}
 	if o.r.ReadLevel(step.Queue) < step.To {
 		return
 	}
@@ -322,5 +326,5 @@ func (r *replay) take(o *Owner, step *replica.Admission, in *replica.Submits, m 
 		o.host.Fault("%s: %d messages up to %d were admitted, and %d are in the log", o.name, step.Messages, step.To, r.messages)
 	}
 	r.steps++
-	r.messages = 0
+	r.messages, r.passed = 0, 0
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/distribution"
@@ -61,12 +62,19 @@ func (a *appender) report(load *rpcv1.HistoryLoad) {
 	c := a.partitions[p]
 	c.room.Report(load.SharedTasks, load.SharedBytes, load.SharedRead)
 	c.apart = nil
-	for _, domain := range load.Apart {
+	for _, at := range load.Apart {
 		if c.apart == nil {
-			c.apart = make(map[string]bool, len(load.Apart))
+			c.apart = make(map[ids.Place]bool, len(load.Apart))
 		}
-		c.apart[domain] = true
+		c.apart[ids.Place(at)] = true
 	}
+}
+
+// setApart says whether the tasks of a request are to be filed apart. Those with order keys always are, by domain: a key may have several tasklists.
+func (p *partition) setApart(r *filing.Request) {
+	keyed := r.Lane == ids.LaneKeyed
+	r.Apart = keyed || p.apart[ids.PlaceOf(r.Domain, "")]
+	r.ListApart = len(p.apart) > 0 && !keyed && r.Tasklist != "" && p.apart[ids.PlaceOf(r.Domain, r.Tasklist)]
 }
 
 // place sends s to the best partition. It answers s, now or later, whatever happens.

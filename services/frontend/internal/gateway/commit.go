@@ -23,10 +23,10 @@ type partition struct {
 	// that is taken refuses a whole atomic batch.
 	keyed *gathering[*part]
 
-	// The appender's lock guards these: what may still be filed on the most urgent lane, and the domains whose tasks the
-	// owner wants to be filed under the domain.
+	// The appender's lock guards these: what may still be filed on the most urgent lane, and the places whose tasks the
+	// owner wants to be filed there.
 	room  filing.Room
-	apart map[string]bool
+	apart map[ids.Place]bool
 }
 
 // enqueue hands s to the group commit of its partition. If its domain has no room there to wait, it is refused.
@@ -129,7 +129,7 @@ func (a *appender) messages(p int, batch []*submission) (messages []message, lat
 	}
 	a.mu.Lock()
 	for i := range requests {
-		requests[i].Apart = a.partitions[p].apart[requests[i].Domain] || requests[i].Lane == ids.LaneKeyed
+		a.partitions[p].setApart(&requests[i])
 	}
 	plan, left := filing.Plan(requests, &a.partitions[p].room, batchBytesMax)
 	a.mu.Unlock()

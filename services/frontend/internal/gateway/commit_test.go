@@ -410,6 +410,32 @@ func TestClientsOfOneFlushMeetInTheNext(t *testing.T) {
 	})
 }
 
+// TestI11_ATasklistThatLagsGoesAlone: what its owner names goes under its own subject, what else its domain has with others.
+func TestI11_ATasklistThatLagsGoesAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, open := plugged(t)
+		of := func(list string) *yardv1.SubmitRequest {
+			req := tasks(1)
+			req.Tasks[0].Tasklist = list
+			return req
+		}
+		r.TakeLoad(testkit.Encoded(t, &rpcv1.HistoryLoad{SharedTasks: 1000, SharedBytes: 1 << 20, Apart: []string{"shop.bulk"}}))
+		var got []<-chan outcome
+		for _, list := range []string{"bulk", "mail", "bulk"} {
+			got = append(got, r.submitAs(t, "shop", of(list)))
+		}
+		got = append(got, r.submitAs(t, "depot", of("bulk")))
+		synctest.Wait()
+		open()
+		allAccepted(t, got)
+		places := map[ids.Place]int{}
+		for subject, n := range r.subjects(t) {
+			places[topology.PlaceOfSubmit(0, subject)] += n
+		}
+		testkit.Equal(t, "filed", places, map[ids.Place]int{"shop.bulk": 2, "": 2})
+	})
+}
+
 // TestI11_WhatLagsNeverGoesWithOthers: more domains lag than get messages of their own in a flush. What others share holds
 // nothing of them, and all is stored.
 func TestI11_WhatLagsNeverGoesWithOthers(t *testing.T) {
@@ -428,7 +454,7 @@ func TestI11_WhatLagsNeverGoesWithOthers(t *testing.T) {
 		open()
 		allAccepted(t, got)
 		for subject, n := range r.subjects(t) {
-			if topology.DomainOfSubmit(0, subject) == "" && n != 1 {
+			if topology.PlaceOfSubmit(0, subject) == "" && n != 1 {
 				t.Errorf("%s has %d tasks", subject, n)
 			}
 		}

@@ -140,7 +140,7 @@ func (l *memLog) wantInLine(t *testing.T) {
 			lane, _ := topology.LaneOf(p, m.Subject)
 			for _, r := range batchOf(m.Data).Tasks {
 				keyed := r.Order != nil
-				if keyed != (lane == ids.LaneKeyed) || keyed && (topology.DomainOfSubmit(p, m.Subject) != r.Domain || topology.OrderKeyPartition(r.Domain, r.Order.Key, topology.Partitioning{History: rigPartitions}) != p) {
+				if keyed != (lane == ids.LaneKeyed) || keyed && (topology.PlaceOfSubmit(p, m.Subject).Domain() != r.Domain || topology.OrderKeyPartition(r.Domain, r.Order.Key, topology.Partitioning{History: rigPartitions}) != p) {
 					t.Errorf("a task with the order key %q lies in partition %d, %s", r.Order.GetKey(), p, m.Subject)
 				}
 			}

@@ -51,7 +51,7 @@ func Count(ctx context.Context, owner Owner, log Members, req *rpcv1.CountBatchR
 		err := owner.Look(ctx, req.Domain, func(r *replica.Replica) {
 			tally := r.Members[name]
 			out.Tasks, out.Ends = tally.Tasks, record.StoredEnds(tally.Ends)
-			out.Complete = !slices.ContainsFunc(last, func(at ids.Position) bool { return r.Unread(at, req.Domain) })
+			out.Complete = !slices.ContainsFunc(last, func(at ids.Position) bool { return r.Unread(at.InMixed(), req.Domain, "") })
 		})
 		if err != nil || out.Complete || time.Now().After(until) || ctx.Err() != nil {
 			return out, err

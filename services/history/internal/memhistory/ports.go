@@ -25,8 +25,8 @@ func laneOf(s partition.Source) ids.Lane {
 }
 
 // Read implements partition.Log.
-func (w *World) Read(ctx context.Context, s partition.Source, domain string, from, upTo uint64, handle func(partition.Record) error) error {
-	return w.read(ctx, replica.Queue{Lane: laneOf(s), Domain: domain}, from, upTo, handle)
+func (w *World) Read(ctx context.Context, s partition.Source, at ids.Place, from, upTo uint64, handle func(partition.Record) error) error {
+	return w.read(ctx, replica.Queue{Lane: laneOf(s), Place: at}, from, upTo, handle)
 }
 
 // Ends implements partition.Log.
@@ -151,7 +151,7 @@ func (w *World) Forget(_ context.Context, levels replica.Levels) error {
 		}
 		upTo := levels.Events
 		if m.lane != laneEvent {
-			upTo = levels.Of(replica.Queue{Lane: m.lane, Domain: m.domain})
+			upTo = levels.Needless(replica.Queue{Lane: m.lane, Place: m.place})
 		}
 		if m.rec.Seq <= upTo {
 			m.gone = true
@@ -236,7 +236,7 @@ func (w *World) FireEarly(_ context.Context, wanted []replica.Search) (partition
 		if err != nil {
 			return early, err
 		}
-		appendTo(w, replica.Queue{Lane: ids.LaneLater, Domain: r.Domain}, data)
+		appendTo(w, replica.Queue{Lane: ids.LaneLater, Place: ids.PlaceOf(r.Domain, "")}, data)
 	}
 	return early, nil
 }
@@ -267,7 +267,7 @@ func (w *World) unread(id ids.TaskID, read replica.Levels) (*logv1.Record, ids.P
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, m := range w.log {
-		if m.lane >= ids.Lanes || m.gone || m.rec.Seq <= read.Of(replica.Queue{Lane: m.lane, Domain: m.domain}) {
+		if m.lane >= ids.Lanes || m.gone || m.rec.Seq <= read.Of(replica.Queue{Lane: m.lane, Place: m.place}) {
 			continue
 		}
 		var b logv1.Batch

@@ -21,12 +21,12 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 )
 
-// message is one stored message; lane is laneEvent for events, domain the one that a submit is filed under.
+// message is one stored message; lane is laneEvent for events, place where a submit is filed.
 type message struct {
-	lane   ids.Lane
-	domain string
-	rec    partition.Record
-	gone   bool
+	lane  ids.Lane
+	place ids.Place
+	rec   partition.Record
+	gone  bool
 }
 
 // Messages that are no submits.
@@ -84,7 +84,7 @@ func (w *World) AppendSubmit(lane ids.Lane, batch []byte) uint64 {
 	return w.append(replica.Queue{Lane: lane}, batch)
 }
 
-// AppendSubmitOf appends a submit batch of a domain, as a frontend or the timer does.
+// AppendSubmitOf appends a submit batch that is filed at a place, as a frontend or the timer does.
 func (w *World) AppendSubmitOf(at replica.Queue, batch []byte) uint64 { return w.append(at, batch) }
 
 // SendEvents sends an event batch of another service to every owner, and again each second, until a turn has it.
@@ -108,10 +108,12 @@ func subjectOf(at replica.Queue) string {
 		return topology.Event(0)
 	case at.Lane == laneKey:
 		return topology.UniqueKey(0, "simulated", "any")
-	case at.Domain == "":
+	case at.Place == "":
 		return topology.SubmitShared(0, at.Lane)
+	case at.Place.Tasklist() == "":
+		return topology.SubmitOf(0, at.Lane, at.Place.Domain())
 	}
-	return topology.SubmitOf(0, at.Lane, at.Domain)
+	return topology.SubmitsAt(0, at.Lane, at.Place)
 }
 
 func (w *World) append(at replica.Queue, data []byte) uint64 {
@@ -123,7 +125,7 @@ func (w *World) append(at replica.Queue, data []byte) uint64 {
 // appendTo appends a message to the log of w, which is locked.
 func appendTo(w *World, at replica.Queue, data []byte) uint64 {
 	seq := uint64(len(w.log) + 1)
-	w.log = append(w.log, message{lane: at.Lane, domain: at.Domain, rec: partition.Record{Subject: subjectOf(at), Seq: seq, Time: time.Now(), Data: data}})
+	w.log = append(w.log, message{lane: at.Lane, place: at.Place, rec: partition.Record{Subject: subjectOf(at), Seq: seq, Time: time.Now(), Data: data}})
 	close(w.grown)
 	w.grown = make(chan struct{})
 	return seq
@@ -233,7 +235,7 @@ func (w *World) write() error {
 	return nil
 }
 
-// read hands out messages of a lane, or of a domain's there, from a sequence; upTo 0 = forever.
+// read hands out messages of a lane that are filed at a place, or in a part of it, from a sequence; upTo 0 = forever.
 func (w *World) read(ctx context.Context, of replica.Queue, from, upTo uint64, handle func(partition.Record) error) error {
 	for next := max(from, 1); ; {
 		w.mu.Lock()
@@ -264,7 +266,7 @@ func (w *World) read(ctx context.Context, of replica.Queue, from, upTo uint64, h
 	}
 }
 
-// in tells whether m is of a lane, and filed under a domain if one is named.
+// in tells whether m is filed at a place of a lane, or in a part of it.
 func (m *message) in(of replica.Queue) bool {
-	return m.lane == of.Lane && (of.Domain == "" || m.domain == of.Domain)
+	return m.lane == of.Lane && of.Place.Has(m.place)
 }

@@ -1,6 +1,7 @@
 package natshistory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -62,7 +63,7 @@ func TestArchive(t *testing.T) {
 				return store(t, owner.NATS, topology.SubmitShared(0, lane), batch)
 			},
 			SubmitOf: func(at replica.Queue, batch []byte) uint64 {
-				return store(t, owner.NATS, topology.Submit(0, at.Lane, at.Domain, "mail"), batch)
+				return store(t, owner.NATS, topology.Submit(0, at.Lane, at.Place.Domain(), cmp.Or(at.Place.Tasklist(), "mail")), batch)
 			},
 			Dead: func(t *testing.T) (all []*logv1.Record) {
 				err := natslog.ReadAll(t.Context(), owner.JetStream, natslog.ReadConfig{Stream: topology.DeadLetterStream}, func(r natslog.Record) error {

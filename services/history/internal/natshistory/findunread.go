@@ -200,7 +200,7 @@ func (r *Reader) firstUnread(ctx context.Context, stream string, some []*search,
 	return first, nil
 }
 
-// behind asks for the first message from a sequence on of each lane, and of each domain that lags in it, behind the lowest level that was read.
+// behind asks for the first message from a sequence on of each lane, and of each queue in it, behind the lowest level that was read.
 func (r *Reader) behind(from uint64, some []*search) (queries []natslog.Query) {
 	at := map[string]int{}
 	after := func(seq uint64, subject string) {
@@ -220,7 +220,7 @@ func (r *Reader) behind(from uint64, some []*search) (queries []natslog.Query) {
 			after(seq, topology.SubmitLane(r.cfg.Partition, ids.Lane(lane)))
 		}
 		for _, q := range s.read.Queues {
-			after(q.Seq, topology.SubmitDomain(r.cfg.Partition, q.Lane, q.Domain))
+			after(q.Seq, topology.SubmitsAt(r.cfg.Partition, q.Lane, q.Place))
 		}
 	}
 	return queries
@@ -235,7 +235,7 @@ func (r *Reader) lookThrough(some []natslog.Record, open []*search) {
 	for _, rec := range some {
 		submit := topology.IsSubmit(r.cfg.Partition, rec.Subject)
 		lane, ok := topology.LaneOf(r.cfg.Partition, rec.Subject)
-		at := replica.Queue{Lane: lane, Domain: topology.DomainOfSubmit(r.cfg.Partition, rec.Subject)}
+		at := replica.Queue{Lane: lane, Place: topology.PlaceOfSubmit(r.cfg.Partition, rec.Subject)}
 		wasRead := func(s *search) bool { return ok && rec.Seq <= s.read.Of(at) }
 		for _, s := range open {
 			s.begun = s.begun || submit && !rec.Time.Before(s.begin()) && !wasRead(s)

@@ -14,11 +14,11 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 )
 
-// forgetDomainsMax bounds the domains that are purged one by one at a time; the others wait for the next time.
-const forgetDomainsMax = 200
+// forgetMax bounds the places that are purged one by one at a time; the others wait for the next time.
+const forgetMax = 200
 
-// Forget implements partition.Log, with ErrMore if some domains wait for the next time. A lane is purged up to the lowest of its levels; what only a domain that
-// lags still needs beyond that does not keep the others' messages.
+// Forget implements partition.Log, with ErrMore if some places wait for the next time. A lane is purged up to the lowest of its levels; what only a place that
+// is split off still needs beyond that does not keep the others' messages.
 func (l *Log) Forget(ctx context.Context, levels replica.Levels) error {
 	stream, err := l.JetStream.Stream(ctx, topology.HistoryStream(l.Partition))
 	if err != nil {
@@ -45,14 +45,13 @@ func (l *Log) Forget(ctx context.Context, levels replica.Levels) error {
 		if err := purge(topology.SubmitShared(l.Partition, lane), levels.Lanes[lane]); err != nil {
 			return err
 		}
-		domains, all, err := l.domains(ctx, stream, lane)
+		some, all, err := l.filed(ctx, stream, lane, levels)
 		if err != nil {
 			return err
 		}
 		more = more || !all
-		for _, domain := range domains {
-			of := replica.Queue{Lane: lane, Domain: domain}
-			if err := purge(l.submits(of), levels.Of(of)); err != nil {
+		for _, f := range some {
+			if err := purge(f.subject, levels.Needless(replica.Queue{Lane: lane, Place: f.at})); err != nil {
 				return err
 			}
 		}
@@ -63,25 +62,44 @@ func (l *Log) Forget(ctx context.Context, levels replica.Levels) error {
 	return partition.ErrMore
 }
 
-// domains are some that a lane has messages of, others each time; or all of them.
-func (l *Log) domains(ctx context.Context, stream jetstream.Stream, lane ids.Lane) (some []string, whole bool, err error) {
+// filed is what a subject filters, all of which is read up to one level.
+type filed struct {
+	subject string
+	at      ids.Place
+}
+
+// filed are some of what a lane has messages of, others each time; or all of it. It is by domain, and by subject for domains of which a tasklist is
+// split off.
+func (l *Log) filed(ctx context.Context, stream jetstream.Stream, lane ids.Lane, levels replica.Levels) (some []filed, whole bool, err error) {
 	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(topology.SubmitLane(l.Partition, lane)))
 	if err != nil {
-		return nil, false, fmt.Errorf("list the domains of lane %s: %w", lane, err)
+		return nil, false, fmt.Errorf("list what lane %s has: %w", lane, err)
 	}
-	var all []string
-	for subject := range info.State.Subjects {
-		if domain := topology.DomainOfSubmit(l.Partition, subject); domain != "" {
-			all = append(all, domain)
+	divided := make(map[string]bool)
+	for _, q := range levels.Queues {
+		if q.Lane == lane && q.Place.Tasklist() != "" {
+			divided[q.Place.Domain()] = true
 		}
 	}
-	slices.Sort(all)
+	var all []filed
+	for subject := range info.State.Subjects {
+		at := topology.PlaceOfSubmit(l.Partition, subject)
+		switch domain := at.Domain(); {
+		case at == "":
+		case divided[domain]:
+			all = append(all, filed{subject, at})
+		default:
+			all = append(all, filed{topology.SubmitDomain(l.Partition, lane, domain), ids.PlaceOf(domain, "")})
+		}
+	}
+	bySubject := func(f filed, subject string) int { return strings.Compare(f.subject, subject) }
+	slices.SortFunc(all, func(a, b filed) int { return bySubject(a, b.subject) })
 	all = slices.Compact(all)
-	if len(all) <= forgetDomainsMax {
+	if len(all) <= forgetMax {
 		return all, true, nil
 	}
-	next, _ := slices.BinarySearchFunc(all, l.forgotten[lane], strings.Compare)
-	all = append(all[next:], all[:next]...)[:forgetDomainsMax]
-	l.forgotten[lane] = all[len(all)-1] + "\x00"
+	next, _ := slices.BinarySearchFunc(all, l.forgotten[lane], bySubject)
+	all = append(all[next:], all[:next]...)[:forgetMax]
+	l.forgotten[lane] = all[len(all)-1].subject + "\x00"
 	return all, false, nil
 }

@@ -22,12 +22,12 @@ func TestForgetTakesDomainsInTurn(t *testing.T) {
 	log := NewLog(Config{NATS: owner.NATS, JetStream: owner.JetStream, Log: slog.New(slog.DiscardHandler)})
 	store(t, owner.NATS, topology.Submit(0, 3, "stuck", "mail"), []byte("b"))
 	last := uint64(0)
-	for i := range forgetDomainsMax + 50 {
+	for i := range forgetMax + 50 {
 		last = store(t, owner.NATS, topology.Submit(0, 3, fmt.Sprint("shop-", i), "mail"), []byte("b"))
 	}
 	last = max(last, store(t, owner.NATS, topology.SubmitShared(0, 3), []byte("b")))
 	levels := replica.Levels{
-		Lanes: [ids.Lanes]uint64{3: last}, Queues: []replica.QueueLevel{{Queue: replica.Queue{Lane: 3, Domain: "stuck"}}},
+		Lanes: [ids.Lanes]uint64{3: last}, Queues: []replica.QueueLevel{{Queue: replica.Queue{Lane: 3, Place: "stuck"}}},
 	}
 	left := func() (n int, more error) {
 		t.Helper()
@@ -37,10 +37,10 @@ func TestForgetTakesDomainsInTurn(t *testing.T) {
 		testkit.NoError(t, err)
 		return n, more
 	}
-	for i := range forgetDomainsMax + 50 { // so that none of them disappears
+	for i := range forgetMax + 50 { // so that none of them disappears
 		store(t, owner.NATS, topology.Submit(0, 3, fmt.Sprint("shop-", i), "mail"), []byte("b"))
 	}
-	const kept = forgetDomainsMax + 50
+	const kept = forgetMax + 50
 	if n, err := left(); n > kept+52 || !errors.Is(err, partition.ErrMore) {
 		t.Errorf("%d messages are left after one round, %v", n, err)
 	}

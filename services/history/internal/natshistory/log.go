@@ -36,7 +36,7 @@ type Config struct {
 // Log reads the partition's log.
 type Log struct {
 	Config
-	// forgotten is the domain of each lane that was purged last, where they are too many for one time.
+	// forgotten is the subject of each lane that was purged last, where they are too many for one time.
 	forgotten [ids.Lanes]string
 }
 
@@ -70,19 +70,16 @@ func (l *Log) subject(s partition.Source) string {
 	return l.submits(replica.Queue{Lane: ids.Lane(s)})
 }
 
-// submits filters a lane, or what is filed there under a domain.
+// submits filters a lane, or what is filed there at a place.
 func (l *Log) submits(of replica.Queue) string {
-	if of.Domain == "" {
-		return topology.SubmitLane(l.Partition, of.Lane)
-	}
-	return topology.SubmitDomain(l.Partition, of.Lane, of.Domain)
+	return topology.SubmitsAt(l.Partition, of.Lane, of.Place)
 }
 
 // Read implements partition.Log.
-func (l *Log) Read(ctx context.Context, s partition.Source, domain string, from, upTo uint64, handle func(partition.Record) error) error {
+func (l *Log) Read(ctx context.Context, s partition.Source, at ids.Place, from, upTo uint64, handle func(partition.Record) error) error {
 	what := l.read(l.subject(s), from)
-	if domain != "" {
-		what = l.read(l.submits(replica.Queue{Lane: ids.Lane(s), Domain: domain}), from)
+	if at != "" {
+		what = l.read(l.submits(replica.Queue{Lane: ids.Lane(s), Place: at}), from)
 		what.PrefetchBytes = queuePrefetchBytes
 	}
 	if upTo == 0 {

@@ -18,7 +18,7 @@ func TestPortsInMemory(t *testing.T) {
 	exercisePorts(t, func(*testing.T) suitePorts {
 		w := newMemory()
 		member := func(lane ids.Lane, _ string, tasks []byte) uint64 {
-			return w.AppendSubmitOf(replica.Queue{Lane: lane, Domain: "shop"}, tasks)
+			return w.AppendSubmitOf(replica.Queue{Lane: lane, Place: "shop"}, tasks)
 		}
 		return suitePorts{Log: w, TimerStore: w, Checkpoints: w, Submit: w.AppendSubmit, SubmitOf: w.AppendSubmitOf, SubmitMember: member}
 	})

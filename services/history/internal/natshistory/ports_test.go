@@ -1,6 +1,7 @@
 package natshistory
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -45,7 +46,7 @@ func TestPorts(t *testing.T) {
 				return store(t, nc, topology.SubmitShared(0, lane), batch)
 			},
 			SubmitOf: func(at replica.Queue, batch []byte) uint64 {
-				return store(t, nc, topology.Submit(0, at.Lane, at.Domain, "mail"), batch)
+				return store(t, nc, topology.Submit(0, at.Lane, at.Place.Domain(), cmp.Or(at.Place.Tasklist(), "mail")), batch)
 			},
 			SubmitMember: func(lane ids.Lane, id string, tasks []byte) uint64 {
 				return store(t, nc, topology.SubmitBatch(0, lane, "shop", id), tasks)

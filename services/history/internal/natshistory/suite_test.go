@@ -66,7 +66,7 @@ func members(t *testing.T, p suitePorts) {
 	p.SubmitMember(2, "a", member(2, "a"))
 	p.SubmitMember(4, "a", member(3, "a"))
 	p.SubmitMember(ids.LaneKeyed, "b", member(4, "b"))
-	p.SubmitOf(replica.Queue{Lane: 4, Domain: "shop"}, encodedBatch(t, task(5, time.Now())))
+	p.SubmitOf(replica.Queue{Lane: 4, Place: "shop"}, encodedBatch(t, task(5, time.Now())))
 	for _, c := range []struct {
 		domain, id string
 		want       []ids.Position
@@ -175,27 +175,36 @@ func forget(t *testing.T, p suitePorts) {
 	}
 }
 
-// ofDomain: what is filed under a domain is read and counted apart, whatever the tasklist, and is in its lane too.
+// ofDomain: what is filed under a domain is read and counted apart, whatever the tasklist, or that of one tasklist; and is in its lane too.
 func ofDomain(t *testing.T, p suitePorts) {
 	ctx := t.Context()
-	shop, depot := replica.Queue{Lane: 2, Domain: "shop"}, replica.Queue{Lane: 2, Domain: "depot"}
+	shop, depot := replica.Queue{Lane: 2, Place: "shop"}, replica.Queue{Lane: 2, Place: "depot"}
 	p.Submit(2, encodedBatch(t, task(1, time.Now())))
 	p.SubmitOf(shop, encodedBatch(t, task(2, time.Now())))
 	p.SubmitOf(depot, encodedBatch(t, task(3, time.Now())))
-	p.SubmitOf(replica.Queue{Lane: 3, Domain: "shop"}, encodedBatch(t, task(4, time.Now())))
+	p.SubmitOf(replica.Queue{Lane: 3, Place: "shop"}, encodedBatch(t, task(4, time.Now())))
 	p.SubmitOf(shop, encodedBatch(t, task(5, time.Now())))
+	p.SubmitOf(replica.Queue{Lane: 2, Place: "shop.bulk"}, encodedBatch(t, task(6, time.Now())))
 	for _, c := range []struct {
-		domain  string
+		at      ids.Place
 		want    []uint64
 		backlog uint64
-	}{{"shop", []uint64{2, 5}, 1}, {"depot", []uint64{3}, 1}, {"", []uint64{1, 2, 3, 5}, 2}, {"shared", nil, 0}, {"sho", nil, 0}} {
+	}{
+		{"shop", []uint64{2, 5, 6}, 2},
+		{"shop.bulk", []uint64{6}, 1},
+		{"shop.bul", nil, 0},
+		{"depot", []uint64{3}, 1},
+		{"", []uint64{1, 2, 3, 5, 6}, 3},
+		{"shared", nil, 0},
+		{"sho", nil, 0},
+	} {
 		var got []uint64
-		err := p.Log.Read(ctx, 2, c.domain, 1, 5, func(r partition.Record) error { got = append(got, r.Seq); return nil })
+		err := p.Log.Read(ctx, 2, c.at, 1, 6, func(r partition.Record) error { got = append(got, r.Seq); return nil })
 		if err != nil || !slices.Equal(got, c.want) {
-			t.Errorf("%q has %v, %v", c.domain, got, err)
+			t.Errorf("%q has %v, %v", c.at, got, err)
 		}
-		if n, err := p.Log.Backlog(ctx, replica.Queue{Lane: 2, Domain: c.domain}, 2); err != nil || n != c.backlog {
-			t.Errorf("%d of %q lie behind, %v", n, c.domain, err)
+		if n, err := p.Log.Backlog(ctx, replica.Queue{Lane: 2, Place: c.at}, 2); err != nil || n != c.backlog {
+			t.Errorf("%d of %q lie behind, %v", n, c.at, err)
 		}
 	}
 }
@@ -203,19 +212,24 @@ func ofDomain(t *testing.T, p suitePorts) {
 // forgetBeside: one domain that needs much of a lane keeps no one else's messages, and loses none of its own.
 func forgetBeside(t *testing.T, p suitePorts) {
 	ctx := t.Context()
-	at := func(domain string) replica.Queue { return replica.Queue{Lane: 2, Domain: domain} }
+	at := func(place ids.Place) replica.Queue { return replica.Queue{Lane: 2, Place: place} }
 	for range 2 {
 		p.SubmitOf(at("stuck"), encodedBatch(t, task(1, time.Now())))
 		p.SubmitOf(at("shop"), encodedBatch(t, task(2, time.Now())))
 		p.Submit(2, encodedBatch(t, task(3, time.Now())))
 		p.SubmitOf(at("depot"), encodedBatch(t, task(4, time.Now())))
 	}
-	levels := replica.Levels{Lanes: [ids.Lanes]uint64{2: 7}, Queues: []replica.QueueLevel{{Queue: at("depot"), Seq: 8}, {Queue: at("stuck"), Seq: 1}}}
+	for _, place := range []ids.Place{"mall.mail", "mall.bulk", "mall.mail", "mall.bulk"} { // 9 to 12
+		p.SubmitOf(at(place), encodedBatch(t, task(5, time.Now())))
+	}
+	levels := replica.Levels{Lanes: [ids.Lanes]uint64{2: 11}, Queues: []replica.QueueLevel{
+		{Queue: at("depot"), Seq: 8}, {Queue: at("mall.bulk"), Seq: 9}, {Queue: at("stuck"), Seq: 1},
+	}}
 	testkit.NoError(t, p.Log.Forget(ctx, levels))
 	var left []uint64
-	testkit.NoError(t, p.Log.Read(ctx, 2, "", 1, 8, func(r partition.Record) error { left = append(left, r.Seq); return nil }))
-	if !slices.Equal(left, []uint64{5}) {
-		t.Errorf("left %v, want 5", left)
+	testkit.NoError(t, p.Log.Read(ctx, 2, "", 1, 12, func(r partition.Record) error { left = append(left, r.Seq); return nil }))
+	if !slices.Equal(left, []uint64{5, 10, 12}) {
+		t.Errorf("left %v, want those of stuck and of the tasklist bulk", left)
 	}
 }
 

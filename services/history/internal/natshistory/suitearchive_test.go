@@ -425,9 +425,9 @@ func unread(t *testing.T, p archivePorts) {
 	first := p.Submit(1, encodedBatch(t, old)) // fired long after its creation
 	second := p.Submit(3, encodedBatch(t, other, fresh))
 	own := task(4, now)
-	third := p.SubmitOf(replica.Queue{Lane: 4, Domain: "shop"}, encodedBatch(t, own))
+	third := p.SubmitOf(replica.Queue{Lane: 4, Place: "shop"}, encodedBatch(t, own))
 	lags := func(lane ids.Lane, domain string, seq uint64) []replica.QueueLevel {
-		return []replica.QueueLevel{{Queue: replica.Queue{Lane: lane, Domain: domain}, Seq: seq}}
+		return []replica.QueueLevel{{Queue: replica.Queue{Lane: lane, Place: ids.Place(domain)}, Seq: seq}}
 	}
 	var none [ids.Lanes]uint64
 	read := func(lane ids.Lane, seq uint64) (levels [ids.Lanes]uint64) { levels[lane] = seq; return levels }

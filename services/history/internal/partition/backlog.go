@@ -48,7 +48,7 @@ func (o *Owner) countCapped() {
 		at.Paused[lane] = !o.core.Room(ids.Lane(lane))
 	}
 	for _, q := range levels.Queues {
-		at.Lagging = append(at.Lagging, backlog.Lagging{Lane: q.Lane, Domain: q.Domain, Read: q.Seq})
+		at.Lagging = append(at.Lagging, backlog.Lagging{Lane: q.Lane, At: q.Place, Read: q.Seq})
 	}
 	if s := o.unread.Turn(caps, at, o.now().Mono); s != nil {
 		go o.scan(caps, s)
@@ -66,7 +66,7 @@ func (o *Owner) scan(caps *backlog.Caps, s *backlog.Scan) {
 			return errCut
 		}
 		last = m.Seq
-		shared := topology.DomainOfSubmit(o.Partition, m.Subject) == ""
+		filed := ids.Place(strings.Clone(string(topology.PlaceOfSubmit(o.Partition, m.Subject)))) // or all of m is kept
 		// An unreadable message is no task; the lane's reader sees to it.
 		_ = dec.Due(m.Data, m.Time, func(domain, tasklist, group string, tasks int) {
 			of := backlog.Tasklist{Domain: domain, Name: tasklist}
@@ -77,7 +77,7 @@ func (o *Owner) scan(caps *backlog.Caps, s *backlog.Scan) {
 				group = ""
 			}
 			of = backlog.Tasklist{Domain: strings.Clone(domain), Name: strings.Clone(tasklist)} // or all of m is kept
-			found = append(found, backlog.Found{Seq: m.Seq, Of: backlog.Queue{Tasklist: of, Group: strings.Clone(group)}, Shared: shared, Tasks: int64(tasks)})
+			found = append(found, backlog.Found{Seq: m.Seq, Of: backlog.Queue{Tasklist: of, Group: strings.Clone(group)}, Filed: filed, Tasks: int64(tasks)})
 		})
 		return nil
 	})

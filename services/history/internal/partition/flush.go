@@ -148,8 +148,10 @@ func (o *Owner) loadReport() (subject string, data []byte) {
 		Partition: int32(o.Partition), Active: int64(o.core.Len()), UnreadBatches: o.readers.unread(""),
 		CancelsFull: waiting.Full, CancelsFullOf: waiting.Domains, SharedTasks: tasks, SharedBytes: bytes,
 		SharedRead:  o.core.ReadLevels()[ids.LaneFirst],
-		Apart:       o.core.Apart(),
 		StorageFull: o.StorageFull != nil && o.StorageFull() != "",
+	}
+	for _, at := range o.core.Apart() {
+		load.Apart = append(load.Apart, string(at))
 	}
 	o.tellQueued(load)
 	o.core.OrderKeys().Full(func(key line.Key, tasks int) {

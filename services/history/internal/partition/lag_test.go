@@ -20,11 +20,11 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-// submitOf files tasks under a domain.
-func (s *shell) submitOf(lane ids.Lane, domain string, all ...*logv1.Record) {
+// submitOf files tasks at a place.
+func (s *shell) submitOf(lane ids.Lane, at ids.Place, all ...*logv1.Record) {
 	data, err := (&logv1.Batch{Tasks: all, LogVersion: 1}).MarshalVT()
 	testkit.Check(s.t, err)
-	s.world.AppendSubmitOf(replica.Queue{Lane: lane, Domain: domain}, data)
+	s.world.AppendSubmitOf(replica.Queue{Lane: lane, Place: at}, data)
 }
 
 // grants grants a task to a worker of its domain, and ends the attempt.
@@ -36,7 +36,7 @@ func (s *shell) grants(tr ids.Trigger, domain string) {
 	}
 }
 
-// tenants are domains, some of which have a worker.
+// tenants are domains, or tasklists of one as domain.tasklist, some of which have a worker.
 type tenants struct {
 	*shell
 	served map[string]bool
@@ -52,7 +52,7 @@ func newTenants(t *testing.T) *tenants {
 		served := s.served[domain]
 		s.mu.Unlock()
 		if served {
-			s.grants(tr, domain)
+			s.grants(tr, ids.Place(domain).Domain())
 		}
 	}
 	return s
@@ -79,18 +79,25 @@ func (s *tenants) servedBy(id ids.TaskID, domain string) {
 	s.domain[id] = domain
 }
 
-// submit files a message of so many tasks under a domain.
+// submit files a message of so many tasks of the tasklist mail.
 func (s *tenants) submit(domain string, tasks int) (all []ids.TaskID) {
+	return s.submitAt(domain, ids.PlaceOf(domain, "mail"), tasks)
+}
+
+// submitAt files a message of so many tasks of a tasklist, which a tenant's worker takes.
+func (s *tenants) submitAt(tenant string, at ids.Place, tasks int) (all []ids.TaskID) {
 	var records []*logv1.Record
 	s.mu.Lock()
 	for range tasks {
 		s.n++
 		id := newID(s.n)
-		s.domain[id] = domain
-		all, records = append(all, id), append(records, task(id, domain))
+		s.domain[id] = tenant
+		r := task(id, at.Domain())
+		r.Tasklist = at.Tasklist()
+		all, records = append(all, id), append(records, r)
 	}
 	s.mu.Unlock()
-	s.submitOf(3, domain, records...)
+	s.submitOf(3, at, records...)
 	return all
 }
 
@@ -156,6 +163,46 @@ func TestI11_AFloodWithoutAWorkerHoldsUpNobody(t *testing.T) {
 			t.Errorf("%d messages are left in the log", n)
 		}
 		s.describe(o, "flood", false, 0)
+		testkit.NoError(t, stop())
+	})
+}
+
+// I11: a tasklist without a worker fills the window many times over, while other domains have nothing. Another of its domain goes on, also beside another
+// flood and under the next owner; and when a worker comes, each of its tasks is run once, and nothing is left in the log.
+func TestI11_ATasklistWithoutAWorkerHoldsUpNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTenants(t)
+		_, stop := s.owner()
+		s.serve("shop.mail")
+		var bulk []ids.TaskID
+		for range 30 {
+			bulk = append(bulk, s.submitAt("shop.bulk", "shop.bulk", 4)...)
+		}
+		s.end("behind a tasklist", s.submitAt("shop.mail", "shop.mail", 1))
+		var flood []ids.TaskID
+		for range 10 {
+			flood = append(flood, s.submit("flood", 4)...)
+		}
+		s.end("beside a flood", s.submitAt("shop.mail", "shop.mail", 1))
+		time.Sleep(time.Minute)
+		testkit.NoError(t, stop())
+
+		o, stop := s.owner()
+		s.end("after a takeover", s.submitAt("shop.mail", "shop.mail", 1))
+		s.serve("shop.bulk")
+		s.serve("flood")
+		o.Reconnected(t.Context()) // what is ready is triggered again
+		s.end("both", append(bulk, flood...))
+		time.Sleep(time.Minute)
+		for id, copies := range s.archived() {
+			if copies != 1 {
+				t.Errorf("task %s was archived %d times", id, copies)
+			}
+		}
+		if n := s.world.LogLength(); n > 1 { // the last turn stays
+			t.Errorf("%d messages are left in the log", n)
+		}
+		s.describe(o, "shop", false, 0)
 		testkit.NoError(t, stop())
 	})
 }
@@ -242,7 +289,7 @@ type uncountedLog struct {
 }
 
 func (l *uncountedLog) Backlog(ctx context.Context, of replica.Queue, read uint64) (uint64, error) {
-	if of.Domain == "flood" && l.counts.Add(1) > 2 {
+	if of.Place == "flood" && l.counts.Add(1) > 2 {
 		return 0, errors.New("no answer")
 	}
 	return l.Log.Backlog(ctx, of, read)
@@ -267,18 +314,18 @@ func TestI1_WhatWasNotCountedIsReadOn(t *testing.T) {
 	})
 }
 
-// watchedLog counts the readers of domains that lag, and fails to forget so many times.
+// watchedLog counts the readers of queues, and fails to forget so many times.
 type watchedLog struct {
 	partition.Log
 	readers, fails atomic.Int64
 }
 
-func (l *watchedLog) Read(ctx context.Context, s partition.Source, domain string, from, upTo uint64, handle func(partition.Record) error) error {
-	if domain != "" && upTo == 0 {
+func (l *watchedLog) Read(ctx context.Context, s partition.Source, at ids.Place, from, upTo uint64, handle func(partition.Record) error) error {
+	if at != "" && upTo == 0 {
 		l.readers.Add(1)
 		defer l.readers.Add(-1)
 	}
-	return l.Log.Read(ctx, s, domain, from, upTo, handle)
+	return l.Log.Read(ctx, s, at, from, upTo, handle)
 }
 
 func (l *watchedLog) Forget(ctx context.Context, levels replica.Levels) error {

@@ -209,7 +209,7 @@ func (o *Owner) takeOne() bool {
 
 // comes tells whether a message of a queue is there, and room for it.
 func (o *Owner) comes(at replica.Queue) bool {
-	if at.Domain == "" {
+	if at.Place == "" {
 		return o.core.Room(at.Lane) && o.readers.peek(at) != nil
 	}
 	in := o.readers.peek(at)
@@ -220,13 +220,13 @@ func (o *Owner) comes(at replica.Queue) bool {
 func (o *Owner) take(in input) {
 	if s, ok := in.what.(*replica.Submits); ok {
 		o.readAt = max(o.readAt, s.At)
-		at := replica.Queue{Lane: s.Lane, Domain: s.Domain}
+		at := replica.Queue{Lane: s.Lane, Place: s.Place}
 		if in.passed && !o.core.IsSplit(at) {
 			o.readQueues()
 			o.readers.again(o.work, s.Lane, in.seq) // it lags no more, so this has to be decoded
 			return
 		}
-		if !s.Queue {
+		if s.By == "" {
 			o.readers.note(in)
 		}
 	}

@@ -43,13 +43,12 @@ const (
 type Log interface {
 	turn.Log
 	// Read hands out the messages of a source from a sequence on, in order: up to upTo, or forever if that is 0; of a
-	// lane only those that are filed under a domain, if one is named. A blocking handler is back-pressure. It returns
+	// lane only those that are filed at a place, or in a part of it. A blocking handler is back-pressure. It returns
 	// nil at its end or when ctx has ended.
-	Read(ctx context.Context, source Source, domain string, from, upTo uint64, handle func(Record) error) error
+	Read(ctx context.Context, source Source, at ids.Place, from, upTo uint64, handle func(Record) error) error
 	// Ends are the last sequences of the log and of each source; 0 where it is empty.
 	Ends(ctx context.Context) (last uint64, of [Sources]uint64, err error)
-	// Backlog is how many messages of a lane lie behind a sequence; only those that are filed under a domain, if one is
-	// named.
+	// Backlog is how many messages of a lane lie behind a sequence which are filed at a place, or in a part of it.
 	Backlog(ctx context.Context, of replica.Queue, read uint64) (uint64, error)
 	batches.Members
 	// Forget purges the log up to the levels; ErrMore: it has more to purge than it does at a time.

@@ -46,10 +46,10 @@ func (b *base) NowMS() int64 { return b.now().MS }
 // UnreadBatches is how many messages with tasks of a domain are not read yet. It is for the owner's goroutine.
 func (o *Owner) UnreadBatches(domain string) int64 { return o.readers.unread(domain) }
 
-// Unread is how many messages of a lane, or of a domain that is split off it, are not read yet, as last counted, and since when it is split off, as
+// Unread is how many messages of a lane, or of a place that is split off it, are not read yet, as last counted, and since when it is split off, as
 // this owner knows, Unix ms. It is for the owner's goroutine.
 func (o *Owner) Unread(at replica.Queue) (messages, splitAt int64) {
-	if at.Domain == "" {
+	if at.Place == "" {
 		return o.readers.pending[at.Lane].Load(), 0
 	}
 	return o.readers.queues.unread[at], o.readers.queues.splitAt(at)

@@ -10,7 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 )
 
-// queueReader reads a domain that lags behind a lane, as long as it has room.
+// queueReader reads a queue, as long as it has room.
 type queueReader struct {
 	replica.Queue
 	source
@@ -23,14 +23,14 @@ type queueReader struct {
 // and there may be many.
 const fullMax = 4
 
-// queueReaders are the readers of the domains that lag. They belong to the loop, but for lagging.
+// queueReaders are the readers of the queues. They belong to the loop, but for lagging.
 type queueReaders struct {
 	running map[replica.Queue]*queueReader
-	// unread is how many messages of a domain are not read, as last counted.
+	// unread is how many messages of a queue are not read, as last counted.
 	unread   map[replica.Queue]int64
 	counting bool
 	counted  int
-	// lagging are all domains that lag, and since when as far as is known, Unix ms: their messages are not decoded by the lane's reader.
+	// lagging are all queues, and since when as far as is known, Unix ms: their messages are not decoded by the lane's reader.
 	lagging atomic.Pointer[map[replica.Queue]int64]
 }
 
@@ -38,7 +38,7 @@ func newQueueReaders() queueReaders {
 	return queueReaders{running: make(map[replica.Queue]*queueReader), unread: make(map[replica.Queue]int64)}
 }
 
-// splitAt is since when a domain lags, as far as is known; 0 = it does not.
+// splitAt is since when a place is split off, as far as is known; 0 = it is not.
 func (q *queueReaders) splitAt(at replica.Queue) int64 {
 	if all := q.lagging.Load(); all != nil {
 		return (*all)[at]
@@ -46,17 +46,17 @@ func (q *queueReaders) splitAt(at replica.Queue) int64 {
 	return 0
 }
 
-// behind is how many messages are not read of a domain, "" = of all that lag.
+// behind is how many messages are not read of the queues of a domain, "" = of all.
 func (q *queueReaders) behind(domain string) (n int64) {
 	for at, unread := range q.unread {
-		if domain == "" || at.Domain == domain {
+		if domain == "" || at.Place.Domain() == domain {
 			n += unread
 		}
 	}
 	return n
 }
 
-// readQueues starts and stops the readers of domains that lag, as the replica says.
+// readQueues starts and stops the readers of queues, as the replica says.
 func (o *Owner) readQueues() {
 	q := &o.readers.queues
 	readings := o.core.Readings()
@@ -97,7 +97,7 @@ func (o *Owner) startQueue(rd replica.Reading) {
 	r := &queueReader{Queue: rd.Queue, source: newSource(), stop: stop}
 	q := &o.readers.queues
 	q.running[rd.Queue] = r
-	go o.readers.followTo(ctx, Source(rd.Lane), rd.Domain, rd.From, r.in)
+	go o.readers.followTo(ctx, Source(rd.Lane), rd.Place, rd.From, r.in)
 }
 
 func (q *queueReaders) end(r *queueReader) {
@@ -105,7 +105,7 @@ func (q *queueReaders) end(r *queueReader) {
 	delete(q.running, r.Queue)
 }
 
-// countQueue counts what is behind one of the domains whose reader does not run, one after the other.
+// countQueue counts what is behind one of the queues whose reader does not run, one after the other.
 func (o *Owner) countQueue(readings []replica.Reading) {
 	q := &o.readers.queues
 	if q.counting || len(readings) == 0 {

@@ -21,13 +21,13 @@ type input struct {
 	seq     uint64
 	pending uint64
 	what    replica.Input
-	// passed: it was not decoded, since the replica passes over it as long as its domain lags.
+	// passed: it was not decoded, since the replica passes over it as long as a queue has it.
 	passed bool
 	err    error
 }
 
-// readers hand over what they read: one for each lane, paused while the replica has no room, and one for each domain that
-// lags behind a lane. They decode, the loop steps. Events are read in a takeover only: this owner appends all later ones.
+// readers hand over what they read: one for each lane, paused while the replica has no room, and one for each
+// queue. They decode, the loop steps. Events are read in a takeover only: this owner appends all later ones.
 type readers struct {
 	writers
 	lanes [ids.Lanes]source
@@ -61,9 +61,9 @@ type source struct {
 
 func newSource() source { return source{in: make(chan input, readAhead)} }
 
-// sourceOf is that of a lane, or of a domain that lags; nil if its reader does not run.
+// sourceOf is that of a lane, or of a queue; nil if its reader does not run.
 func (r *readers) sourceOf(at replica.Queue) *source {
-	if at.Domain == "" {
+	if at.Place == "" {
 		return &r.lanes[at.Lane]
 	}
 	if q := r.queues.running[at]; q != nil {
@@ -93,7 +93,7 @@ func (r *readers) pop(at replica.Queue) input {
 	s := r.sourceOf(at)
 	in := *s.head
 	s.head = nil
-	if at.Domain != "" {
+	if at.Place != "" {
 		r.queues.unread[at] = int64(in.pending)
 	}
 	return in
@@ -137,21 +137,21 @@ func (r *readers) count(lane ids.Lane, read uint64) {
 // countEvery is how often a paused lane is counted.
 const countEvery = time.Second
 
-// look counts what waits behind a lane without room.
+// look counts what waits behind a lane without room, or a domain's queue.
 func (r *readers) look(l replica.Look) {
 	ctx, cancel := context.WithTimeout(r.work, lookTimeout)
 	defer cancel()
 	r.report(r.counted(ctx, l))
 }
 
-// counted counts the domain's messages before all of the lane's and again afterwards: the log goes on meanwhile, and
-// what comes of the domain must not hide that somebody else waits.
+// counted counts the messages of the queue before all of those around it and again afterwards: the log goes on meanwhile, and
+// what comes of the queue must not hide that something else waits.
 func (r *readers) counted(ctx context.Context, l replica.Look) replica.Looked {
 	out := replica.Looked{Look: l}
 	own, err := r.Log.Backlog(ctx, l.Queue, l.Read)
 	for i := 0; err == nil && (i == 0 || out.Unsure && i < looksMax); i++ {
 		before, all := own, uint64(0)
-		if all, err = r.Log.Backlog(ctx, replica.Queue{Lane: l.Lane}, l.Read); err == nil {
+		if all, err = r.Log.Backlog(ctx, replica.Queue{Lane: l.Lane, Place: l.In}, l.Read); err == nil {
 			own, err = r.Log.Backlog(ctx, l.Queue, l.Read)
 		}
 		out.All, out.Own, out.Unsure = all, own, all <= own && before != own
@@ -169,7 +169,7 @@ const (
 	looksMax = 3
 )
 
-// unread is how many messages of the lanes are not read, and of the domains that lag, or of one.
+// unread is how many messages of the lanes are not read, and of the queues, or those of one domain.
 func (r *readers) unread(domain string) (n int64) {
 	for i := range r.pending {
 		n += r.pending[i].Load()
@@ -198,8 +198,8 @@ func (r *readers) again(ctx context.Context, lane ids.Lane, from uint64) {
 	r.follow(ctx, Source(lane), from)
 }
 
-func (r *readers) followTo(ctx context.Context, s Source, domain string, from uint64, to chan<- input) {
-	err := r.read(ctx, s, domain, from, 0, to)
+func (r *readers) followTo(ctx context.Context, s Source, by ids.Place, from uint64, to chan<- input) {
+	err := r.read(ctx, s, by, from, 0, to)
 	if err == nil || ctx.Err() != nil {
 		return
 	}
@@ -209,23 +209,23 @@ func (r *readers) followTo(ctx context.Context, s Source, domain string, from ui
 	}
 }
 
-// read decodes the messages of a source, or those of a domain that lags behind a lane, and hands them over.
-func (r *readers) read(ctx context.Context, s Source, domain string, from, upTo uint64, to chan<- input) error {
+// read decodes the messages of a source, or those of a queue, and hands them over.
+func (r *readers) read(ctx context.Context, s Source, by ids.Place, from, upTo uint64, to chan<- input) error {
 	dec := record.NewDecoder()
-	err := r.Log.Read(ctx, s, domain, from, upTo, func(m Record) error {
+	err := r.Log.Read(ctx, s, by, from, upTo, func(m Record) error {
 		in := input{source: s, seq: m.Seq, pending: m.Pending}
-		switch at := (replica.Queue{Lane: ids.Lane(s), Domain: topology.DomainOfSubmit(r.Partition, m.Subject)}); {
+		switch at := (replica.Queue{Lane: ids.Lane(s), Place: topology.PlaceOfSubmit(r.Partition, m.Subject)}); {
 		case s == SourceEvents:
 			in.what, in.err = r.decodeTurn(ctx, dec, m)
-		case domain == "" && r.queues.splitAt(at) > 0:
-			in.what, in.passed = &replica.Submits{Lane: at.Lane, Domain: at.Domain, Seq: m.Seq, At: m.Time.UnixMilli()}, true
+		case by == "" && (r.queues.splitAt(at) > 0 || r.queues.splitAt(replica.Queue{Lane: at.Lane, Place: at.Place.Around()}) > 0):
+			in.what, in.passed = &replica.Submits{Lane: at.Lane, Place: at.Place, Seq: m.Seq, At: m.Time.UnixMilli()}, true
 		default:
-			in.what, in.err = r.decodeSubmits(ctx, dec, at, domain != "", m)
+			in.what, in.err = r.decodeSubmits(ctx, dec, at, by, m)
 		}
 		if in.what == nil && in.err == nil {
 			return nil // ctx has ended
 		}
-		if s != SourceEvents && domain == "" {
+		if s != SourceEvents && by == "" {
 			r.pending[s].Store(int64(m.Pending) + 1)
 		}
 		select {
@@ -260,10 +260,10 @@ func (r *readers) decodeTurn(ctx context.Context, dec *record.Decoder, m Record)
 	return out, nil
 }
 
-// decodeSubmits does the same for a message of a lane, which the reader of its domain may have read.
-func (r *readers) decodeSubmits(ctx context.Context, dec *record.Decoder, at replica.Queue, queue bool, m Record) (replica.Input, error) {
+// decodeSubmits does the same for a message of a lane, which the reader of a queue may have read.
+func (r *readers) decodeSubmits(ctx context.Context, dec *record.Decoder, at replica.Queue, by ids.Place, m Record) (replica.Input, error) {
 	var unknown *logversion.UnknownError
-	tasks, bad, err := dec.SubmitsOf(at.Domain, m.Data, m.Time)
+	tasks, bad, err := dec.SubmitsOf(at.Place, m.Data, m.Time)
 	if errors.As(err, &unknown) {
 		return nil, fmt.Errorf("message %d: %w", m.Seq, err)
 	}
@@ -276,7 +276,7 @@ func (r *readers) decodeSubmits(ctx context.Context, dec *record.Decoder, at rep
 		}
 	}
 	return &replica.Submits{
-		Lane: at.Lane, Domain: at.Domain, Queue: queue, Seq: m.Seq, At: m.Time.UnixMilli(), Bytes: len(m.Data), Tasks: tasks,
+		Lane: at.Lane, Place: at.Place, By: by, Seq: m.Seq, At: m.Time.UnixMilli(), Bytes: len(m.Data), Tasks: tasks,
 	}, nil
 }
 

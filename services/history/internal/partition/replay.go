@@ -60,7 +60,7 @@ func (o *replay) readmit(ctx context.Context, step replica.Admission) error {
 		o.readQueues()
 		return nil
 	}
-	if step.Domain != "" && o.readers.of(step.Queue) == nil {
+	if step.Place != "" && o.readers.of(step.Queue) == nil {
 		o.startQueue(replica.Reading{Queue: step.Queue, From: o.core.ReadLevel(step.Queue) + 1})
 	}
 	from := o.core.ReadLevel(step.Queue)

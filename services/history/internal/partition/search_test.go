@@ -104,7 +104,7 @@ type heldLane struct {
 	let chan struct{}
 }
 
-func (l heldLane) Read(ctx context.Context, s partition.Source, domain string, from, upTo uint64, handle func(partition.Record) error) error {
+func (l heldLane) Read(ctx context.Context, s partition.Source, at ids.Place, from, upTo uint64, handle func(partition.Record) error) error {
 	if s == partition.Source(ids.LaneLater) {
 		select {
 		case <-l.let:
@@ -112,7 +112,7 @@ func (l heldLane) Read(ctx context.Context, s partition.Source, domain string, f
 			return nil
 		}
 	}
-	return l.Log.Read(ctx, s, domain, from, upTo, handle)
+	return l.Log.Read(ctx, s, at, from, upTo, handle)
 }
 
 // TestACommandWaitsForWhatTheTimerHasJustFired: the lanes end where they do after the timer was asked. Before that the task was in no lane.

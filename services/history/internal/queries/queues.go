@@ -10,7 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 )
 
-// queues shows what lies in the lanes, and in the queues of domains that are split off.
+// queues shows what lies in the lanes, and in the queues that are split off.
 func (q Queries) queues(ctx context.Context, req *rpcv1.DescribePartitionRequest) (*rpcv1.DescribePartitionResponse, error) {
 	out := &yardv1.PartitionQueues{Partition: int32(q.Partition)}
 	err := q.Look(ctx, req.Domain, func(core *replica.Replica) {
@@ -21,7 +21,7 @@ func (q Queries) queues(ctx context.Context, req *rpcv1.DescribePartitionRequest
 		for _, s := range all {
 			unread, splitAt := q.Unread(s.Queue)
 			out.Queues = append(out.Queues, &yardv1.Queue{
-				Lane: s.Lane.String(), Domain: s.Domain, Read: int64(s.Read), Unread: unread, SplitAtMs: splitAt,
+				Lane: s.Lane.String(), Domain: s.Place.Domain(), Tasklist: s.Place.Tasklist(), Read: int64(s.Read), Unread: unread, SplitAtMs: splitAt,
 				Tasks: int64(s.Tasks), TasksMax: int64(s.TasksMax), Bytes: s.Bytes, BytesMax: s.BytesMax,
 			})
 		}

@@ -57,7 +57,7 @@ func storedLanes(read [ids.Lanes]uint64) (stored []*logv1.LaneCursor) {
 
 func queues(stored []*logv1.QueueCursor) (all []replica.QueueCursor) {
 	for _, q := range stored {
-		at := replica.Queue{Lane: ids.Lane(q.Lane), Domain: q.Domain}
+		at := replica.Queue{Lane: ids.Lane(q.Lane), Place: ids.Place(q.Place)}
 		all = append(all, replica.QueueCursor{Queue: at, Read: q.ReadSeq, First: q.FirstSeq, Last: q.LastSeq})
 	}
 	return all
@@ -65,7 +65,7 @@ func queues(stored []*logv1.QueueCursor) (all []replica.QueueCursor) {
 
 func storedQueues(all []replica.QueueCursor) (stored []*logv1.QueueCursor) {
 	for _, q := range all {
-		stored = append(stored, &logv1.QueueCursor{Lane: uint32(q.Lane), Domain: q.Domain, ReadSeq: q.Read, FirstSeq: q.First, LastSeq: q.Last})
+		stored = append(stored, &logv1.QueueCursor{Lane: uint32(q.Lane), Place: string(q.Place), ReadSeq: q.Read, FirstSeq: q.First, LastSeq: q.Last})
 	}
 	return stored
 }

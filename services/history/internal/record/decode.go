@@ -181,8 +181,8 @@ func (d *Decoder) Submits(data []byte, at time.Time) (tasks []*replica.Entry, ba
 	return d.SubmitsOf("", data, at)
 }
 
-// SubmitsOf decodes a submit message that is filed under a domain, whose tasks alone it may have; "" = any.
-func (d *Decoder) SubmitsOf(domain string, data []byte, at time.Time) (tasks []*replica.Entry, bad []Bad, err error) {
+// SubmitsOf decodes a submit message that is filed at a place: it may have tasks of that alone.
+func (d *Decoder) SubmitsOf(filed ids.Place, data []byte, at time.Time) (tasks []*replica.Entry, bad []Bad, err error) {
 	defer d.batch.ResetVT() // keeps its records for the next message
 	if err := d.batch.UnmarshalVTUnsafe(data); err != nil {
 		return nil, nil, fmt.Errorf("submit batch: %w", err)
@@ -191,12 +191,13 @@ func (d *Decoder) SubmitsOf(domain string, data []byte, at time.Time) (tasks []*
 		return nil, nil, fmt.Errorf("submit batch: %w", err)
 	}
 	tasks = make([]*replica.Entry, 0, len(d.batch.Tasks))
+	domain, tasklist := filed.Domain(), filed.Tasklist()
 	for _, r := range d.batch.Tasks {
 		Date(r, at)
 		e := new(replica.Entry)
 		err := d.task(&e.Task, r)
-		if err == nil && domain != "" && e.Domain != domain {
-			err = fmt.Errorf("record: its domain %q is not %q, which it is filed under", e.Domain, domain)
+		if err == nil && (domain != "" && e.Domain != domain || tasklist != "" && e.Tasklist != tasklist) {
+			err = fmt.Errorf("record: it is of %s.%s, and filed at %s", e.Domain, e.Tasklist, filed)
 		}
 		if err != nil {
 			if !Late(r, at) { // nor is it when it comes out of the quarantine

@@ -138,7 +138,7 @@ func (d *Decoder) Snapshot(chunks [][]byte, ref *replica.SnapshotRef) (*replica.
 func (d *Decoder) snapshotHead(h *logv1.SnapshotHead, out *replica.Snapshot) {
 	out.Seq, out.Read, out.Queues = h.GetSeq(), lanes(h.GetLanes()), queues(h.GetQueues())
 	for i := range out.Queues {
-		out.Queues[i].Domain = d.intern(out.Queues[i].Domain)
+		out.Queues[i].Place = ids.Place(d.intern(string(out.Queues[i].Place)))
 	}
 	out.TimerSeq, out.ArchiveSeq, out.TimerEpoch = h.GetTimerSeq(), h.GetArchiveSeq(), h.GetTimerEpoch()
 	for _, f := range h.GetFences() {

@@ -52,7 +52,7 @@ func (s *stores) inputs(t *testing.T) (all []replica.Input) {
 			if err != nil || len(bad) > 0 {
 				t.Fatalf("message %d: %v %v", m.Seq, bad, err)
 			}
-			all = append(all, &replica.Submits{Lane: lane, Domain: topology.DomainOfSubmit(0, m.Subject), Seq: m.Seq, At: m.At, Bytes: len(m.Data), Tasks: tasks})
+			all = append(all, &replica.Submits{Lane: lane, Place: topology.PlaceOfSubmit(0, m.Subject), Seq: m.Seq, At: m.At, Bytes: len(m.Data), Tasks: tasks})
 		case m.Subject == topology.Event(0):
 			stored, err := record.ReadTurn(m.Data)
 			if err != nil {

@@ -44,7 +44,7 @@ func (t *Turn) Append(b []byte) []byte {
 	}
 	for i := range t.Admitted {
 		s := &t.Admitted[i]
-		b = appendMessage(b, turnAdmitted, &logv1.Admission{Lane: uint32(s.Lane), Domain: s.Domain, Kind: logv1.Admission_Kind(s.Kind), ToSeq: s.To, FromSeq: s.From, Messages: s.Messages})
+		b = appendMessage(b, turnAdmitted, &logv1.Admission{Lane: uint32(s.Lane), Place: string(s.Place), Kind: logv1.Admission_Kind(s.Kind), ToSeq: s.To, FromSeq: s.From, Messages: s.Messages})
 	}
 	for _, batch := range t.Batches {
 		b = protowire.AppendBytes(protowire.AppendTag(b, turnBatches, protowire.BytesType), batch)
@@ -91,7 +91,7 @@ func (t *Turn) admitted(data []byte) error {
 		return fmt.Errorf("an admission of kind %d of lane %d", m.Kind, m.Lane)
 	}
 	t.Admitted = append(t.Admitted, replica.Admission{
-		Queue: replica.Queue{Lane: ids.Lane(m.Lane), Domain: m.Domain}, Kind: admission.StepKind(m.Kind), To: m.ToSeq, From: m.FromSeq, Messages: m.Messages,
+		Queue: replica.Queue{Lane: ids.Lane(m.Lane), Place: ids.Place(m.Place)}, Kind: admission.StepKind(m.Kind), To: m.ToSeq, From: m.FromSeq, Messages: m.Messages,
 	})
 	return nil
 }

@@ -22,9 +22,9 @@ func clusterQueues(a *command.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "queues", Short: "Show how full the queues of each history partition are, and what waits on disk behind them",
 		Long: `Show what each history partition has in memory, by lane: p1 to p5 by the priority of the tasks, later
-for delayed ones, keyed for those with an order key. A domain that fills a lane is split off: it has
-a line of its own, and the lane goes on without it. A lane or a domain is read while its tasks and
-their bytes are below the most; the bar shows the fuller of the two. UNREAD counts messages of up to
+for delayed ones, keyed for those with an order key. A domain that fills a lane is split off, or a
+tasklist that holds up others of its domain: it has a line of its own, and the lane goes on without
+it. Each is read while its tasks and their bytes are below the most; the bar shows the fuller of the two. UNREAD counts messages of up to
 1000 tasks, on disk only.
 
 The lanes that are empty and read to their end are left out; --output wide and json have them.`,
@@ -55,15 +55,15 @@ The lanes that are empty and read to their end are left out; --output wide and j
 	}
 	flags := cmd.Flags()
 	flags.Int32Var(&partition, "partition", partition, "only this partition")
-	flags.Int32VarP(&req.Limit, "limit", "n", 0, "how many domains that are split off, of each partition, up to 100; 0 = the default, 10")
+	flags.Int32VarP(&req.Limit, "limit", "n", 0, "how many queues that are split off, of each partition, up to 100; 0 = the default, 10")
 	return cmd
 }
 
 func printQueues(a *command.App, all *yardv1.ListQueuesResponse) error {
 	return a.Show(all, func(t *command.Table) {
-		t.Row("PARTITION", "LANE", "DOMAIN", "ROOM", "TASKS", "MOST", "BYTES", "MOST", "UNREAD", "READ TO", "NOTE")
+		t.Row("PARTITION", "LANE", "DOMAIN", "TASKLIST", "ROOM", "TASKS", "MOST", "BYTES", "MOST", "UNREAD", "READ TO", "NOTE")
 		note := func(p *yardv1.PartitionQueues, text string) {
-			t.Row(p.Partition, "-", "-", "-", "-", "-", "-", "-", "-", "-", text)
+			t.Row(p.Partition, "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", text)
 		}
 		for _, p := range all.Partitions {
 			rows := len(t.Rows)
@@ -78,7 +78,7 @@ func printQueues(a *command.App, all *yardv1.ListQueuesResponse) error {
 				if q.SplitAtMs > 0 {
 					since = "split off at least since " + command.At(q.SplitAtMs)
 				}
-				t.Row(p.Partition, q.Lane, command.OrDash(q.Domain), bar(q), q.Tasks, q.TasksMax, q.Bytes, q.BytesMax, q.Unread, q.Read, since)
+				t.Row(p.Partition, q.Lane, command.OrDash(q.Domain), command.OrDash(q.Tasklist), bar(q), q.Tasks, q.TasksMax, q.Bytes, q.BytesMax, q.Unread, q.Read, since)
 			}
 			if p.Others > 0 {
 				note(p, fmt.Sprintf("and %d more that are split off: see --limit", p.Others))

@@ -36,7 +36,8 @@ type Request struct {
 	// Tasks and Bytes are 1 or more.
 	Tasks, Bytes int
 	// Apart: the tasks of this domain are to be filed under it, however few: the owner of the partition wants that, or they have order keys.
-	Apart bool
+	// ListApart: those of this tasklist are to be filed under it.
+	Apart, ListApart bool
 	// Alone: its tasks share a message with those of the same destination only, however few.
 	Alone bool
 }
@@ -104,7 +105,7 @@ func divide(requests []Request) (own []group, small, late []int) {
 	for i := range requests {
 		r := &requests[i]
 		key := r.Destination
-		if r.Apart && !r.Alone {
+		if r.Apart && !r.Alone && !r.ListApart {
 			key.Tasklist = apartTasklist
 		}
 		k, ok := at[key]
@@ -112,11 +113,11 @@ func divide(requests []Request) (own []group, small, late []int) {
 			k = len(all)
 			at[key] = k
 			all = append(all, group{})
-			if r.Apart || r.Alone {
+			if r.Apart || r.ListApart || r.Alone {
 				if r.Alone {
 					alone[r.Domain]++
 				}
-				all[k].apart, all[k].wanted, all[k].late = true, r.Apart, apart >= ApartMax || alone[r.Domain] > AloneMax
+				all[k].apart, all[k].wanted, all[k].late = true, r.Apart || r.ListApart, apart >= ApartMax || alone[r.Domain] > AloneMax
 				if !all[k].late {
 					apart++
 				}

@@ -218,7 +218,7 @@ func TestPlan(t *testing.T) {
 		for range draw("requests", 1, 60) {
 			r := Request{
 				Destination: Destination{ids.Lane(draw("lane", 0, 5)), fmt.Sprint("d", draw("domain", 0, 3)), rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "tasklist")},
-				Tasks:       draw("tasks", 1, 20), Bytes: draw("bytes", 1, 150), Apart: rapid.Bool().Draw(t, "apart"),
+				Tasks:       draw("tasks", 1, 20), Bytes: draw("bytes", 1, 150), Apart: rapid.Bool().Draw(t, "apart"), ListApart: rapid.Bool().Draw(t, "list apart"),
 			}
 			requests = append(requests, r)
 			tasks += r.Tasks
@@ -286,6 +286,26 @@ func TestI11_WhatLagsIsFiledApart(t *testing.T) {
 		t.Errorf("%+v is left", room.left)
 	}
 	want(t, plan(t, []Request{apart(3, "bulk")}, room, most), Message{Destination{3, "flood", "bulk"}, []int{0}})
+}
+
+// I11: a tasklist that the owner wants apart is filed under its tasklist, also beside a domain that is filed apart.
+func TestI11_ATasklistThatLagsIsFiledApart(t *testing.T) {
+	some := func(domain, tasklist string, apart, list bool) Request {
+		r := request(3, domain, tasklist, 1)
+		r.Apart, r.ListApart = apart, list
+		return r
+	}
+	requests := []Request{
+		some("shop", "bulk", false, true), some("shop", "mail", false, false), some("flood", "bulk", true, true), some("flood", "mail", true, false),
+		some("flood", "more", true, false), some("shop", "bulk", false, true), some("depot", "mail", false, false),
+	}
+	room := roomOf(100, 1<<40)
+	want(t, plan(t, requests, room, most),
+		Message{Destination{Lane: ids.LaneFirst}, []int{1, 6}}, Message{Destination{3, "shop", "bulk"}, []int{0, 5}},
+		Message{Destination{3, "flood", "bulk"}, []int{2}}, Message{Destination{3, "flood", ""}, []int{3, 4}})
+	if room.left.tasks != 98 {
+		t.Errorf("%+v is left", room.left)
+	}
 }
 
 // However many domains the owner wants apart, a flush has not more messages than so many; what others share has nothing of

@@ -1,27 +1,21 @@
 // Package admission decides which submits of a partition come into its state next, and says so in the log.
 //
-// Owns: how far each lane is read, and each domain that is split off one; the steps since the last turn; what tasks
-// take of each lane's window; when a domain is split off, and when it goes back (decisions 0003, 0022, 0051).
+// Owns: how far each lane is read, and each domain or tasklist that is split off one; the steps since the last turn; what tasks
+// take of each lane's window; when a place is split off, and when it goes back (decisions 0003, 0022, 0051).
 // Never does: know tasks, read the log or a clock. On failure: a message that is read twice is a defect of the caller and panics.
 package admission
 
 import "github.com/yardmaster-io/yardmaster/contracts/ids"
 
-// Config bounds what is held of one lane.
-type Config struct {
-	WindowTasks int
-	WindowBytes int64
-}
-
 // Gate is what is known of the lanes of one partition.
 type Gate struct {
 	windows
 	// lanes are how far each lane is read.
-	lanes [ids.Lanes]uint64
-	// queues are the domains that are split off a lane.
-	queues    map[Queue]*queue
+	lanes     [ids.Lanes]uint64
 	congested [ids.Lanes]congestion
-	schedule  schedule
+	// watched is the queue that was last looked at.
+	watched  Queue
+	schedule schedule
 	// steps are those since the last turn. They go into the next one: a takeover takes the same steps between the same turns, so the
 	// state is a function of the log. While a turn is being stored there are none, since it would be open on which side of it they lie.
 	steps    []Step
@@ -30,32 +24,24 @@ type Gate struct {
 
 // New makes the gate of a partition of which nothing is read.
 func New(cfg Config) *Gate {
-	return &Gate{windows: windows{cfg: cfg, accounts: make(map[Queue]*account)}, queues: make(map[Queue]*queue)}
-}
-
-// Load begins where a snapshot was.
-func (g *Gate) Load(lanes [ids.Lanes]uint64, queues []Cursor) {
-	g.lanes = lanes
-	for _, c := range queues {
-		g.startQueue(&queue{Queue: c.Queue, read: c.Read, first: c.First, last: c.Last})
-	}
+	return &Gate{windows: windows{cfg: cfg, domains: make(map[domainAt]*domain), queues: make(map[Queue]*queue)}}
 }
 
 // StepKind says what a step does to its queue.
 type StepKind uint8
 
-// The kinds: its messages up to a sequence are in the state; the domain is split off its lane; it goes back.
+// The kinds: its messages up to a sequence are in the state; it is split off its lane, or the queue of its domain; it goes back.
 const (
 	Read StepKind = iota
 	Split
 	Merge
 )
 
-// Step is one step of how tasks came into the state. A queue without a domain is a lane.
+// Step is one step of how tasks came into the state. A queue without a place is a lane.
 type Step struct {
 	Queue
 	Kind StepKind
-	// To is the last message that was read. Of a split it is that of the lane at that moment.
+	// To is the last message that was read. Of a split it is that of the lane, or of the domain's queue, at that moment.
 	To uint64
 	// Messages are how many were read, From the last one before these; of other kinds 0.
 	From, Messages uint64
@@ -82,16 +68,6 @@ func (g *Gate) BeginTurn() []Step {
 
 // EndTurn takes in that the turn is stored; not is nil, or the steps of one that never will be.
 func (g *Gate) EndTurn(not []Step) { g.steps, g.underWay = not, false }
-
-// Replay takes a split or a merge of a turn, in a takeover.
-func (g *Gate) Replay(s Step) {
-	switch q := g.queues[s.Queue]; {
-	case s.Kind == Split && q == nil:
-		g.split(s.Queue)
-	case s.Kind == Merge && q != nil:
-		g.merge(q)
-	}
-}
 
 // Replayed takes in that the steps so far are in the log, in a takeover. It returns how many messages were read since the last call.
 func (g *Gate) Replayed() (messages uint64) {

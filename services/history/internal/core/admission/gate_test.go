@@ -1,8 +1,8 @@
 package admission
 
 import (
+	"cmp"
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -30,17 +30,23 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-// file reads a message of n tasks that is filed under a domain, "" = of shop in one that domains share, by the lane's reader or the domain's own.
-func (b *bench) file(own bool, seq uint64, domain string, n int) bool {
+// file reads a message of n tasks that is filed at a place, "" = of shop in one that domains share, by the lane's reader or that of the place.
+func (b *bench) file(own bool, seq uint64, at ids.Place, n int) bool {
 	b.Helper()
-	of := domain
-	if domain == "" {
-		of = "shop"
+	by := ids.Place("")
+	if own {
+		by = at
 	}
-	in := b.g.Admit(Queue{lane, domain}, own, seq)
+	return b.fileBy(by, seq, at, n)
+}
+
+// fileBy reads a message of n tasks that is filed at a place, by the reader of a queue.
+func (b *bench) fileBy(by ids.Place, seq uint64, at ids.Place, n int) bool {
+	b.Helper()
+	in := b.g.Admit(Queue{lane, at}, by, seq)
 	for range n {
 		if in {
-			task := Charge{At: Queue{lane, of}, Shared: domain == "", Bytes: taskBytes}
+			task := Charge{Lane: lane, Domain: cmp.Or(at.Domain(), "shop"), Tasklist: cmp.Or(at.Tasklist(), "mail"), Shared: at == "", Bytes: taskBytes}
 			b.g.Charge(task, 0)
 			b.tasks = append(b.tasks, task)
 		}
@@ -91,7 +97,7 @@ func (b *bench) flood(all, own uint64) {
 	b.file(false, 2, "shop", 1)
 	testkit.MustEqual(b, "looks at once", len(b.looks()), 0)
 	found := b.looks()
-	if len(found) != 1 || found[0] != (Look{Queue{lane, "flood"}, 2}) {
+	if len(found) != 1 || found[0] != (Look{Queue{lane, "flood"}, "", 2}) {
 		b.Fatalf("it looks for %+v", found)
 	}
 	testkit.MustEqual(b, "looks meanwhile", len(b.looks()), 0)
@@ -113,6 +119,9 @@ func splitOff(t *testing.T) *bench {
 func TestI11_WhoFillsALaneIsSplitOff(t *testing.T) {
 	b := newBench(t)
 	b.flood(5, 5)
+	inside := b.looks()
+	testkit.MustEqual(t, "it looks inside", fmt.Sprint(inside), fmt.Sprint([]Look{{Queue{lane, "flood.mail"}, "flood", 2}}))
+	b.g.Counted(Counts{Look: inside[0], All: 5, Own: 5}, b.now)
 	if b.g.Room(lane) || b.g.Splits() > 0 {
 		t.Error("a lone domain is split off")
 	}
@@ -183,12 +192,12 @@ func TestALaneThatHadRoomIsNotLookedAtAtOnce(t *testing.T) {
 func TestI7_SoManyDomainsAreSplitOff(t *testing.T) {
 	b := newBench(t)
 	for n := range queuesMax - 1 {
-		b.g.Replay(Step{Queue: Queue{lane, fmt.Sprint("flood-", n)}, Kind: Split, To: 0})
+		b.g.Replay(Step{Queue: Queue{lane, ids.Place(fmt.Sprint("flood-", n))}, Kind: Split, To: 0})
 	}
 	b.file(false, 1, "one", 4)
 	b.file(false, 2, "two", 6)
 	for n := range queuesMax - 1 { // each has a message left
-		b.file(false, uint64(n+3), fmt.Sprint("flood-", n), 1)
+		b.file(false, uint64(n+3), ids.Place(fmt.Sprint("flood-", n)), 1)
 	}
 	found := b.look()
 	b.file(false, queuesMax+3, "three", 4)
@@ -203,7 +212,7 @@ func TestI7_FloodsAreBounded(t *testing.T) {
 	for n := range 300 {
 		for b.g.Room(lane) {
 			seq++
-			b.file(false, seq, fmt.Sprint("flood-", n), 1)
+			b.file(false, seq, ids.Place(fmt.Sprint("flood-", n)), 1)
 		}
 		for range lookAgainMS / congestedMS {
 			for _, found := range b.looks() {
@@ -259,7 +268,7 @@ func TestWhatADomainHoldsItselfHalvesNothing(t *testing.T) {
 	b := newBench(t)
 	b.file(false, 1, "flood", 6)
 	b.file(false, 2, "torrent", 4)
-	for _, domain := range []string{"flood", "torrent"} {
+	for _, domain := range []ids.Place{"flood", "torrent"} {
 		b.g.Replay(Step{Queue: Queue{lane, domain}, Kind: Split, To: 2})
 	}
 	b.file(false, 3, "flood", 1)
@@ -305,7 +314,7 @@ func TestI7_HalfOfTheUrgentWindowIsShared(t *testing.T) {
 	}
 	charge := func(lane ids.Lane, domain string, n int, shared bool, bytes, before int32) {
 		for range n {
-			g.Charge(Charge{Queue{lane, domain}, shared, bytes}, before)
+			g.Charge(Charge{lane, domain, "mail", shared, bytes}, before)
 		}
 	}
 	check(0, 500, 1<<19)
@@ -327,9 +336,9 @@ func TestI7_HalfOfTheUrgentWindowIsShared(t *testing.T) {
 	g.Replay(Step{Queue: Queue{ids.LaneFirst, "flood"}, Kind: Split, To: 1})
 	check(0, 2, 1<<18)
 	charge(ids.LaneFirst, "shop", 1, true, 10, 0)
-	testkit.Equal(t, "apart with one of two", strings.Join(g.Apart(), " "), "flood")
+	testkit.Equal(t, "apart with one of two", fmt.Sprint(g.Apart()), "[flood]")
 	charge(ids.LaneFirst, "shop", 1, true, 10, 0)
-	testkit.Equal(t, "apart with two of two", strings.Join(g.Apart(), " "), "flood shop")
+	testkit.Equal(t, "apart with two of two", fmt.Sprint(g.Apart()), "[flood shop]")
 }
 
 // TestWhoHoldsMuchOfWhatIsSharedIsFiledApart, and who is split off.
@@ -338,8 +347,8 @@ func TestWhoHoldsMuchOfWhatIsSharedIsFiledApart(t *testing.T) {
 	b.file(false, 1, "", 5)
 	testkit.Equal(t, "apart with half of the window left", len(b.g.Apart()), 0)
 	b.file(false, 2, "", 1)
-	testkit.Equal(t, "apart", strings.Join(b.g.Apart(), " "), "shop")
-	testkit.Equal(t, "apart, who is split off", strings.Join(splitOff(t).g.Apart(), " "), "flood")
+	testkit.Equal(t, "apart", fmt.Sprint(b.g.Apart()), "[shop]")
+	testkit.Equal(t, "apart, who is split off", fmt.Sprint(splitOff(t).g.Apart()), "[flood]")
 }
 
 // TestI11_AllThatAreSplitOffAreFiledApart, however many: what is split off and comes with others is read whatever it holds, and takes the
@@ -348,8 +357,8 @@ func TestI11_AllThatAreSplitOffAreFiledApart(t *testing.T) {
 	const floods = 100
 	b := newBench(t)
 	for n := range floods {
-		b.file(false, uint64(n+1), fmt.Sprint("flood-", n), 1)
-		b.g.Replay(Step{Queue: Queue{lane, fmt.Sprint("flood-", n)}, Kind: Split, To: 0})
+		b.file(false, uint64(n+1), ids.Place(fmt.Sprint("flood-", n)), 1)
+		b.g.Replay(Step{Queue: Queue{lane, ids.Place(fmt.Sprint("flood-", n))}, Kind: Split, To: 0})
 	}
 	testkit.Equal(t, "apart", len(b.g.Apart()), floods)
 }
@@ -381,13 +390,13 @@ func TestWhatIsUnread(t *testing.T) {
 		{ids.NewPosition(9, lane), "shop", true},
 		{ids.NewPosition(9, ids.Lanes), "shop", false},
 	} {
-		testkit.Equal(t, fmt.Sprint(c.domain, " has not read ", c.pos), b.g.Unread(c.pos, c.domain), c.want)
+		testkit.Equal(t, fmt.Sprint(c.domain, " has not read ", c.pos), b.g.Unread(c.pos, c.domain, "mail"), c.want)
 	}
 	b.file(true, 3, "flood", 1)
 	b.file(false, 7, "shop", 1)
 	b.file(false, 9, "flood", 1)
 	for seq, want := range map[uint64]bool{3: false, 7: false, 9: true} {
-		testkit.Equal(t, fmt.Sprint("message ", seq, " is unread"), b.g.Unread(ids.NewPosition(seq, lane), "flood"), want)
+		testkit.Equal(t, fmt.Sprint("message ", seq, " is unread"), b.g.Unread(ids.NewPosition(seq, lane), "flood", "mail"), want)
 	}
 }
 
@@ -421,7 +430,7 @@ func TestI3_StepsAreThoseOfATurn(t *testing.T) {
 	for _, s := range want {
 		if again.Replay(s); s.Kind == Read {
 			for seq := again.ReadLevel(s.Queue) + 1; seq <= s.To; seq++ {
-				again.Admit(s.Queue, s.Domain != "", seq)
+				again.Admit(s.Queue, s.Place, seq)
 			}
 		}
 	}
@@ -440,7 +449,7 @@ func TestI7_RoomIsExact(t *testing.T) {
 		{2, taskBytes, false},
 	} {
 		g := New(Config{WindowTasks: c.tasks, WindowBytes: c.bytes})
-		g.Charge(Charge{At: Queue{lane, "shop"}, Bytes: taskBytes}, 0)
+		g.Charge(Charge{Lane: lane, Domain: "shop", Tasklist: "mail", Bytes: taskBytes}, 0)
 		testkit.Equal(t, fmt.Sprintf("%+v: room", c), g.Room(lane), c.want)
 	}
 }
@@ -484,5 +493,5 @@ func TestNothingIsReadWhileATurnIsBeingStored(t *testing.T) {
 			t.Error("it was read")
 		}
 	}()
-	g.Admit(Queue{Lane: lane}, false, 1)
+	g.Admit(Queue{Lane: lane}, "", 1)
 }

@@ -1,7 +1,6 @@
 package admission
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -9,20 +8,6 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
-
-// queuesMax bounds the domains that are split off. Past it no further domain is taken out of its lane, and one that
-// fills the lane holds the others up.
-const queuesMax = 1000
-
-// Queue names the messages of a lane that are filed under one domain.
-type Queue struct {
-	Lane   ids.Lane
-	Domain string
-}
-
-func (q Queue) compare(o Queue) int {
-	return cmp.Or(cmp.Compare(q.Lane, o.Lane), cmp.Compare(q.Domain, o.Domain))
-}
 
 // Cursor is how far a queue is read.
 type Cursor struct {
@@ -38,37 +23,43 @@ type Level struct {
 	Seq uint64
 }
 
-// queue is a domain that is split off a lane: its messages have a reader and an account of their own, and the lane's
-// reader passes over them. So the lane waits for none of its tasks.
-//
-// It is read by itself until all its messages up to the lane's read level are read, and the lane has room for it again.
-type queue struct {
-	Queue
-	// read is how far it is read.
-	read uint64
-	// first and last are what the lane's reader has passed over since the queue was last read to its end.
-	first, last uint64
-	account     *account
-}
-
-// unread tells whether a message of the queue up to the lane's read level has not been read.
-func (q *queue) unread(seq uint64) bool {
-	return max(q.first, q.read+1) <= seq && seq <= q.last
-}
-
-// level is up to where the messages of the queue are read, if the lane is read up to one.
-func (q *queue) level(lane uint64) uint64 {
-	if q.unread(q.last) {
-		return q.read
+// Load begins where a snapshot was.
+func (g *Gate) Load(lanes [ids.Lanes]uint64, queues []Cursor) {
+	g.lanes = lanes
+	for _, c := range queues {
+		g.startQueue(&queue{Queue: c.Queue, read: c.Read, first: c.First, last: c.Last})
 	}
-	return lane
 }
 
+// Replay takes a split or a merge of a turn, in a takeover.
+func (g *Gate) Replay(s Step) {
+	switch q := g.queues[s.Queue]; {
+	case s.Kind == Split && q == nil:
+		g.split(s.Queue)
+	case s.Kind == Merge && q != nil:
+		g.merge(q)
+	}
+}
+
+// startQueue begins a queue. It takes over the accounts that belong there.
 func (g *Gate) startQueue(q *queue) {
+	q.domain = g.domainOf(q.Queue.domain())
+	if len(q.domain.queues) == 0 {
+		of := &g.schedule.of[q.Lane]
+		of.apart = append(of.apart, q.domain)
+	}
+	q.domain.queues = append(q.domain.queues, q)
 	g.queues[q.Queue] = q
-	g.schedule.of[q.Lane].apart = append(g.schedule.of[q.Lane].apart, q)
-	q.account = g.accountOf(q.Queue)
-	q.account.queue = q
+	g.assign(q.domain)
+}
+
+// assign gives what a domain holds to the queues that it has now.
+func (g *Gate) assign(d *domain) {
+	for tasklist, a := range d.accounts {
+		if to := g.queueOf(Queue{d.Lane, ids.PlaceOf(d.Name, tasklist)}); to != a.queue {
+			g.move(a, to)
+		}
+	}
 }
 
 // sortedQueues are all queues, in an order that does not depend on a map.
@@ -79,85 +70,103 @@ func (g *Gate) sortedQueues() []*queue {
 	return slices.SortedFunc(maps.Values(g.queues), func(a, b *queue) int { return a.compare(b.Queue) })
 }
 
-// split takes a domain out of a lane: what is read of it goes to accounts of its own.
+// split takes a place out of its lane, or a tasklist out of the queue of its domain, from what that has not read.
 func (g *Gate) split(at Queue) {
 	q := &queue{Queue: at, read: g.lanes[at.Lane]}
+	if from := g.queueOf(at); from != nil {
+		q.read = from.read
+	}
 	g.startQueue(q)
-	q.account.move(&g.rooms[at.Lane], &g.pools[at.Lane])
 	g.note(Step{Queue: at, Kind: Split, To: q.read})
 }
 
-// MergeBack lets the domains go back into their lanes that have caught up.
+// MergeBack lets the queues go back that have caught up: those of tasklists to their domain's, if it has one, and else to the lane.
 func (g *Gate) MergeBack() {
 	if !g.MayAdmit() {
 		return
 	}
 	for _, q := range g.sortedQueues() {
-		if !q.unread(q.last) && g.fitsIn(q) {
+		if q.readToEnd() && g.fitsIn(q) {
 			g.merge(q)
 		}
 	}
 }
 
 func (g *Gate) merge(q *queue) {
-	q.account.queue = nil
-	q.account.move(&g.pools[q.Lane], &g.rooms[q.Lane])
-	g.dropAccount(q.account)
 	delete(g.queues, q.Queue)
-	of := &g.schedule.of[q.Lane]
-	of.apart = slices.DeleteFunc(of.apart, func(o *queue) bool { return o == q })
+	d := q.domain
+	d.queues = slices.DeleteFunc(d.queues, func(o *queue) bool { return o == q })
+	if len(d.queues) == 0 {
+		of := &g.schedule.of[q.Lane]
+		of.apart = slices.DeleteFunc(of.apart, func(o *domain) bool { return o == d })
+	}
+	g.assign(d)
+	g.dropDomain(d)
 	g.note(Step{Queue: q.Queue, Kind: Merge, To: g.lanes[q.Lane]})
 }
 
-// fitsIn tells whether what a domain still holds leaves half of its lane's window free. Else it would soon be split off again.
+// fitsIn tells whether what a queue still holds leaves half of the window free that it goes back to. Else it would soon be split off again.
 func (g *Gate) fitsIn(q *queue) bool {
-	w := &g.rooms[q.Lane]
-	return 2*(w.tasks+q.account.tasks) <= g.cfg.WindowTasks && 2*(w.bytes+q.account.bytes) <= g.cfg.WindowBytes ||
-		q.account.tasks == 0
+	w := g.rooms[q.Lane]
+	if around := q.around(); around != nil {
+		w = around.room
+	}
+	return 2*(w.tasks+q.room.tasks) <= g.cfg.WindowTasks && 2*(w.bytes+q.room.bytes) <= g.cfg.WindowBytes || q.room.tasks == 0
 }
 
-// Admit notes that a message of a lane was read, of a domain that it is filed under, "" where domains share it; own: by
-// the reader of that. It tells whether its tasks come in: else it is passed over, or was read before.
-func (g *Gate) Admit(at Queue, own bool, seq uint64) bool {
+// Admit notes that a message was read which is filed at a place, by the reader of a queue, or of the lane: by is "". It
+// tells whether its tasks come in: else it is passed over, or was read before.
+func (g *Gate) Admit(at Queue, by ids.Place, seq uint64) bool {
 	if g.underWay {
 		panic(fmt.Sprintf("message %d of lane %s is read while a turn is being stored", seq, at.Lane))
 	}
-	q := g.queues[at]
-	lane := Queue{Lane: at.Lane}
-	switch {
-	case own && (q == nil || seq <= q.read):
-		return false // its reader has not heard that it is split off no more
-	case own:
-		g.note(Step{Queue: at, To: seq, From: q.read, Messages: 1})
-		q.read = seq
-		return true
-	case seq <= g.lanes[at.Lane]:
+	q, reader := g.queueOf(at), Queue{at.Lane, by}
+	if by != "" {
+		r := g.queues[reader]
+		if r == nil || !r.unread(seq) {
+			return false // its reader has not heard that it is split off no more; or a queue of a tasklist had the message
+		}
+		g.note(Step{Queue: reader, To: seq, From: r.read, Messages: 1})
+		if r.read = seq; q != r {
+			q.passed(seq)
+		}
+		return q == r
+	}
+	if seq <= g.lanes[at.Lane] {
 		panic(fmt.Sprintf("message %d of lane %s is read after %d", seq, at.Lane, g.lanes[at.Lane]))
 	}
-	g.note(Step{Queue: lane, To: seq, From: g.lanes[at.Lane], Messages: 1})
+	g.note(Step{Queue: reader, To: seq, From: g.lanes[at.Lane], Messages: 1})
 	g.lanes[at.Lane] = seq
-	if q == nil {
-		return true
+	if q != nil {
+		q.passed(seq)
 	}
-	if !q.unread(q.last) {
-		q.first = seq
-	}
-	q.last = max(q.last, seq)
-	return false
+	return q == nil
 }
 
-// Unread tells whether the submit at pos, of a task of a domain, has not been read.
-func (g *Gate) Unread(pos ids.Position, domain string) bool {
+// Unread tells whether the submit at pos has not been read, of a task of a domain and a tasklist; "" = of a tasklist that is not known.
+func (g *Gate) Unread(pos ids.Position, domain, tasklist string) bool {
 	switch {
 	case pos.Lane() >= ids.Lanes:
 		return false
 	case pos.Seq() > g.lanes[pos.Lane()]:
 		return true
-	}
-	if len(g.queues) == 0 || pos.Shared() {
+	case len(g.queues) == 0 || pos.Shared():
 		return false
 	}
-	q := g.queues[Queue{pos.Lane(), domain}] // the lane's reader may have passed over it
+	// The lane's reader may have passed over it.
+	whole := Queue{pos.Lane(), ids.PlaceOf(domain, "")}
+	if tasklist == "" && !pos.Mixed() {
+		for at, q := range g.queues {
+			if at.domain() == whole.domain() && q.unread(pos.Seq()) {
+				return true
+			}
+		}
+		return false
+	}
+	if !pos.Mixed() {
+		whole.Place = ids.PlaceOf(domain, tasklist)
+	}
+	q := g.queueOf(whole)
 	return q != nil && q.unread(pos.Seq())
 }
 
@@ -168,32 +177,30 @@ func (g *Gate) Passed(lane ids.Lane, seq uint64, domain string) bool {
 		return false
 	}
 	for at, q := range g.queues {
-		if at.Lane == lane && (domain == "" || at.Domain == domain) && q.level(read) < seq && q.read < min(seq, q.last) {
+		if at.Lane == lane && (domain == "" || at.Place.Domain() == domain) && q.level(read) < seq && q.read < min(seq, q.last) {
 			return false
 		}
 	}
 	return true
 }
 
-// IsSplit tells whether the lane's reader passes over the messages of a domain. They need not be decoded.
-func (g *Gate) IsSplit(at Queue) bool {
-	return g.queues[at] != nil
-}
+// IsSplit tells whether the lane's reader passes over what is filed at a place. It need not be decoded.
+func (g *Gate) IsSplit(at Queue) bool { return g.queueOf(at) != nil }
 
-// SplitLanes counts the lanes that a domain is split off.
+// SplitLanes counts the lanes that a domain has queues in.
 func (g *Gate) SplitLanes(domain string) (n int) {
-	for at := range g.queues {
-		if at.Domain == domain {
+	for lane := range ids.Lane(ids.Lanes) {
+		if d := g.domains[domainAt{lane, domain}]; d != nil && len(d.queues) > 0 {
 			n++
 		}
 	}
 	return n
 }
 
-// Splits counts the domains that are split off a lane, once for each lane.
+// Splits counts the queues.
 func (g *Gate) Splits() int { return len(g.queues) }
 
-// Reading is the reader of a domain that is split off.
+// Reading is the reader of a queue.
 type Reading struct {
 	Queue
 	// From is the first sequence that is not read.
@@ -202,7 +209,7 @@ type Reading struct {
 	Room bool
 }
 
-// Readings are the readers of all domains that are split off, in order.
+// Readings are the readers of all queues, in order.
 func (g *Gate) Readings() []Reading {
 	var all []Reading
 	for _, q := range g.sortedQueues() {
@@ -211,7 +218,7 @@ func (g *Gate) Readings() []Reading {
 	return all
 }
 
-// QueueRoom tells whether the next message of a domain that is split off, at seq, may be read. Its reader is never
+// QueueRoom tells whether the next message of a queue, at seq, may be read. Its reader is never
 // ahead of the lane's, so that what the lane has not read is unread whatever its domain.
 func (g *Gate) QueueRoom(at Queue, seq uint64) bool {
 	q := g.queues[at]
@@ -222,7 +229,7 @@ func (g *Gate) QueueRoom(at Queue, seq uint64) bool {
 func (g *Gate) Levels(domain string, events uint64) Levels {
 	levels := Levels{Lanes: g.lanes, Events: events}
 	for _, q := range g.sortedQueues() {
-		if domain == "" || q.Domain == domain {
+		if domain == "" || q.Place.Domain() == domain {
 			levels.Queues = append(levels.Queues, Level{q.Queue, q.level(levels.Lanes[q.Lane])})
 		}
 	}
@@ -246,9 +253,16 @@ func (g *Gate) States(domain string) []State {
 		tasks, bytes := g.laneWindow(ids.Lane(lane))
 		all = append(all, State{Queue{Lane: ids.Lane(lane)}, g.lanes[lane], w.tasks, tasks, w.bytes, bytes})
 	}
-	for _, a := range g.largest(func(a *account) bool { return a.queue != nil && (domain == "" || a.Domain == domain) }) {
-		tasks, bytes := g.queueWindow(a)
-		all = append(all, State{a.Queue, a.queue.read, a.tasks, tasks, a.bytes, bytes})
+	var queues []claim
+	for at, q := range g.queues {
+		if domain == "" || at.Place.Domain() == domain {
+			queues = append(queues, claim{at, q.room})
+		}
+	}
+	for _, c := range g.sorted(queues) {
+		q := g.queues[c.Queue]
+		tasks, bytes := g.queueWindow(q)
+		all = append(all, State{c.Queue, q.read, c.tasks, tasks, c.bytes, bytes})
 	}
 	return all
 }
@@ -266,18 +280,24 @@ func (g *Gate) Cursors() []Cursor {
 type Levels struct {
 	Lanes  [ids.Lanes]uint64
 	Events uint64
-	// Queues are the levels of domains that are split off, in order, each instead of its lane's. They are not changed any more.
+	// Queues are the levels of the queues, in order, each instead of its lane's. They are not changed any more.
 	Queues []Level
 }
 
-// Of is the level of the messages of a lane that are filed under a domain; "" = that of those which domains share.
+// Of is the level of the messages that are filed at a place; "" = of those which domains share.
 func (l *Levels) Of(at Queue) uint64 {
-	if len(l.Queues) > 0 && at.Domain != "" {
+	for ; len(l.Queues) > 0 && at.Place != ""; at.Place = at.Place.Around() {
 		if i, ok := slices.BinarySearchFunc(l.Queues, at, func(q Level, at Queue) int { return q.compare(at) }); ok {
 			return l.Queues[i].Seq
 		}
 	}
 	return l.Lanes[at.Lane]
+}
+
+// Needless is up to where the messages that are filed at a place are no longer needed: those of a tasklist that is split off are read twice, by its queue and
+// by that of its domain, which passes over them and may be behind.
+func (l *Levels) Needless(at Queue) uint64 {
+	return min(l.Of(at), l.Of(Queue{at.Lane, at.Place.Around()}))
 }
 
 // Lowest is the level that all messages of a lane have at least.

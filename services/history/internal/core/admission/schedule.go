@@ -16,20 +16,22 @@ var laneWeights = iwrr.Of(8, 16, 8, 4, 2, 1, 8)
 type schedule struct {
 	lanes iwrr.Turn
 	of    [ids.Lanes]laneSchedule
+	// reads counts what was read of queues.
+	reads uint64
 }
 
-// laneSchedule is that of one lane and the domains that are split off it.
+// laneSchedule is that of one lane and its queues.
 type laneSchedule struct {
-	// own: it is the turn of the lane itself. Else it is that of one of those apart, whose weights were these.
+	// own: it is the turn of the lane itself. Else it is that of one of the domains that have queues, whose weights were these.
 	own     bool
-	apart   []*queue
+	apart   []*domain
 	turn    iwrr.Turn
 	weights []int
 	order   iwrr.Weights
 }
 
-// NextQueue is the queue whose message is read next, of those that are ready: lanes by the weights of their priorities, in the order of package iwrr; and
-// in a lane its own messages and those of the domains that are split off by turns, these by the weights of the domains. So
+// NextQueue is the queue whose message is read next, of those that are ready: lanes by the weights of their priorities, in the order of package iwrr;
+// in a lane its own messages and those of its queues by turns, these by the weights of their domains; and the queues of one domain by turns. So
 // domains that flood have half of what their lane has at most, while others have something there.
 func (g *Gate) NextQueue(ready func(Queue) bool, weight func(domain string) int) (at Queue, ok bool) {
 	s := &g.schedule
@@ -50,6 +52,10 @@ func (g *Gate) NextQueue(ready func(Queue) bool, weight func(domain string) int)
 		return Queue{}, false
 	}
 	s.lanes, s.of[lane] = after, next[lane].after
+	if q := g.queues[next[lane].at]; q != nil {
+		s.reads++
+		q.readAt = s.reads
+	}
 	return next[lane].at, true
 }
 
@@ -62,10 +68,10 @@ func (s *laneSchedule) next(lane ids.Lane, ready func(Queue) bool, weight func(d
 	if s.own = !s.own; s.own && ready(lanes) {
 		return lanes, true
 	}
-	some, can, weights := false, make([]bool, len(s.apart)), make([]int, len(s.apart))
-	for i, q := range s.apart {
-		can[i], weights[i] = ready(q.Queue), weight(q.Domain)
-		some = some || can[i]
+	some, longest, weights := false, make([]*queue, len(s.apart)), make([]int, len(s.apart))
+	for i, d := range s.apart {
+		longest[i], weights[i] = d.longest(ready), weight(d.Name)
+		some = some || longest[i] != nil
 	}
 	if !some {
 		s.own = true
@@ -75,7 +81,17 @@ func (s *laneSchedule) next(lane ids.Lane, ready func(Queue) bool, weight func(d
 		s.weights, s.order = weights, iwrr.Of(weights...)
 	}
 	s.own = false
-	i, after, _ := s.turn.Next(s.order, func(i int) bool { return can[i] })
+	i, after, _ := s.turn.Next(s.order, func(i int) bool { return longest[i] != nil })
 	s.turn = after
-	return s.apart[i].Queue, true
+	return longest[i].Queue, true
+}
+
+// longest is the queue of a domain that is ready and was not read for longest, or nil.
+func (d *domain) longest(ready func(Queue) bool) (longest *queue) {
+	for _, q := range d.queues {
+		if ready(q.Queue) && (longest == nil || q.readAt < longest.readAt) {
+			longest = q
+		}
+	}
+	return longest
 }

@@ -11,6 +11,8 @@ package backlog
 import (
 	"cmp"
 	"slices"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
 
 // Tasklist is one whose tasks are counted.
@@ -93,10 +95,10 @@ type Lane struct {
 	groups int
 }
 
-// place is a queue; what is filed under its domain is read by itself where the domain lags, what domains share is not.
+// place is a queue in messages that are filed at one place: they are read by themselves where that is split off.
 type place struct {
 	Queue
-	shared bool
+	filed ids.Place
 }
 
 // list is the unread tasks of a queue, as they lie in the log.
@@ -122,15 +124,15 @@ func (l *Lane) Next() uint64 { return l.to + 1 }
 // To is the last message that has been counted; 0 = none.
 func (l *Lane) To() uint64 { return l.to }
 
-// Add counts tasks of a message, which lies behind those that were counted before: as of their tasklist, and as of their group if they have
-// one. shared: it is one of several domains.
-func (l *Lane) Add(seq uint64, of Queue, shared bool, tasks int64) {
+// Add counts tasks of a message that is filed at a place, and lies behind those that were counted before: as of their tasklist, and as of their
+// group if they have one.
+func (l *Lane) Add(seq uint64, of Queue, filed ids.Place, tasks int64) {
 	if seq <= l.to || tasks <= 0 {
 		return
 	}
-	l.add(seq, place{Queue{Tasklist: of.Tasklist}, shared}, spansMax, tasks)
+	l.add(seq, place{Queue{Tasklist: of.Tasklist}, filed}, spansMax, tasks)
 	if of.Group != "" {
-		l.add(seq, place{of, shared}, groupSpansMax, tasks)
+		l.add(seq, place{of, filed}, groupSpansMax, tasks)
 	}
 }
 
@@ -192,15 +194,10 @@ func (q *list) halve() {
 // Counted tells that all messages up to a sequence have been added.
 func (l *Lane) Counted(to uint64) { l.to = max(l.to, to) }
 
-// Pass forgets what has been read meanwhile. read is up to where what is filed under a domain is read; of "", what domains
-// share.
-func (l *Lane) Pass(read func(domain string) uint64) {
+// Pass forgets what has been read meanwhile. read is up to where what is filed at a place is read.
+func (l *Lane) Pass(read func(ids.Place) uint64) {
 	for at, q := range l.lists {
-		domain := at.Domain
-		if at.shared {
-			domain = ""
-		}
-		level, n := read(domain), 0
+		level, n := read(at.filed), 0
 		for n < len(q.spans) && q.spans[n].seq <= level {
 			q.tasks -= q.spans[n].tasks
 			n++
@@ -216,8 +213,8 @@ func (l *Lane) Pass(read func(domain string) uint64) {
 
 // Tasks is how many tasks of a queue have been counted and are not read.
 func (l *Lane) Tasks(of Queue) (n int64) {
-	for _, shared := range []bool{false, true} {
-		if q := l.lists[place{of, shared}]; q != nil {
+	for _, filed := range [...]ids.Place{"", ids.PlaceOf(of.Domain, ""), ids.PlaceOf(of.Domain, of.Name)} {
+		if q := l.lists[place{of, filed}]; q != nil {
 			n += q.tasks
 		}
 	}

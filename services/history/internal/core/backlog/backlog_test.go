@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -12,9 +13,9 @@ var mail, bulk = Tasklist{"shop", "mail"}, Tasklist{"shop", "bulk"}
 // whole is all of a tasklist.
 func whole(of Tasklist) Queue { return Queue{Tasklist: of} }
 
-func levels(own, shared uint64) func(string) uint64 {
-	return func(domain string) uint64 {
-		if domain == "" {
+func levels(own, shared uint64) func(ids.Place) uint64 {
+	return func(at ids.Place) uint64 {
+		if at == "" {
 			return shared
 		}
 		return own
@@ -23,16 +24,16 @@ func levels(own, shared uint64) func(string) uint64 {
 
 func TestWhatIsReadIsForgotten(t *testing.T) {
 	l := NewLane(NewCaps(map[Tasklist]int64{mail: 10}, nil), 5)
-	l.Add(5, whole(mail), false, 100) // read already
-	l.Add(6, whole(mail), false, 3)
-	l.Add(6, whole(bulk), false, 7) // has no cap
-	l.Add(7, whole(mail), true, 2)
-	l.Add(7, whole(mail), true, 2)
-	l.Add(8, whole(mail), false, 0)
-	l.Add(9, whole(mail), false, -3)
+	l.Add(5, whole(mail), "shop", 100) // read already
+	l.Add(6, whole(mail), "shop", 3)
+	l.Add(6, whole(bulk), "shop", 7) // has no cap
+	l.Add(7, whole(mail), "", 2)
+	l.Add(7, whole(mail), "", 2)
+	l.Add(8, whole(mail), "shop", 0)
+	l.Add(9, whole(mail), "shop", -3)
 	l.Counted(9)
 	l.Counted(4)
-	l.Add(9, whole(mail), false, 1) // counted before
+	l.Add(9, whole(mail), "shop", 1) // counted before
 	if got := l.Tasks(whole(mail)); got != 7 || l.Tasks(whole(bulk)) != 0 || l.To() != 9 || l.Next() != 10 {
 		t.Errorf("%d, %d, up to %d", got, l.Tasks(whole(bulk)), l.To())
 	}
@@ -49,10 +50,10 @@ func TestMessagesAreForgottenWhole(t *testing.T) {
 	l := NewLane(NewCaps(map[Tasklist]int64{mail: 10}, nil), 0)
 	for seq := range uint64(4) {
 		for range 2 {
-			l.Add(seq+1, whole(mail), false, int64(seq+1))
+			l.Add(seq+1, whole(mail), "shop", int64(seq+1))
 		}
 	}
-	q := l.lists[place{whole(mail), false}]
+	q := l.lists[place{whole(mail), "shop"}]
 	if len(q.spans) != 4 || q.tasks != 20 {
 		t.Fatalf("%+v", q)
 	}
@@ -67,9 +68,9 @@ func TestMessagesAreForgottenWhole(t *testing.T) {
 func TestGroupsWithFewTasksAreForgotten(t *testing.T) {
 	for name, tasks := range map[string]func(i int) int64{"different": func(i int) int64 { return int64((i*7919)%groupsMax) + 2 }, "even": func(int) int64 { return 2 }} {
 		l := NewLane(NewCaps(map[Tasklist]int64{mail: 10}, map[Tasklist]int64{bulk: 5}), 0)
-		l.Add(1, whole(mail), false, 1)
+		l.Add(1, whole(mail), "shop", 1)
 		for i := range groupsMax + 1 {
-			l.Add(uint64(i+2), Queue{bulk, fmt.Sprint(i)}, false, tasks(i))
+			l.Add(uint64(i+2), Queue{bulk, fmt.Sprint(i)}, "shop", tasks(i))
 		}
 		least := int64(1 << 40)
 		for at, q := range l.lists {
@@ -110,19 +111,20 @@ func TestCapsCover(t *testing.T) {
 func TestAgainstAModel(t *testing.T) {
 	rng := testkit.Seed(t)
 	type message struct {
-		seq    uint64
-		shared bool
-		tasks  int64
+		seq   uint64
+		filed ids.Place
+		tasks int64
 	}
+	places := [...]ids.Place{"", "shop", "shop.mail"}
 	for run := range 6 {
 		var model []message
 		l, own, shared, seq := NewLane(NewCaps(map[Tasklist]int64{mail: 1}, nil), 0), uint64(0), uint64(0), uint64(0)
 		for range 200 {
 			for range rng.IntN(100) {
 				seq += 1 + rng.Uint64N(3)
-				m := message{seq, rng.IntN(2) == 0, 1 + rng.Int64N(1000)}
+				m := message{seq, places[rng.IntN(len(places))], 1 + rng.Int64N(1000)}
 				model = append(model, m)
-				l.Add(m.seq, whole(mail), m.shared, m.tasks)
+				l.Add(m.seq, whole(mail), m.filed, m.tasks)
 			}
 			l.Counted(seq)
 			if run%4 > 0 || rng.IntN(100) == 0 { // else it grows long
@@ -132,7 +134,7 @@ func TestAgainstAModel(t *testing.T) {
 			l.Pass(levels(own, shared))
 			want := int64(0)
 			for _, m := range model {
-				if m.shared && m.seq > shared || !m.shared && m.seq > own {
+				if m.filed == "" && m.seq > shared || m.filed != "" && m.seq > own {
 					want += m.tasks
 				}
 			}
@@ -156,11 +158,11 @@ func TestAgainstAModel(t *testing.T) {
 func TestGroupsAreCountedWhereTheyHaveACap(t *testing.T) {
 	l := NewLane(NewCaps(map[Tasklist]int64{mail: 10}, map[Tasklist]int64{bulk: 5}), 0)
 	acme, other := Queue{bulk, "acme"}, Queue{mail, "acme"}
-	l.Add(1, acme, false, 3)
-	l.Add(1, other, true, 4)
-	l.Add(2, acme, true, 2)
-	l.Add(2, Queue{bulk, "b"}, false, 1)
-	l.Add(3, whole(bulk), false, 7)
+	l.Add(1, acme, "shop", 3)
+	l.Add(1, other, "", 4)
+	l.Add(2, acme, "", 2)
+	l.Add(2, Queue{bulk, "b"}, "shop", 1)
+	l.Add(3, whole(bulk), "shop", 7)
 	l.Counted(3)
 	byGroup := map[Queue]int64{{bulk, "b"}: 100}
 	if l.ByGroup(byGroup); len(byGroup) != 2 || byGroup[acme] != 5 || byGroup[Queue{bulk, "b"}] != 101 {
@@ -188,13 +190,13 @@ func TestAFloodShowsBesideManyGroups(t *testing.T) {
 	flood, seq, sent := Queue{bulk, "flood"}, uint64(0), int64(0)
 	for i := range 100_000 {
 		seq++
-		l.Add(seq, Queue{bulk, fmt.Sprint("g", i)}, false, 1)
+		l.Add(seq, Queue{bulk, fmt.Sprint("g", i)}, "shop", 1)
 		if i%10 == 0 {
-			l.Add(seq, flood, false, 5)
+			l.Add(seq, flood, "shop", 5)
 			sent += 5
 		}
 		l.Counted(seq)
-		if l.groups > groupsMax || len(l.lists) != l.groups || len(l.lists[place{flood, false}].spans) > groupSpansMax {
+		if l.groups > groupsMax || len(l.lists) != l.groups || len(l.lists[place{flood, "shop"}].spans) > groupSpansMax {
 			t.Fatalf("%d groups are counted, %d are kept", l.groups, len(l.lists))
 		}
 	}
@@ -208,10 +210,10 @@ func TestI14_GroupsOfADomainLeaveRoomForOthers(t *testing.T) {
 	bank := Tasklist{"bank", "mail"}
 	l := NewLane(NewCaps(nil, map[Tasklist]int64{bulk: 1, bank: 100}), 0)
 	for i := range 10 {
-		l.Add(1, Queue{bank, fmt.Sprint("g", i)}, false, 1)
+		l.Add(1, Queue{bank, fmt.Sprint("g", i)}, "bank", 1)
 	}
 	for i := range 10 * groupsMax {
-		l.Add(2, Queue{bulk, fmt.Sprint("g", i)}, false, 50)
+		l.Add(2, Queue{bulk, fmt.Sprint("g", i)}, "shop", 50)
 	}
 	for i := range 10 {
 		if n := l.Tasks(Queue{bank, fmt.Sprint("g", i)}); n != 1 {

@@ -30,15 +30,15 @@ type Progress struct {
 	// Read is up to where each lane is read. Paused: no more of it is, for want of room.
 	Read   [ids.Lanes]uint64
 	Paused [ids.Lanes]bool
-	// Lagging are the domains that lag behind a lane.
+	// Lagging are the places that are split off a lane.
 	Lagging []Lagging
 }
 
-// Lagging is up to where the messages of a domain are read that lags behind a lane.
+// Lagging is up to where the messages of a place are read that is split off a lane.
 type Lagging struct {
-	Lane   ids.Lane
-	Domain string
-	Read   uint64
+	Lane ids.Lane
+	At   ids.Place
+	Read uint64
 }
 
 // Counter counts what is unread in all lanes but that of delayed tasks. Nothing is read for it while all lanes are read to
@@ -80,12 +80,12 @@ type Scan struct {
 	into    *Lane
 }
 
-// Found is tasks of one tasklist and group in a message, of no group where that is empty. Shared: it is one of several domains.
+// Found is tasks of one tasklist and group in a message that is filed at a place, of no group where that is empty.
 type Found struct {
-	Seq    uint64
-	Of     Queue
-	Shared bool
-	Tasks  int64
+	Seq   uint64
+	Of    Queue
+	Filed ids.Place
+	Tasks int64
 }
 
 // Turn takes in how far the partition is read, and returns what is to be read next, or nil. One is under way at a time;
@@ -114,11 +114,11 @@ func (c *Counter) Turn(caps *Caps, at Progress, now time.Duration) *Scan {
 
 // pass forgets what has been read of a lane, or begins to count it.
 func (c *Counter) pass(lane ids.Lane, at Progress, now time.Duration) {
-	lags := map[string]uint64{}
+	lags := map[ids.Place]uint64{}
 	first := at.Read[lane]
 	for _, q := range at.Lagging {
-		if _, capped := slices.BinarySearch(c.caps.Domains, q.Domain); capped && q.Lane == lane && q.Read < at.Read[lane] {
-			lags[q.Domain] = q.Read
+		if _, capped := slices.BinarySearch(c.caps.Domains, q.At.Domain()); capped && q.Lane == lane && q.Read < at.Read[lane] {
+			lags[q.At] = q.Read
 			first = min(first, q.Read)
 		}
 	}
@@ -132,9 +132,11 @@ func (c *Counter) pass(lane ids.Lane, at Progress, now time.Duration) {
 	case l.fresh == nil && !l.Covers(c.caps) && now >= l.began+RecountEvery:
 		l.fresh, l.began = NewLane(c.caps, first), now
 	}
-	read := func(domain string) uint64 {
-		if level, ok := lags[domain]; ok {
-			return level
+	read := func(filed ids.Place) uint64 {
+		for ; len(lags) > 0 && filed != ""; filed = filed.Around() {
+			if level, ok := lags[filed]; ok {
+				return level
+			}
 		}
 		return at.Read[lane]
 	}
@@ -148,7 +150,7 @@ func (c *Counter) pass(lane ids.Lane, at Progress, now time.Duration) {
 func (c *Counter) Scanned(s *Scan, found []Found, upTo uint64, more bool) {
 	c.scanning = false
 	for _, f := range found {
-		s.into.Add(f.Seq, f.Of, f.Shared, f.Tasks)
+		s.into.Add(f.Seq, f.Of, f.Filed, f.Tasks)
 	}
 	s.into.Counted(upTo)
 	l := &c.lanes[s.Lane]

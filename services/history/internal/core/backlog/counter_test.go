@@ -106,7 +106,7 @@ func TestABacklogIsCountedAsItIsRead(t *testing.T) {
 	if again := c.Turn(oneCap, paused(7), time.Hour); again != nil {
 		t.Error("two at a time")
 	}
-	c.Scanned(s, []Found{{Seq: 8, Of: whole(mail), Tasks: 5}, {Seq: 9, Of: whole(mail), Shared: true, Tasks: 2}}, 9, true)
+	c.Scanned(s, []Found{{Seq: 8, Of: whole(mail), Filed: "shop", Tasks: 5}, {Seq: 9, Of: whole(mail), Tasks: 2}}, 9, true)
 	want(t, &c, "cut", mail, 7, 9)
 	s = c.Turn(oneCap, paused(8), 0)
 	if s == nil || s.From != 10 {
@@ -136,7 +136,7 @@ func TestADomainThatLagsIsCounted(t *testing.T) {
 	if s == nil || s.Lane != lane || s.From != 11 {
 		t.Fatalf("%+v", s)
 	}
-	c.Scanned(s, []Found{{Seq: 11, Of: whole(mail), Tasks: 5}, {Seq: 12, Of: whole(mail), Shared: true, Tasks: 100}, {Seq: 60, Of: whole(mail), Tasks: 1}}, 60, false)
+	c.Scanned(s, []Found{{Seq: 11, Of: whole(mail), Filed: "shop", Tasks: 5}, {Seq: 12, Of: whole(mail), Tasks: 100}, {Seq: 60, Of: whole(mail), Filed: "shop", Tasks: 1}}, 60, false)
 	c.Turn(oneCap, at, 0)
 	want(t, &c, "what is shared is read with the lane", mail, 6, 60)
 	at.Lagging[2].Read = 11
@@ -161,7 +161,7 @@ func TestTheLeastReadIsCountedFrom(t *testing.T) {
 func TestMoreCapsAreCountedAnew(t *testing.T) {
 	var c Counter
 	s := c.Turn(oneCap, paused(7), 0)
-	c.Scanned(s, []Found{{Seq: 8, Of: whole(mail), Tasks: 5}, {Seq: 9, Of: whole(bulk), Tasks: 3}}, 9, false)
+	c.Scanned(s, []Found{{Seq: 8, Of: whole(mail), Filed: "shop", Tasks: 5}, {Seq: 9, Of: whole(bulk), Filed: "shop", Tasks: 3}}, 9, false)
 	more := NewCaps(map[Tasklist]int64{mail: 100, bulk: 2}, nil)
 	s = c.Turn(more, paused(7), RecountEvery-1)
 	if s == nil || s.From != 10 {
@@ -172,14 +172,14 @@ func TestMoreCapsAreCountedAnew(t *testing.T) {
 	if s == nil || s.From != 8 {
 		t.Fatalf("%+v", s)
 	}
-	c.Scanned(s, []Found{{Seq: 8, Of: whole(mail), Tasks: 5}}, 8, true)
+	c.Scanned(s, []Found{{Seq: 8, Of: whole(mail), Filed: "shop", Tasks: 5}}, 8, true)
 	want(t, &c, "half way", mail, 5, 9)
 	want(t, &c, "half way", bulk, 0, 9)
 	s = c.Turn(more, paused(7), 3*RecountEvery) // it does not begin again, however long it takes
 	if s == nil || s.From != 9 {
 		t.Fatalf("%+v", s)
 	}
-	c.Scanned(s, []Found{{Seq: 9, Of: whole(bulk), Tasks: 3}}, 9, false)
+	c.Scanned(s, []Found{{Seq: 9, Of: whole(bulk), Filed: "shop", Tasks: 3}}, 9, false)
 	want(t, &c, "in the end", mail, 5, 9)
 	want(t, &c, "in the end", bulk, 3, 9)
 	all, _ := c.Report(memory{whole(mail): {Tasks: 1}})
@@ -193,10 +193,10 @@ func TestMoreCapsAreCountedAnew(t *testing.T) {
 // What is read while it is counted again is not counted when that is done.
 func TestWhatIsReadMeanwhileIsForgotten(t *testing.T) {
 	var c Counter
-	c.Scanned(c.Turn(oneCap, paused(7), 0), []Found{{Seq: 8, Of: whole(mail), Tasks: 5}}, 8, false)
+	c.Scanned(c.Turn(oneCap, paused(7), 0), []Found{{Seq: 8, Of: whole(mail), Filed: "shop", Tasks: 5}}, 8, false)
 	more := NewCaps(map[Tasklist]int64{mail: 100, bulk: 2}, nil)
-	c.Scanned(c.Turn(more, paused(7), RecountEvery), []Found{{Seq: 8, Of: whole(mail), Tasks: 5}}, 8, true)
-	c.Scanned(c.Turn(more, paused(8), RecountEvery), []Found{{Seq: 9, Of: whole(mail), Tasks: 1}}, 9, false)
+	c.Scanned(c.Turn(more, paused(7), RecountEvery), []Found{{Seq: 8, Of: whole(mail), Filed: "shop", Tasks: 5}}, 8, true)
+	c.Scanned(c.Turn(more, paused(8), RecountEvery), []Found{{Seq: 9, Of: whole(mail), Filed: "shop", Tasks: 1}}, 9, false)
 	want(t, &c, "one is read", mail, 1, 9)
 }
 
@@ -205,7 +205,7 @@ func TestALateScanIsIgnored(t *testing.T) {
 	var c Counter
 	s := c.Turn(oneCap, paused(7), 0)
 	c.Turn(oneCap, read(9), 0)
-	c.Scanned(s, []Found{{Seq: 8, Of: whole(mail), Tasks: 5}}, 9, false)
+	c.Scanned(s, []Found{{Seq: 8, Of: whole(mail), Filed: "shop", Tasks: 5}}, 9, false)
 	want(t, &c, "late", mail, 0, 0)
 	if s = c.Turn(oneCap, paused(9), 0); s == nil || s.From != 10 {
 		t.Errorf("%+v", s)
@@ -259,7 +259,7 @@ func TestAReportTellsTheGroups(t *testing.T) {
 	caps := NewCaps(map[Tasklist]int64{mail: 100, {"shop", "idle"}: 1}, map[Tasklist]int64{mail: 10, bulk: 5000})
 	s := c.Turn(caps, paused(7), 0)
 	a, b, big, small := Queue{mail, "a"}, Queue{mail, "b"}, Queue{bulk, "big"}, Queue{bulk, "small"}
-	c.Scanned(s, []Found{{Seq: 8, Of: a, Tasks: 2}, {Seq: 8, Of: b, Tasks: 9}, {Seq: 8, Of: whole(mail), Tasks: 1}, {Seq: 8, Of: small, Tasks: 4}}, 8, false)
+	c.Scanned(s, []Found{{Seq: 8, Of: a, Filed: "shop", Tasks: 2}, {Seq: 8, Of: b, Filed: "shop", Tasks: 9}, {Seq: 8, Of: whole(mail), Filed: "shop", Tasks: 1}, {Seq: 8, Of: small, Filed: "shop", Tasks: 4}}, 8, false)
 	lists, groups := c.Report(memory{whole(mail): {Tasks: 5}, a: {Tasks: 3}, big: {Tasks: 5}, {bulk, "none"}: {Came: 7}})
 	if fmt.Sprint(lists) != "[{{{shop mail} } 17}]" {
 		t.Errorf("lists %v", lists)

@@ -96,7 +96,7 @@ func foundUnread(r *Request, unread *taskstate.Task, p Partition, d Decisions) b
 
 // ofUnread reports whether a command is about a stay before the one that was found, and that one is not read here: it is decided when it is.
 func ofUnread(r *Request, found *taskstate.Task, before ids.Position, p Partition) bool {
-	return OfDomain(r.Ev, found) && p.Unread(before, found.Domain)
+	return OfDomain(r.Ev, found) && p.Unread(before, found.Domain, found.Tasklist)
 }
 
 // foundRedrive takes in where the task of a redrive is, and reports whether that is done with. If not, it waits, with its letter if there is one; before is

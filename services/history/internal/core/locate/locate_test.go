@@ -16,7 +16,7 @@ import (
 type nothing struct{ t *testing.T }
 
 func (nothing) Memory(ids.TaskID) (*taskstate.Task, bool)  { return nil, false }
-func (nothing) Unread(ids.Position, string) bool           { return false }
+func (nothing) Unread(ids.Position, string, string) bool   { return false }
 func (nothing) Passed(ids.Lane, uint64, string) bool       { return false }
 func (n nothing) Conclude(r *Request, v taskstate.Verdict) { n.t.Errorf("%s gets %+v", r.Ev.ID, v) }
 func (n nothing) Decide(r *Request)                        { n.t.Errorf("%s is decided", r.Ev.ID) }

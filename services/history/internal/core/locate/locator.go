@@ -28,7 +28,7 @@ type Partition interface {
 	// Memory is what memory has of a task, nil = nothing; left: it is there for repeated questions only.
 	Memory(id ids.TaskID) (t *taskstate.Task, left bool)
 	// Unread reports whether a message of a domain is not read.
-	Unread(pos ids.Position, domain string) bool
+	Unread(pos ids.Position, domain, tasklist string) bool
 	// Passed reports whether all that a lane has of a domain up to a sequence is read.
 	Passed(lane ids.Lane, seq uint64, domain string) bool
 }

@@ -64,8 +64,13 @@ func (r *Replica) charge(e *Entry) {
 	if !e.left && (!e.exempt || e.State != taskstate.Running) {
 		want = int32(e.Footprint())
 	}
-	r.Charge(admission.Charge{At: Queue{Lane: e.Position.Lane(), Domain: e.Domain}, Shared: e.shared, Bytes: want}, e.charged)
+	r.Charge(e.charge(want), e.charged)
 	e.charged = want
+}
+
+// charge is so many bytes that e takes of its lane's window.
+func (e *Entry) charge(bytes int32) admission.Charge {
+	return admission.Charge{Lane: e.Position.Lane(), Domain: e.Domain, Tasklist: e.Tasklist, Shared: e.shared, Bytes: bytes}
 }
 
 // UnreadLevels are how far the lanes are read, and the queues of a domain; "" = of all.

@@ -22,7 +22,7 @@ func (r *Replica) checkTasks() error {
 	live, wakes := 0, 0
 	for _, e := range r.tasks {
 		if e.charged > 0 {
-			charged = append(charged, admission.Charge{At: Queue{Lane: e.Position.Lane(), Domain: e.Domain}, Shared: e.shared, Bytes: e.charged})
+			charged = append(charged, e.charge(e.charged))
 		}
 		if exempt := e.left || e.exempt && e.State == taskstate.Running; exempt != (e.charged == 0) {
 			return fmt.Errorf("task %s (%s, left %v, exempt %v) is charged %d bytes", e.ID, e.State, e.left, e.exempt, e.charged)

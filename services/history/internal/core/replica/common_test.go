@@ -32,8 +32,8 @@ type message struct {
 	at     int64
 	events bool
 	lane   ids.Lane
-	// domain is the one that it is filed under; "" where domains share it.
-	domain string
+	// place is where it is filed.
+	place ids.Place
 	// Of a lane: the records, whose Position is that of the stay before.
 	tasks []taskstate.Task
 	// Of the events.
@@ -47,8 +47,11 @@ type message struct {
 
 func (m *message) position() ids.Position {
 	pos := ids.NewPosition(m.seq, m.lane)
-	if m.domain == "" {
+	switch {
+	case m.place == "":
 		pos = pos.InShared()
+	case m.place.Tasklist() == "":
+		pos = pos.InMixed()
 	}
 	return pos
 }
@@ -56,7 +59,7 @@ func (m *message) position() ids.Position {
 // input is a fresh copy of a message, as if decoded.
 func (m *message) input() Input {
 	if !m.events {
-		in := &Submits{Lane: m.lane, Domain: m.domain, Seq: m.seq, At: m.at, Bytes: 100}
+		in := &Submits{Lane: m.lane, Place: m.place, Seq: m.seq, At: m.at, Bytes: 100}
 		for i := range m.tasks {
 			in.Tasks = append(in.Tasks, &Entry{Task: cloneTask(&m.tasks[i])})
 		}
@@ -90,7 +93,7 @@ func newOutside() outside {
 // next is the message of a lane or a queue behind a sequence.
 func (o *outside) next(at Queue, behind uint64) *message {
 	for _, m := range o.lanes {
-		if m.seq > behind && m.lane == at.Lane && (at.Domain == "" || m.domain == at.Domain) {
+		if m.seq > behind && m.lane == at.Lane && at.Place.Has(m.place) {
 			return m
 		}
 	}
@@ -122,9 +125,11 @@ func (o *outside) takeOver(cfg Config, now Now, fx *Effects) *Replica {
 			if step.Kind != Read {
 				r.Replay(step)
 			}
+			passed := uint64(0)
 			for step.Kind == Read && r.ReadLevel(step.Queue) < step.To {
-				in := o.next(step.Queue, r.ReadLevel(step.Queue)).input().(*Submits)
-				in.Queue = step.Domain != ""
+				m := o.next(step.Queue, max(passed, r.ReadLevel(step.Queue)))
+				in := m.input().(*Submits)
+				in.By, passed = step.Place, m.seq // a queue may have nothing to do with it
 				r.Step(in, now, fx)
 			}
 		}

@@ -109,7 +109,7 @@ func cancelFrom(seq uint64, domain string) *Events {
 // A caller without an answer repeats a cancel of a dead task. The lane goes on, always 50 behind its end: a repeat puts nothing off.
 func TestARepeatPutsOffNothing(t *testing.T) {
 	b := newBench(t, Config{})
-	b.r.Admit(Queue{Lane: 3}, false, 30)
+	b.r.Admit(Queue{Lane: 3}, "", 30)
 	b.seq = 43
 	answers := 0
 	for end := uint64(100); end < 5000; end += 50 {
@@ -130,7 +130,7 @@ func TestARepeatPutsOffNothing(t *testing.T) {
 // The log has a second copy of a stay that died, and the next stay behind that, where no search finds it. The cancel waits for it.
 func TestACopyOfTheDeadStayDecidesNothing(t *testing.T) {
 	b := newBench(t, Config{})
-	b.r.Admit(Queue{Lane: 3}, false, 30)
+	b.r.Admit(Queue{Lane: 3}, "", 30)
 	b.seq = 43
 	fx := b.step(cancelFrom(44, "shop"))
 	twin := deadLetterOf()

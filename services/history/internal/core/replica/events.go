@@ -96,7 +96,7 @@ func (s step) decide(req *locate.Request, e *Entry) {
 	switch {
 	case e != nil && e.Position.Same(pos):
 		s.apply(e, req)
-	case first(req.Ev.Kind) && s.Unread(pos, req.Ev.Domain):
+	case first(req.Ev.Kind) && s.Unread(pos, req.Ev.Domain, ""):
 		// An owner that died had sent its trigger. It is sent again with the admission, and then must not be taken for one that is out of date.
 		s.Conclude(req, taskstate.Verdict{Code: fault.Unavailable, Message: "the task is not admitted yet"})
 	case e != nil && !locate.MissedLater(&e.Task, e.left, pos):

@@ -23,11 +23,9 @@ type Input any
 // Submits is one message of a lane. Lanes are read each in log order.
 type Submits struct {
 	Lane ids.Lane
-	// Domain is the one that it is filed under; "" where domains share it.
-	Domain string
-	// Queue: the domain's own reader has read it.
-	Queue bool
-	Seq   uint64
+	// Place is where it is filed. By is the queue whose reader has read it; "" = the lane.
+	Place, By ids.Place
+	Seq       uint64
 	// At is when it was stored, Unix ms.
 	At    int64
 	Bytes int

@@ -35,7 +35,7 @@ func TestACommandOfAKeyWaitsForItsTask(t *testing.T) {
 		if v := b.said(b.step(f)); (v.Code == "") != ends {
 			t.Errorf("delayed by %d: %+v", delay, v)
 		}
-		b.step(&Submits{Lane: ids.LaneKeyed, Domain: "shop", Seq: 30, At: b.now.MS, Bytes: 10, Tasks: []*Entry{{Task: task}}})
+		b.step(&Submits{Lane: ids.LaneKeyed, Place: "shop", Seq: 30, At: b.now.MS, Bytes: 10, Tasks: []*Entry{{Task: task}}})
 		if e := b.r.Get(id(1)); (e.State == taskstate.Dead) != ends {
 			t.Errorf("delayed by %d: %s", delay, e.State)
 		}

@@ -13,7 +13,7 @@ import (
 func (b *bench) keyed(key string, change func(*taskstate.Task), numbers ...int) *Effects {
 	b.Helper()
 	b.seq++
-	in := &Submits{Lane: ids.LaneKeyed, Domain: "shop", Seq: b.seq, At: b.now.MS, Bytes: 10}
+	in := &Submits{Lane: ids.LaneKeyed, Place: "shop", Seq: b.seq, At: b.now.MS, Bytes: 10}
 	for _, n := range numbers {
 		e := &Entry{Task: taskstate.Task{ID: id(n), Domain: "shop", Tasklist: "mail", Type: "send", Priority: 3, Policy: storyPolicy}}
 		e.Extra = &taskstate.Extra{Order: &taskstate.Order{Key: key}}

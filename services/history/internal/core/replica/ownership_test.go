@@ -26,6 +26,8 @@ type ownership struct {
 	// end is the last sequence of the log. asOf is the state as of the last turn.
 	end  uint64
 	asOf image
+	// skipped is the last message that a queue's reader had for nothing.
+	skipped map[Queue]uint64
 	// under is the turn that is being stored. own is what the next one has of the owner, sent what this one has; nil = none.
 	under     *Turn
 	own, sent []Proposal
@@ -136,7 +138,7 @@ func (h *ownership) flush(fx *Effects) {
 		maps.DeleteFunc(h.snapshots, func(seq uint64, _ *Snapshot) bool { return seq < fx.Forget.Seq })
 	}
 	if fx.Purge != nil {
-		h.lanes = slices.DeleteFunc(h.lanes, func(m *message) bool { return m.seq <= fx.Purge.Of(Queue{Lane: m.lane, Domain: m.domain}) })
+		h.lanes = slices.DeleteFunc(h.lanes, func(m *message) bool { return m.seq <= fx.Purge.Needless(Queue{Lane: m.lane, Place: m.place}) })
 		h.turns = slices.DeleteFunc(h.turns, func(turn *Turn) bool { return turn.Seq <= fx.Purge.Events })
 		h.step(Purged{})
 	}
@@ -144,15 +146,18 @@ func (h *ownership) flush(fx *Effects) {
 
 // submit stores a message of a lane, of one domain or of several.
 func (h *ownership) submit() {
-	domain := []string{"", "shop", "shop", "flood"}[h.rng.IntN(4)]
-	m := h.message(domain)
+	at := []ids.Place{"", "shop", "shop.mail", "shop.bulk", "flood"}[h.rng.IntN(5)]
+	m := h.message(at)
 	for range 1 + h.rng.IntN(3) {
 		t := taskstate.Task{
-			ID: ids.NewTaskID(time.UnixMilli(scenarioStart), 0, uint64(len(h.submitted)+1)), Domain: domain, Tasklist: "mail", Type: "send", Priority: 3,
+			ID: ids.NewTaskID(time.UnixMilli(scenarioStart), 0, uint64(len(h.submitted)+1)), Domain: at.Domain(), Tasklist: at.Tasklist(), Type: "send", Priority: 3,
 			Policy: storyPolicy,
 		}
-		if domain == "" {
+		if at == "" {
 			t.Domain = []string{"shop", "flood"}[h.rng.IntN(2)]
+		}
+		if at.Tasklist() == "" {
+			t.Tasklist = []string{"mail", "bulk"}[h.rng.IntN(2)]
 		}
 		switch h.rng.IntN(8) {
 		case 0, 1:
@@ -160,7 +165,7 @@ func (h *ownership) submit() {
 		case 2:
 			t.Extra = &taskstate.Extra{Expiry: taskstate.Expiry{StartWithinMS: 1 + h.rng.Int64N(20_000), FinishBy: h.now.MS - 5000 + h.rng.Int64N(60_000)}}
 		case 3:
-			if domain != "" { // its key's tasks lie on one lane, in messages of their domain
+			if at != "" && at.Tasklist() == "" { // its key's tasks lie on one lane, in messages of their domain
 				m.lane, t.Extra = 3, &taskstate.Extra{Order: &taskstate.Order{Key: fmt.Sprint("key-", h.rng.IntN(2))}}
 			}
 		}
@@ -168,9 +173,9 @@ func (h *ownership) submit() {
 	}
 }
 
-func (h *ownership) message(domain string) *message {
+func (h *ownership) message(at ids.Place) *message {
 	h.end++
-	m := &message{seq: h.end, at: h.now.MS, lane: ids.Lane(3 + h.rng.IntN(2)), domain: domain}
+	m := &message{seq: h.end, at: h.now.MS, lane: ids.Lane(3 + h.rng.IntN(2)), place: at}
 	h.lanes = append(h.lanes, m)
 	return m
 }
@@ -184,7 +189,7 @@ func (h *ownership) fire() {
 			h.fired[stay] = true
 			t := cloneTask(&kept.task)
 			t.State, t.Before = taskstate.None, 0
-			m := h.message([]string{"", t.Domain}[h.rng.IntN(2)])
+			m := h.message([]ids.Place{"", ids.PlaceOf(t.Domain, t.Tasklist)}[h.rng.IntN(2)])
 			m.tasks = []taskstate.Task{t}
 			return
 		}
@@ -192,13 +197,19 @@ func (h *ownership) fire() {
 }
 
 func (h *ownership) admit(at Queue) {
-	m := h.next(at, h.r.ReadLevel(at))
-	if m == nil || !h.r.MayAdmit() || at.Domain == "" && !h.r.Room(at.Lane) || at.Domain != "" && !h.r.QueueRoom(at, m.seq) {
+	level := h.r.ReadLevel(at)
+	m := h.next(at, level)
+	for m != nil && m.seq <= h.skipped[at] {
+		m = h.next(at, m.seq)
+	}
+	if m == nil || !h.r.MayAdmit() || at.Place == "" && !h.r.Room(at.Lane) || at.Place != "" && !h.r.QueueRoom(at, m.seq) {
 		return
 	}
 	in := m.input().(*Submits)
-	in.Queue = at.Domain != ""
-	h.step(in)
+	in.By = at.Place
+	if h.step(in); h.r.ReadLevel(at) == level { // a queue has nothing to do with it
+		h.skipped[at] = m.seq
+	}
 }
 
 // begin appends a turn.

@@ -29,7 +29,11 @@ func (b *bench) tick() *Effects {
 func (b *bench) file(queue bool, seq uint64, domain string, numbers ...int) *Effects {
 	b.Helper()
 	b.seq = max(b.seq, seq)
-	in := &Submits{Lane: lagLane, Domain: domain, Queue: queue, Seq: seq, At: b.now.MS, Bytes: 10}
+	by := ids.Place("")
+	if queue {
+		by = ids.Place(domain)
+	}
+	in := &Submits{Lane: lagLane, Place: ids.Place(domain), By: by, Seq: seq, At: b.now.MS, Bytes: 10}
 	for _, n := range numbers {
 		e := &Entry{Task: taskstate.Task{ID: id(n), Domain: domain, Tasklist: "mail", Type: "send", Priority: lagLane, Policy: storyPolicy}}
 		if domain == "" {
@@ -56,7 +60,7 @@ func (b *bench) flood(all, own uint64) {
 		b.Fatal("it looks at once")
 	}
 	fx := b.tick()
-	if len(fx.Looks) != 1 || fx.Looks[0] != (Look{Queue: Queue{Lane: lagLane, Domain: "flood"}, Read: 2}) {
+	if len(fx.Looks) != 1 || fx.Looks[0] != (Look{Queue: Queue{Lane: lagLane, Place: "flood"}, Read: 2}) {
 		b.Fatalf("it looks for %+v", fx.Looks)
 	}
 	if fx := b.tick(); len(fx.Looks) > 0 {
@@ -91,7 +95,7 @@ func TestI11_WhatIsLeftOfAWindowIsArchivedInTime(t *testing.T) {
 
 // TestASnapshotKnowsItsQueues: a log that ends before what a queue has read, or was passed over, has lost its tail.
 func TestASnapshotKnowsItsQueues(t *testing.T) {
-	start := &Start{Snapshot: &Snapshot{Queues: []QueueCursor{{Queue: Queue{Lane: lagLane, Domain: "flood"}, Read: 7, Last: 9}}}}
+	start := &Start{Snapshot: &Snapshot{Queues: []QueueCursor{{Queue: Queue{Lane: lagLane, Place: "flood"}, Read: 7, Last: 9}}}}
 	if start.Check(8, 0, 0) == nil || start.Check(9, 0, 0) != nil {
 		t.Error("it says something else")
 	}
@@ -117,7 +121,7 @@ func TestSharedMessagesLieInNoQueue(t *testing.T) {
 		t.Error("positions do not tell what is shared")
 	}
 	pos := ids.NewPosition(4, lagLane)
-	if b.r.Unread(pos.InShared(), "flood") || !b.r.Unread(ids.NewPosition(3, lagLane), "flood") || b.r.Unread(ids.NewPosition(3, lagLane), "shop") {
+	if b.r.Unread(pos.InShared(), "flood", "mail") || !b.r.Unread(ids.NewPosition(3, lagLane), "flood", "mail") || b.r.Unread(ids.NewPosition(3, lagLane), "shop", "mail") {
 		t.Error("what is unread is wrong")
 	}
 }

@@ -40,7 +40,7 @@ func (b *bench) foundLetter(fx *Effects, ends uint64) *Effects {
 func TestALetterIsDeletedOnceTheTaskIsParked(t *testing.T) {
 	b := newBench(t, Config{})
 	b.seq = 40
-	b.r.Admit(Queue{Lane: 3}, false, 30)
+	b.r.Admit(Queue{Lane: 3}, "", 30)
 	fx := b.foundLetter(b.step(redrove(41)), 30)
 	b.seq = b.r.EventAt()
 	if v := b.said(fx); v.Code != "" {
@@ -61,7 +61,7 @@ func TestALetterIsDeletedOnceTheTaskIsParked(t *testing.T) {
 func TestALetterIsDeletedByWhoTakesOver(t *testing.T) {
 	b := newBench(t, Config{})
 	b.seq = 40
-	b.r.Admit(Queue{Lane: 3}, false, 30)
+	b.r.Admit(Queue{Lane: 3}, "", 30)
 	b.foundLetter(b.step(redrove(41)), 30)
 	b.seq = b.r.EventAt()
 	snap := b.snapshot()
@@ -79,7 +79,7 @@ func TestALetterIsDeletedByWhoTakesOver(t *testing.T) {
 // forgotten that; it lies in a lane, unread. So the letter alone does not bring it back: when it is read, the redrive is known to be done, and the letter is deleted.
 func TestARedriveThatIsReplayedWaitsForTheLanes(t *testing.T) {
 	b := &bench{T: t, r: New(newBench(t, Config{}).r.cfg, begin(time.Hour)), now: Now{MS: scenarioStart}}
-	b.r.Admit(Queue{Lane: 3}, false, 30)
+	b.r.Admit(Queue{Lane: 3}, "", 30)
 	b.step(redrove(41))
 	fx := b.foundLetter(b.step(Recovered{}), 50)
 	if len(fx.Park) != 0 || b.step(Tick{}).Park != nil {
@@ -99,7 +99,7 @@ func TestARedriveThatIsReplayedWaitsForTheLanes(t *testing.T) {
 // TestARedriveThatIsReplayedComesBackInTheEnd: nothing was in the lanes.
 func TestARedriveThatIsReplayedComesBackInTheEnd(t *testing.T) {
 	b := &bench{T: t, r: New(newBench(t, Config{}).r.cfg, begin(time.Hour)), now: Now{MS: scenarioStart}}
-	b.r.Admit(Queue{Lane: 3}, false, 30)
+	b.r.Admit(Queue{Lane: 3}, "", 30)
 	b.step(redrove(41))
 	b.foundLetter(b.step(Recovered{}), 50)
 	b.step(&Submits{Lane: 3, Seq: 50, At: scenarioStart, Bytes: 10})
@@ -111,7 +111,7 @@ func TestARedriveThatIsReplayedComesBackInTheEnd(t *testing.T) {
 // TestARedriveThatWaitsIsLookedForWithItsLetter: what is asked of the task meanwhile has it looked for again. Without its letter the redrive would be refused.
 func TestARedriveThatWaitsIsLookedForWithItsLetter(t *testing.T) {
 	b := &bench{T: t, r: New(newBench(t, Config{}).r.cfg, begin(time.Hour)), now: Now{MS: scenarioStart}}
-	b.r.Admit(Queue{Lane: 3}, false, 30)
+	b.r.Admit(Queue{Lane: 3}, "", 30)
 	b.step(redrove(41))
 	b.foundLetter(b.step(Recovered{}), 50)
 	fx := b.step(&Events{Seq: 42, At: scenarioStart, Bytes: 10, ReplyTo: "asker", RequestID: 42, Events: []taskstate.Event{{
@@ -129,7 +129,7 @@ func TestARedriveThatWaitsIsLookedForWithItsLetter(t *testing.T) {
 func TestACancelFromBeforeARedriveTakesNothingOut(t *testing.T) {
 	b := newBench(t, Config{})
 	b.seq = 40
-	b.r.Admit(Queue{Lane: 3}, false, 30)
+	b.r.Admit(Queue{Lane: 3}, "", 30)
 	fx := b.step(&Events{Seq: 41, At: scenarioStart, Bytes: 10, ReplyTo: "asker", RequestID: 41, Events: []taskstate.Event{{
 		Kind: taskstate.Cancel, ID: id(1),
 	}}})
@@ -149,7 +149,7 @@ func TestACancelFromBeforeARedriveTakesNothingOut(t *testing.T) {
 // TestALetterThatWaitsCountsWithItsBytes, so that a domain whose letters are fat may have fewer redrives waiting.
 func TestALetterThatWaitsCountsWithItsBytes(t *testing.T) {
 	b := &bench{T: t, r: New(newBench(t, Config{}).r.cfg, begin(time.Hour)), now: Now{MS: scenarioStart}}
-	b.r.Admit(Queue{Lane: 3}, false, 30)
+	b.r.Admit(Queue{Lane: 3}, "", 30)
 	b.step(redrove(41))
 	fx := b.step(Recovered{})
 
@@ -171,7 +171,7 @@ func TestAnotherDomainCannotRedrive(t *testing.T) {
 	for name, letter := range map[string]uint64{"with a letter": 5, "without": 0} {
 		b := newBench(t, Config{})
 		b.seq = 40
-		b.r.Admit(Queue{Lane: 3}, false, 30)
+		b.r.Admit(Queue{Lane: 3}, "", 30)
 		b.foundLetter(b.step(redrove(41)), 30) // it is here now, as its next stay
 		for _, state := range []string{"on its way", "parked"} {
 			if state == "parked" {
@@ -269,7 +269,7 @@ func TestADeadTaskThatMayBeBackIsWaitedFor(t *testing.T) {
 		"a cancel behind a redrive":           {both, false, fault.FailedPrecondition},
 	} {
 		b := newBench(t, Config{})
-		b.r.Admit(Queue{Lane: 3}, false, 30)
+		b.r.Admit(Queue{Lane: 3}, "", 30)
 		b.seq = c.ask.Seq - 1
 		fx := b.step(c.ask)
 		f := &Found{Search: fx.Searches[0], Archived: deadLetterOf(), Unsure: true}
@@ -299,7 +299,7 @@ func TestADeadTaskThatMayBeBackIsWaitedFor(t *testing.T) {
 // A letter is left over, and its task has come back and lies unread: another redrive, of which the search is not sure, waits.
 func TestALetterThatIsLeftBringsNothingBackTwice(t *testing.T) {
 	b := newBench(t, Config{})
-	b.r.Admit(Queue{Lane: 3}, false, 30)
+	b.r.Admit(Queue{Lane: 3}, "", 30)
 	b.seq = 60
 	again := redrove(61)
 	again.Events[0].Redrive.Request = 10

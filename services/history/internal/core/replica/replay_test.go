@@ -54,7 +54,7 @@ func imageOf(r *Replica) image {
 func (h *ownership) goOn() {
 	h.Helper()
 	fx := new(Effects)
-	h.r = h.takeOver(h.cfg, h.now, fx)
+	h.r, h.skipped = h.takeOver(h.cfg, h.now, fx), make(map[Queue]uint64)
 	if snap := h.snapshots[h.saved.Snapshot.Seq]; snap.Seq > 0 && fmt.Sprint(imageOf(New(h.cfg, &Start{Snapshot: snap.copied()}))) != h.images[snap.Seq] {
 		h.fail("the snapshot has changed that had %s", h.images[snap.Seq])
 	}

@@ -106,7 +106,7 @@ func (r *Replica) Step(in Input, now Now, fx *Effects) bool {
 	case Tick:
 		s.tick()
 	case Looked:
-		if r.locator.OthersWait(in.Lane, in.Domain, r) {
+		if in.In == "" && r.locator.OthersWait(in.Lane, in.Place.Domain(), r) {
 			in.All = in.Own + 1
 		}
 		r.Counted(admission.Counts(in), now.MS)

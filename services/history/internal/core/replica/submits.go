@@ -11,19 +11,22 @@ import (
 
 // submits takes one message of a lane, or of a queue.
 func (s step) submits(in *Submits) {
-	if at := (Queue{Lane: in.Lane, Domain: in.Domain}); !s.Admit(at, in.Queue, in.Seq) {
-		if !in.Queue {
+	if !s.Admit(Queue{Lane: in.Lane, Place: in.Place}, in.By, in.Seq) {
+		if in.By == "" {
 			s.fx.Counts.PassedOver++
 		}
 		return
 	}
 	s.snapshots.bytes += int64(in.Bytes)
 	pos := ids.NewPosition(in.Seq, in.Lane)
-	if in.Domain == "" {
+	switch {
+	case in.Place == "":
 		pos = pos.InShared()
+	case in.Place.Tasklist() == "":
+		pos = pos.InMixed()
 	}
 	for i, e := range in.Tasks {
-		e.Index, e.arrivedAt, e.shared = int32(i), in.At, in.Domain == ""
+		e.Index, e.arrivedAt, e.shared = int32(i), in.At, in.Place == ""
 		e.Before, e.Position = e.Position, pos
 		e.State = taskstate.None
 		e.Extra = e.Extra.LiesAt(in.Seq, i)

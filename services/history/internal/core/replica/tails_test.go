@@ -137,11 +137,11 @@ func TestCheckFinds(t *testing.T) {
 	for what, spoil := range map[string]func(r *Replica, e *Entry){
 		"charged": func(_ *Replica, e *Entry) { e.charged = 0 },
 		"the account of": func(r *Replica, _ *Entry) {
-			r.Charge(admission.Charge{At: Queue{Lane: 3, Domain: "shop"}, Bytes: 1}, 0)
+			r.Charge(admission.Charge{Lane: 3, Domain: "shop", Tasklist: "mail", Bytes: 1}, 0)
 		},
 		"are counted, there": func(r *Replica, _ *Entry) { r.live++ },
 		"passed over up to": func(r *Replica, _ *Entry) {
-			r.Load(r.ReadLevels(), []QueueCursor{{Queue: Queue{Lane: 3, Domain: "shop"}, First: 9, Last: 9}})
+			r.Load(r.ReadLevels(), []QueueCursor{{Queue: Queue{Lane: 3, Place: "shop"}, First: 9, Last: 9}})
 		},
 		"is of shard 2":         func(_ *Replica, e *Entry) { e.Attempt.Shard = 2 },
 		"to be woken":           func(r *Replica, e *Entry) { r.wake.Set(e, 1) },

@@ -150,7 +150,7 @@ func TestI12_WhatAQueueHasNotReadIsNotPurged(t *testing.T) {
 	b.now.Mono += purgeAfter + 1
 	b.now.MS++
 	fx := b.step(Tick{})
-	if fx.Purge == nil || fx.Purge.Of(Queue{Lane: lagLane, Domain: "flood"}) != 2 || fx.Purge.Of(Queue{Lane: lagLane, Domain: "shop"}) != 4 || fx.Purge.Events != snap.Seq {
+	if fx.Purge == nil || fx.Purge.Of(Queue{Lane: lagLane, Place: "flood"}) != 2 || fx.Purge.Of(Queue{Lane: lagLane, Place: "shop"}) != 4 || fx.Purge.Events != snap.Seq {
 		t.Errorf("purge %+v", fx.Purge)
 	}
 }
@@ -284,7 +284,7 @@ func TestALeaseThatTheLogRefusesIsProposedAgain(t *testing.T) {
 // not take it, into the next one.
 func TestI3_NothingIsAdmittedWhileATurnIsUnderWay(t *testing.T) {
 	b := lagging(t)
-	at := Queue{Lane: lagLane, Domain: "flood"}
+	at := Queue{Lane: lagLane, Place: "flood"}
 	b.file(true, 3, "flood", 20)
 	steps := b.r.BeginTurn()
 	want := []Admission{

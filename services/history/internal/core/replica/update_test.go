@@ -78,7 +78,7 @@ func TestAnUpdateOfAWaitingTask(t *testing.T) {
 	again := b.step(&Found{Search: fx.Searches[0], Coming: true}) // two updates have come since it was asked
 	b.step(&Found{Search: again.Searches[0], Coming: true})
 	b.seq++
-	fx = b.step(&Submits{Lane: ids.LaneLater, Domain: "shop", Seq: b.seq, At: b.now.MS, Tasks: []*Entry{{Task: taskstate.Task{
+	fx = b.step(&Submits{Lane: ids.LaneLater, Place: "shop", Seq: b.seq, At: b.now.MS, Tasks: []*Entry{{Task: taskstate.Task{
 		ID: id(1), Domain: "shop", Tasklist: "mail", Type: "send", Priority: 3, Policy: storyPolicy, Parkings: 1,
 		Position: ids.NewPosition(1, 3), DueAt: scenarioStart + 3_600_000,
 	}}}})
@@ -158,7 +158,7 @@ func TestUpdatesKeepTheirOrderOverATakeover(t *testing.T) {
 	}
 	next.step(&Found{Search: fx.Searches[0], Coming: true})
 	next.seq = next.r.EventAt() + 10
-	fx = next.step(&Submits{Lane: ids.LaneLater, Domain: "shop", Seq: next.seq, At: b.now.MS, Tasks: []*Entry{{Task: snap.Tasks[0].Task}}})
+	fx = next.step(&Submits{Lane: ids.LaneLater, Place: "shop", Seq: next.seq, At: b.now.MS, Tasks: []*Entry{{Task: snap.Tasks[0].Task}}})
 	next.prove(fx)
 	if len(fx.Park) != 1 || fx.Park[0].Priority != 2 || fx.Park[0].Revision() != 3 {
 		t.Fatalf("parks %v", fx.Park)
