@@ -30,8 +30,8 @@ func newAppender(g *Gateway) *appender {
 		submits := func(batch []*submission) { a.inCompany(len(batch), func() { a.flush(p, batch) }) }
 		keyed := func(parts []*part) { a.inCompany(len(parts), func() { a.flushKeys(parts) }) }
 		a.partitions = append(a.partitions, &partition{
-			submits: newGathering(g.Catalog.Weight, queuedSubmitsBytes, flushBytesMax, submits),
-			keyed:   newGathering(g.Catalog.Weight, queuedSubmitsBytes, flushBytesMax, keyed), room: filing.NewRoom(),
+			submits: newGathering(g.Catalog.Weight, queuedSubmitsBytes, flushBytesMax, flushShare, submits),
+			keyed:   newGathering(g.Catalog.Weight, queuedSubmitsBytes, flushBytesMax, flushShare, keyed), room: filing.NewRoom(),
 		})
 	}
 	return a

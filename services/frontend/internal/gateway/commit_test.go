@@ -273,6 +273,28 @@ func TestI11_DomainsTakeTurnsInTheQueue(t *testing.T) {
 	})
 }
 
+// I11: who comes while a flood is flushed waits for a part of what the flood has waiting, in messages of the flood's share.
+func TestI11_AFloodHasAShareOfAFlush(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, open := plugged(t)
+		var flood []<-chan outcome
+		for range 20 {
+			flood = append(flood, r.submitAs(t, "flood", tasks(100)))
+		}
+		synctest.Wait()
+		open()
+		allAccepted(t, flood)
+		all := 0
+		for _, m := range r.log.partitions[0][1:] {
+			n := len(decode(t, m.Data).Tasks)
+			if all += n; n > 700 {
+				t.Errorf("%d tasks are stored at once", n)
+			}
+		}
+		testkit.Equal(t, "stored", all, 2000)
+	})
+}
+
 // I14: what waits is bounded, and a domain that fills the queue is refused before others are.
 func TestI14_TheQueueLeavesRoomForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

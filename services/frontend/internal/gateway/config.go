@@ -101,8 +101,10 @@ const (
 	messageBytesFloor = 512 << 10
 	// batchBytesMax bounds a message of a group commit. A larger request goes alone.
 	batchBytesMax = 400 << 10
-	// flushBytesMax bounds the submits of a flush: what comes meanwhile waits for it.
+	// flushBytesMax bounds the submits of a flush, and flushShare those of one domain in it: what comes meanwhile waits for it, also
+	// what comes of others.
 	flushBytesMax = 2 * batchBytesMax
+	flushShare    = 256 << 10
 	// eventBytesMin is what an event counts for at least: a group commit is bounded in events too.
 	eventBytesMin = batchBytesMax / validate.BatchMax
 

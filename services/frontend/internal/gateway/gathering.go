@@ -28,8 +28,9 @@ type gathered interface {
 	load() (domain string, weight int)
 }
 
-func newGathering[T gathered](turns func(domain string) int, queuedBytesMax, bytesMax int, flush func(batch []T)) *gathering[T] {
-	return &gathering[T]{flush: flush, bytesMax: bytesMax, places: admission.New(queuedBytesMax), queue: filing.Queue[T]{Turns: turns}}
+// newGathering makes one that flushes bytesMax at most, and share of one domain.
+func newGathering[T gathered](turns func(domain string) int, queuedBytesMax, bytesMax, share int, flush func(batch []T)) *gathering[T] {
+	return &gathering[T]{flush: flush, bytesMax: bytesMax, places: admission.New(queuedBytesMax), queue: filing.Queue[T]{Turns: turns, Share: share}}
 }
 
 // add queues an item, or returns false: its domain has no room there to wait.

@@ -77,7 +77,7 @@ func newOutcomes(g *Gateway) *outcomes {
 	for p := range g.Partitioning.History {
 		urgent := &urgent{news: make(chan struct{}, 1)}
 		o.urgent = append(o.urgent, urgent)
-		o.partitions = append(o.partitions, newGathering(g.Catalog.Weight, queuedEventsBytes, batchBytesMax, func(batch []*share) {
+		o.partitions = append(o.partitions, newGathering(g.Catalog.Weight, queuedEventsBytes, batchBytesMax, batchBytesMax, func(batch []*share) {
 			for _, s := range batch {
 				if s.urgent() {
 					urgent.waiting.Add(-1)

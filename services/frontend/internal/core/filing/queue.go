@@ -21,6 +21,8 @@ import "github.com/yardmaster-io/yardmaster/shared/heap"
 type Queue[T any] struct {
 	// Turns is how many turns a domain has for each one of others, 1..100; nil = all have as many.
 	Turns func(domain string) int
+	// Share is how much one domain has of a cut at most, and one item at least; 0 = all of it.
+	Share int
 
 	lines map[string]*line[T]
 	// heads are the lines, by when their first items are next.
@@ -29,6 +31,8 @@ type Queue[T any] struct {
 	clock uint64
 	// placed counts the heads that were placed: the tie-break.
 	placed uint64
+	// cuts counts the cuts.
+	cuts uint64
 }
 
 // clockUnit is how much of the clock one unit of weight is of a domain with one turn: the most turns divide it.
@@ -41,6 +45,9 @@ type line[T any] struct {
 	// finish is when the first item would be served, on the queue's clock, if all domains were
 	// served at once and alike.
 	finish, placed uint64
+	// taken is the weight of its items in cut number cut.
+	taken int
+	cut   uint64
 }
 
 // before reports whether the first item of l is served before that of m.
@@ -82,15 +89,22 @@ func (q *Queue[T]) place(l *line[T]) {
 
 // Cut takes items off the queue, up to a weight in all, and one at least if there is any.
 func (q *Queue[T]) Cut(weightMax int) (items []T) {
+	q.cuts++
+	var rest []*line[T] // of domains that have had their share
 	for weight := 0; q.heads.Len() > 0; {
 		l := q.heads.First()
 		first := l.items[0]
+		if !q.shares(l, first.weight) {
+			rest = append(rest, q.heads.Pop())
+			continue
+		}
 		if weight += first.weight; weight > weightMax && len(items) > 0 {
 			break
 		}
 		items = append(items, first.item)
-		q.clock = l.finish
-		l.items[0] = weighed[T]{} // or the array would keep it alive
+		l.taken += first.weight
+		q.clock = max(q.clock, l.finish) // a line that has had its share is behind it in the next cut
+		l.items[0] = weighed[T]{}        // or the array would keep it alive
 		if l.items = l.items[1:]; len(l.items) > 0 {
 			q.place(l)
 			q.heads.FixFirst()
@@ -99,5 +113,16 @@ func (q *Queue[T]) Cut(weightMax int) (items []T) {
 		q.heads.Pop()
 		delete(q.lines, l.domain)
 	}
+	for _, l := range rest {
+		q.heads.Push(l)
+	}
 	return items
+}
+
+// shares reports whether an item of l is within the share that its domain has of this cut.
+func (q *Queue[T]) shares(l *line[T], weight int) bool {
+	if l.cut != q.cuts {
+		l.cut, l.taken = q.cuts, 0
+	}
+	return q.Share == 0 || l.taken == 0 || l.taken+weight <= q.Share
 }

@@ -146,3 +146,28 @@ func TestEqualTurnsGoByArrival(t *testing.T) {
 		t.Errorf("served as %v, want %v", got, want)
 	}
 }
+
+// I11: however much one domain has waiting, a cut has its share of that at most, and goes on with the others. The rest is the first of the
+// next cut, and keeps its order. An item that is larger than the share goes alone.
+func TestI11_ADomainHasAShareOfEachCut(t *testing.T) {
+	q := Queue[item]{Share: 30}
+	for i := range 5 {
+		q.Add("flood", item{domain: "flood", place: i}, 10)
+	}
+	q.Add("fat", item{domain: "fat"}, 100)
+	q.Add("fat", item{domain: "fat", place: 1}, 1)
+	q.Add("small", item{domain: "small"}, 40)
+	flood := func(from, to int) (all []item) {
+		for i := from; i < to; i++ {
+			all = append(all, item{domain: "flood", place: i})
+		}
+		return all
+	}
+	if got, want := q.Cut(1000), append(flood(0, 3), item{domain: "small"}, item{domain: "fat"}); !slices.Equal(got, want) {
+		t.Errorf("the first cut has %v, want %v", got, want)
+	}
+	q.Add("late", item{domain: "late"}, 30)
+	if got, want := q.Cut(1000), []item{{domain: "flood", place: 3}, {domain: "fat", place: 1}, {domain: "flood", place: 4}, {domain: "late"}}; !slices.Equal(got, want) {
+		t.Errorf("the second cut has %v, want %v", got, want)
+	}
+}
