@@ -8,6 +8,7 @@
 // and the rest goes on; but for the owner's own events, which are proposed again. A checkpoint that another owner has
 // written ends Run with ErrTakenOver; a record that this version cannot read ends it with ErrUnreadable.
 //
-// Order of effects. A turn steps through all that is queued and then flushes: writes are begun, hints are published,
-// then answers. Nothing but the checkpoint itself leaves while the lease does not hold.
+// Order of effects. A turn steps through what is queued, up to the message that has the thousandth task, and then
+// flushes: writes are begun, hints are published, then answers. Nothing but the checkpoint itself leaves while the lease
+// does not hold.
 package partition

@@ -101,8 +101,10 @@ const (
 	clocksApartMS = 1500
 	// beatEvery paces ticks, load reports and waiters' time-outs.
 	beatEvery = 250 * time.Millisecond
-	// turnMax is how many inputs are stepped through before their effects are flushed.
-	turnMax = 256
+	// turnMax is how many inputs are stepped through before their effects are flushed, turnTasksMax after how many tasks no more
+	// are: what has come in meanwhile of other domains waits for the flush.
+	turnMax      = 256
+	turnTasksMax = 1000
 )
 
 // dropped reports a batch of events that cannot be read.
@@ -167,8 +169,9 @@ func (o *Owner) serve(ctx context.Context, listening <-chan error) error {
 
 // takeQueued steps through what is there already.
 func (o *Owner) takeQueued() {
-	for range turnMax {
-		if o.takeOne() {
+	for inputs, tasks := 0, 0; inputs < turnMax && tasks < turnTasksMax; inputs++ {
+		if n, taken := o.takeOne(); taken {
+			tasks += n
 			continue
 		}
 		select {
@@ -192,19 +195,22 @@ func (o *Owner) takeOffered() (taken bool) {
 	return o.offered == nil
 }
 
-// takeOne steps through one message of the log, of the queue whose turn it is.
-func (o *Owner) takeOne() bool {
+// takeOne steps through one message of the log, of the queue whose turn it is. It returns how many tasks that has.
+func (o *Owner) takeOne() (tasks int, taken bool) {
 	switch {
 	case o.offered != nil:
-		return o.takeOffered()
+		tasks = o.offered.tasks()
+		return tasks, o.takeOffered()
 	case !o.core.MayAdmit():
-		return false
+		return 0, false
 	}
 	at, ok := o.core.NextQueue(o.comes, o.Weight)
-	if ok {
-		o.take(o.readers.pop(at))
+	if !ok {
+		return 0, false
 	}
-	return ok
+	in := o.readers.pop(at)
+	o.take(in)
+	return in.tasks(), true
 }
 
 // comes tells whether a message of a queue is there, and room for it.

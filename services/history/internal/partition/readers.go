@@ -26,6 +26,14 @@ type input struct {
 	err    error
 }
 
+// tasks is how many it brings.
+func (in *input) tasks() int {
+	if s, ok := in.what.(*replica.Submits); ok {
+		return len(s.Tasks)
+	}
+	return 0
+}
+
 // readers hand over what they read: one for each lane, paused while the replica has no room, and one for each
 // queue. They decode, the loop steps. Events are read in a takeover only: this owner appends all later ones.
 type readers struct {
