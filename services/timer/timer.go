@@ -122,7 +122,7 @@ func (s *Service) own(ctx context.Context, p int, cluster *catalog.Catalog) erro
 	room := &storage.Watch{JetStream: s.js, Stream: topology.HistoryStream(p), Config: s.Config.Storage, Log: log}
 	owner := firing.New(firing.Deps{
 		Store: store, Pruner: store, Log: history, Config: s.Config.Firing, Gauges: gauges, Logger: log, Now: s.Clock.Now,
-		Quarantine: counted(s.Metrics, p, store.SetApart), LogVersion: cluster.WriteVersion, StorageFull: room.Full,
+		Quarantine: counted(s.Metrics, p, store.SetApart), LogVersion: cluster.WriteVersion, StorageFull: room.Full, Weight: cluster.Weight,
 	})
 	if err := owner.Load(ctx); err != nil {
 		return err

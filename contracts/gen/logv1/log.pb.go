@@ -3471,7 +3471,12 @@ type Cursor struct {
 	LogVersion uint32 `protobuf:"varint,9,opt,name=log_version,json=logVersion,proto3" json:"log_version,omitempty"`
 	// The tasks fired by owners whose clocks were ahead of this one's: parts of the firing
 	// order above the base and the round.
-	Ahead         []*CursorPart `protobuf:"bytes,10,rep,name=ahead,proto3" json:"ahead,omitempty"`
+	Ahead []*CursorPart `protobuf:"bytes,10,rep,name=ahead,proto3" json:"ahead,omitempty"`
+	// The domain that this is the cursor of; empty = all that are not in apart.
+	Domain string `protobuf:"bytes,11,opt,name=domain,proto3" json:"domain,omitempty"`
+	// The cursors of domains that are fired by themselves, in turn with the others, at most 16. They have neither an epoch
+	// nor a log version, and have none apart themselves.
+	Apart         []*Cursor `protobuf:"bytes,12,rep,name=apart,proto3" json:"apart,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3572,6 +3577,20 @@ func (x *Cursor) GetLogVersion() uint32 {
 func (x *Cursor) GetAhead() []*CursorPart {
 	if x != nil {
 		return x.Ahead
+	}
+	return nil
+}
+
+func (x *Cursor) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
+}
+
+func (x *Cursor) GetApart() []*Cursor {
+	if x != nil {
+		return x.Apart
 	}
 	return nil
 }
@@ -4820,7 +4839,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x1a\n" +
 	"\bbookings\x18\x03 \x01(\fR\bbookings\x12\x16\n" +
-	"\x06limits\x18\x04 \x03(\tR\x06limits\"\xc2\x02\n" +
+	"\x06limits\x18\x04 \x03(\tR\x06limits\"\x85\x03\n" +
 	"\x06Cursor\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x1e\n" +
 	"\vbase_due_ms\x18\x02 \x01(\x03R\tbaseDueMs\x12\x19\n" +
@@ -4835,7 +4854,9 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\vlog_version\x18\t \x01(\rR\n" +
 	"logVersion\x12-\n" +
 	"\x05ahead\x18\n" +
-	" \x03(\v2\x17.yard.log.v1.CursorPartR\x05ahead\"x\n" +
+	" \x03(\v2\x17.yard.log.v1.CursorPartR\x05ahead\x12\x16\n" +
+	"\x06domain\x18\v \x01(\tR\x06domain\x12)\n" +
+	"\x05apart\x18\f \x03(\v2\x13.yard.log.v1.CursorR\x05apart\"x\n" +
 	"\n" +
 	"CursorPart\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x1e\n" +
@@ -5023,23 +5044,24 @@ var file_yard_log_v1_log_proto_depIdxs = []int32{
 	31, // 28: yard.log.v1.Hints.triggers:type_name -> yard.log.v1.TriggerBatch
 	32, // 29: yard.log.v1.Hints.releases:type_name -> yard.log.v1.SlotRelease
 	34, // 30: yard.log.v1.Cursor.ahead:type_name -> yard.log.v1.CursorPart
-	36, // 31: yard.log.v1.Checkpoint.snapshot:type_name -> yard.log.v1.SnapshotRef
-	39, // 32: yard.log.v1.SnapshotChunk.head:type_name -> yard.log.v1.SnapshotHead
-	41, // 33: yard.log.v1.SnapshotChunk.tasks:type_name -> yard.log.v1.SnapshotTask
-	40, // 34: yard.log.v1.SnapshotChunk.batches:type_name -> yard.log.v1.BatchCount
-	38, // 35: yard.log.v1.SnapshotChunk.commands:type_name -> yard.log.v1.SnapshotCommand
-	23, // 36: yard.log.v1.SnapshotCommand.event:type_name -> yard.log.v1.Event
-	43, // 37: yard.log.v1.SnapshotHead.lanes:type_name -> yard.log.v1.LaneCursor
-	44, // 38: yard.log.v1.SnapshotHead.queues:type_name -> yard.log.v1.QueueCursor
-	42, // 39: yard.log.v1.SnapshotHead.fences:type_name -> yard.log.v1.ShardFence
-	7,  // 40: yard.log.v1.BatchCount.ends:type_name -> yard.log.v1.BatchEnds
-	4,  // 41: yard.log.v1.SnapshotTask.task:type_name -> yard.log.v1.Record
-	19, // 42: yard.log.v1.SnapshotTask.granted:type_name -> yard.log.v1.Granted
-	43, // [43:43] is the sub-list for method output_type
-	43, // [43:43] is the sub-list for method input_type
-	43, // [43:43] is the sub-list for extension type_name
-	43, // [43:43] is the sub-list for extension extendee
-	0,  // [0:43] is the sub-list for field type_name
+	33, // 31: yard.log.v1.Cursor.apart:type_name -> yard.log.v1.Cursor
+	36, // 32: yard.log.v1.Checkpoint.snapshot:type_name -> yard.log.v1.SnapshotRef
+	39, // 33: yard.log.v1.SnapshotChunk.head:type_name -> yard.log.v1.SnapshotHead
+	41, // 34: yard.log.v1.SnapshotChunk.tasks:type_name -> yard.log.v1.SnapshotTask
+	40, // 35: yard.log.v1.SnapshotChunk.batches:type_name -> yard.log.v1.BatchCount
+	38, // 36: yard.log.v1.SnapshotChunk.commands:type_name -> yard.log.v1.SnapshotCommand
+	23, // 37: yard.log.v1.SnapshotCommand.event:type_name -> yard.log.v1.Event
+	43, // 38: yard.log.v1.SnapshotHead.lanes:type_name -> yard.log.v1.LaneCursor
+	44, // 39: yard.log.v1.SnapshotHead.queues:type_name -> yard.log.v1.QueueCursor
+	42, // 40: yard.log.v1.SnapshotHead.fences:type_name -> yard.log.v1.ShardFence
+	7,  // 41: yard.log.v1.BatchCount.ends:type_name -> yard.log.v1.BatchEnds
+	4,  // 42: yard.log.v1.SnapshotTask.task:type_name -> yard.log.v1.Record
+	19, // 43: yard.log.v1.SnapshotTask.granted:type_name -> yard.log.v1.Granted
+	44, // [44:44] is the sub-list for method output_type
+	44, // [44:44] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_yard_log_v1_log_proto_init() }

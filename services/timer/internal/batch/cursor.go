@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -10,15 +11,15 @@ import (
 
 // EncodeCursor encodes a firing cursor, of a log version.
 func EncodeCursor(c due.Cursor, version uint32) ([]byte, error) {
-	stored := &logv1.Cursor{
-		Epoch: c.Epoch, BaseDueMs: c.Base.DueMS, BaseSeq: c.Base.Seq, RoundDueMs: c.Round.DueMS, RoundSeq: c.Round.Seq,
-		LastDueMs: c.Last.DueMS, LastSeq: c.Last.Seq, LastIndex: c.Last.Index, LogVersion: version,
-	}
-	for _, p := range c.Ahead {
-		if p == (due.Part{}) {
+	stored := encodeLine(&c.Line)
+	stored.Epoch, stored.LogVersion = c.Epoch, version
+	for i := range c.Apart {
+		if c.Apart[i].Domain == "" {
 			break
 		}
-		stored.Ahead = append(stored.Ahead, &logv1.CursorPart{Seq: p.Seq, LastDueMs: p.Last.DueMS, LastSeq: p.Last.Seq, LastIndex: p.Last.Index})
+		line := encodeLine(&c.Apart[i].Line)
+		line.Domain = c.Apart[i].Domain
+		stored.Apart = append(stored.Apart, line)
 	}
 	data, err := stored.MarshalVT()
 	if err != nil {
@@ -27,9 +28,23 @@ func EncodeCursor(c due.Cursor, version uint32) ([]byte, error) {
 	return data, nil
 }
 
+func encodeLine(l *due.Line) *logv1.Cursor {
+	stored := &logv1.Cursor{
+		BaseDueMs: l.Base.DueMS, BaseSeq: l.Base.Seq, RoundDueMs: l.Round.DueMS, RoundSeq: l.Round.Seq,
+		LastDueMs: l.Last.DueMS, LastSeq: l.Last.Seq, LastIndex: l.Last.Index,
+	}
+	for _, p := range l.Ahead {
+		if p == (due.Part{}) {
+			break
+		}
+		stored.Ahead = append(stored.Ahead, &logv1.CursorPart{Seq: p.Seq, LastDueMs: p.Last.DueMS, LastSeq: p.Last.Seq, LastIndex: p.Last.Index})
+	}
+	return stored
+}
+
 // DecodeCursor decodes a firing cursor. Misread, it would have tasks fired twice: one of
-// a log version that is not known is a *logversion.UnknownError, and one of more parts
-// than there can be is refused too.
+// a log version that is not known is a *logversion.UnknownError, and one of more parts, or
+// of other domains apart, than there can be is refused too.
 func DecodeCursor(data []byte) (due.Cursor, error) {
 	var c logv1.Cursor
 	if err := c.UnmarshalVT(data); err != nil {
@@ -38,17 +53,34 @@ func DecodeCursor(data []byte) (due.Cursor, error) {
 	if err := logversion.Check(c.LogVersion); err != nil {
 		return due.Cursor{}, fmt.Errorf("decode the firing cursor: %w", err)
 	}
-	if len(c.Ahead) > due.AheadMost {
-		return due.Cursor{}, fmt.Errorf("decode the firing cursor: it has %d parts, want at most %d", len(c.Ahead), due.AheadMost)
+	if len(c.Apart) > due.ApartMost {
+		return due.Cursor{}, fmt.Errorf("decode the firing cursor: %d domains are apart, want at most %d", len(c.Apart), due.ApartMost)
 	}
-	cursor := due.Cursor{
-		Epoch: c.Epoch,
-		Base:  due.Mark{DueMS: c.BaseDueMs, Seq: c.BaseSeq},
-		Round: due.Mark{DueMS: c.RoundDueMs, Seq: c.RoundSeq},
-		Last:  due.Key{DueMS: c.LastDueMs, Seq: c.LastSeq, Index: c.LastIndex},
+	cursor := due.Cursor{Epoch: c.Epoch}
+	if err := decodeLine(&c, &cursor.Line); err != nil {
+		return due.Cursor{}, err
 	}
-	for i, p := range c.Ahead {
-		cursor.Ahead[i] = due.Part{Last: due.Key{DueMS: p.LastDueMs, Seq: p.LastSeq, Index: p.LastIndex}, Seq: p.Seq}
+	for i, a := range c.Apart {
+		if a.Domain == "" {
+			return due.Cursor{}, errors.New("decode the firing cursor: a domain that is apart has no name")
+		}
+		cursor.Apart[i].Domain = a.Domain
+		if err := decodeLine(a, &cursor.Apart[i].Line); err != nil {
+			return due.Cursor{}, err
+		}
 	}
 	return cursor, nil
+}
+
+func decodeLine(c *logv1.Cursor, l *due.Line) error {
+	if len(c.Ahead) > due.AheadMost {
+		return fmt.Errorf("decode the firing cursor: it has %d parts, want at most %d", len(c.Ahead), due.AheadMost)
+	}
+	l.Base = due.Mark{DueMS: c.BaseDueMs, Seq: c.BaseSeq}
+	l.Round = due.Mark{DueMS: c.RoundDueMs, Seq: c.RoundSeq}
+	l.Last = due.Key{DueMS: c.LastDueMs, Seq: c.LastSeq, Index: c.LastIndex}
+	for i, p := range c.Ahead {
+		l.Ahead[i] = due.Part{Last: due.Key{DueMS: p.LastDueMs, Seq: p.LastSeq, Index: p.LastIndex}, Seq: p.Seq}
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package batch
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -12,17 +13,24 @@ import (
 
 func TestACursorIsReadAsItWasWritten(t *testing.T) {
 	c := due.Cursor{
-		Epoch: 1, Base: due.Mark{DueMS: 2, Seq: 3}, Round: due.Mark{DueMS: 4, Seq: 5}, Last: due.Key{DueMS: 6, Seq: 7, Index: 8},
+		Epoch: 1, Line: due.Line{Base: due.Mark{DueMS: 2, Seq: 3}, Round: due.Mark{DueMS: 4, Seq: 5}, Last: due.Key{DueMS: 6, Seq: 7, Index: 8}},
 	}
 	for parts := range due.AheadMost + 1 {
 		if parts > 0 {
 			c.Ahead[parts-1] = due.Part{Last: due.Key{DueMS: int64(10 * parts), Seq: 9, Index: 1}, Seq: 10}
 		}
-		data, err := EncodeCursor(c, 1)
-		testkit.NoError(t, err)
-		if got, err := DecodeCursor(data); err != nil || got != c {
-			t.Errorf("%+v: %v, want %+v", got, err, c)
+		for apart := range due.ApartMost + 1 {
+			if apart > 0 {
+				c.Apart[apart-1] = due.Apart{Domain: fmt.Sprint("d", apart), Line: c.Line}
+				c.Apart[apart-1].Last.Index = uint32(apart)
+			}
+			data, err := EncodeCursor(c, 1)
+			testkit.NoError(t, err)
+			if got, err := DecodeCursor(data); err != nil || got != c {
+				t.Errorf("%+v: %v, want %+v", got, err, c)
+			}
 		}
+		c.Apart = [due.ApartMost]due.Apart{}
 	}
 }
 
@@ -32,7 +40,7 @@ func TestI13_ACursorOfAnUnknownVersionIsRefused(t *testing.T) {
 		data := testkit.Encoded(t, &logv1.Cursor{Epoch: 7, BaseDueMs: 8, BaseSeq: 9, LogVersion: version})
 		got, err := DecodeCursor(data)
 		var unknown *logversion.UnknownError
-		if known && (err != nil || got != due.Cursor{Epoch: 7, Base: due.Mark{DueMS: 8, Seq: 9}}) || !known && !errors.As(err, &unknown) {
+		if known && (err != nil || got != due.Cursor{Epoch: 7, Line: due.Line{Base: due.Mark{DueMS: 8, Seq: 9}}}) || !known && !errors.As(err, &unknown) {
 			t.Errorf("version %d: %+v, %v", version, got, err)
 		}
 	}
@@ -40,7 +48,7 @@ func TestI13_ACursorOfAnUnknownVersionIsRefused(t *testing.T) {
 
 // TestACursorCarriesTheVersionItIsWrittenWith, with parts as without.
 func TestACursorCarriesTheVersionItIsWrittenWith(t *testing.T) {
-	parts := due.Cursor{Ahead: [due.AheadMost]due.Part{{Seq: 1}}}
+	parts := due.Cursor{Line: due.Line{Ahead: [due.AheadMost]due.Part{{Seq: 1}}}}
 	for _, c := range []due.Cursor{{}, parts} {
 		for _, version := range []uint32{1, 2} {
 			data, err := EncodeCursor(c, version)
@@ -53,9 +61,18 @@ func TestACursorCarriesTheVersionItIsWrittenWith(t *testing.T) {
 	}
 }
 
-func TestACursorOfTooManyPartsIsRefused(t *testing.T) {
-	data := testkit.Encoded(t, &logv1.Cursor{Ahead: []*logv1.CursorPart{{Seq: 1}, {Seq: 2}, {Seq: 3}, {Seq: 4}, {Seq: 5}}})
-	if c, err := DecodeCursor(data); err == nil {
-		t.Errorf("%+v", c)
+func TestACursorOfTooMuchIsRefused(t *testing.T) {
+	parts := []*logv1.CursorPart{{Seq: 1}, {Seq: 2}, {Seq: 3}, {Seq: 4}, {Seq: 5}}
+	many := make([]*logv1.Cursor, due.ApartMost+1)
+	for i := range many {
+		many[i] = &logv1.Cursor{Domain: fmt.Sprint("d", i)}
+	}
+	for name, stored := range map[string]*logv1.Cursor{
+		"parts": {Ahead: parts}, "parts of a domain": {Apart: []*logv1.Cursor{{Domain: "a", Ahead: parts}}},
+		"domains": {Apart: many}, "a domain without a name": {Apart: []*logv1.Cursor{{BaseSeq: 1}}},
+	} {
+		if c, err := DecodeCursor(testkit.Encoded(t, stored)); err == nil {
+			t.Errorf("%s: %+v", name, c)
+		}
 	}
 }

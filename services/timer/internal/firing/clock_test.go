@@ -17,7 +17,7 @@ func TestR23_ACursorOfTheFutureStopsNobody(t *testing.T) {
 	w := newWorld(t)
 	early := w.park(2, time.Now().Add(30*time.Minute))
 	d := w.deps()
-	future := due.Cursor{Epoch: 1, Base: due.Mark{DueMS: time.Now().Add(time.Hour).UnixMilli(), Seq: 1}}
+	future := due.Cursor{Epoch: 1, Line: due.Line{Base: due.Mark{DueMS: time.Now().Add(time.Hour).UnixMilli(), Seq: 1}}}
 	testkit.NoError(t, testkit.Err(d.Log.Append(t.Context(), nil, future, 0)))
 	far := w.park(1, time.Now().Add(20*time.Minute))
 	r := w.own()

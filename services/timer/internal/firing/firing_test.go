@@ -14,6 +14,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -40,6 +41,52 @@ func TestFiresWholeOnTimeAndOnce(t *testing.T) {
 		if f.at.Before(time.UnixMilli(r.DueAtMs)) {
 			t.Errorf("%s fired %v early", key(r), time.UnixMilli(r.DueAtMs).Sub(f.at))
 		}
+	}
+}
+
+// TestI11_OverdueTasksOfDomainsFireInTurn, each once, also if the owner is killed in the middle of the flood. Without turns the quiet ones are the last.
+func TestI11_OverdueTasksOfDomainsFireInTurn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	dueAt := time.Now().Add(-time.Second)
+	of := func(domain string) func(int, *logv1.Record) {
+		return func(_ int, r *logv1.Record) { r.Domain = domain }
+	}
+	var want []*logv1.Record
+	for range 20 {
+		want = append(want, w.park(100, dueAt, of("flood"))...)
+	}
+	for n := range 5 {
+		want = append(want, w.park(10, dueAt, of(fmt.Sprint("quiet", n)))...)
+	}
+	first := w.own(smallChunks)
+	testkit.Eventually(t, soon, func() error {
+		if first.fired.Load() == 0 {
+			return errors.New("nothing fired yet")
+		}
+		return nil
+	})
+	first.stop()
+	w.own(smallChunks)
+	w.eachOnce(want)
+
+	fired, lastQuiet := 0, 0
+	err := natslog.ReadAll(t.Context(), w.js, natslog.ReadConfig{Stream: topology.HistoryStream(0)}, func(r natslog.Record) error {
+		var b logv1.Batch
+		if r.Subject == topology.Fired(0) {
+			return nil
+		}
+		if err := b.UnmarshalVT(r.Data); err != nil {
+			return err
+		}
+		if fired += len(b.Tasks); b.Tasks[0].Domain != "flood" {
+			lastQuiet = fired
+		}
+		return nil
+	})
+	testkit.NoError(t, err)
+	if lastQuiet > 500 { // one chunk finds the flood, one has its turn, one has the quiet ones; the other owner may find it again
+		t.Errorf("the last of the quiet ones is number %d of %d", lastQuiet, fired)
 	}
 }
 

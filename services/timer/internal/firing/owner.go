@@ -14,7 +14,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/turns"
 )
 
-// Deps is what an Owner needs. All fields but StorageFull are required.
+// Deps is what an Owner needs. All fields but StorageFull and Weight are required.
 type Deps struct {
 	Store  Store
 	Pruner Pruner
@@ -29,6 +29,8 @@ type Deps struct {
 	Config      Config
 	Gauges      Gauges
 	Logger      *slog.Logger
+	// Weight is how many turns a domain that has much overdue has for each one of others like it; nil = all have as many.
+	Weight func(domain string) int
 	// Now is the time of the log, at most: nothing fires early by it.
 	Now func() time.Time
 }
@@ -74,6 +76,8 @@ type Owner struct {
 
 // New makes the owner of a partition.
 func New(d Deps) *Owner {
+	table := d.Config.Table()
+	table.Weight = d.Weight
 	return &Owner{
 		retry:    backoff.New(retryFirst, retryLast),
 		Deps:     d,
@@ -83,7 +87,7 @@ func New(d Deps) *Owner {
 		ended:    make(chan struct{}),
 		searches: turns.NewLine(searchersMax),
 		earlies:  turns.NewLine(earlyMax),
-		table:    due.New(d.Config.Table()),
+		table:    due.New(table),
 		cache:    newCache(d.Config.CacheBytes),
 		cursors:  cursorsKept,
 	}

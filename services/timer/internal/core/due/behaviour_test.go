@@ -28,16 +28,16 @@ func TestKeysGoByTimeThenMessageThenPlace(t *testing.T) {
 }
 
 func TestI10_ACursorCoversItsSpans(t *testing.T) {
-	c := Cursor{Base: Mark{DueMS: 10, Seq: 5}, Round: Mark{DueMS: 20, Seq: 8}, Last: Key{DueMS: 15, Seq: 7, Index: 2}}
+	c := Line{Base: Mark{DueMS: 10, Seq: 5}, Round: Mark{DueMS: 20, Seq: 8}, Last: Key{DueMS: 15, Seq: 7, Index: 2}}
 	for key, fired := range map[Key]bool{
 		{10, 5, 9}: true, {11, 5, 0}: true, {10, 6, 0}: true, {10, 8, 0}: true, {10, 9, 0}: false,
 		{15, 7, 2}: true, {15, 7, 3}: false, {15, 8, 0}: false, {16, 1, 0}: false, {14, 9, 0}: false,
 	} {
-		if c.Fired(key) != fired {
+		if c.fired(key) != fired {
 			t.Errorf("%+v: fired %v", key, !fired)
 		}
 	}
-	if (Cursor{}).Fired(Key{DueMS: 1, Seq: 1}) {
+	if (&Line{}).fired(Key{DueMS: 1, Seq: 1}) {
 		t.Error("the empty cursor covers something")
 	}
 }
@@ -241,7 +241,8 @@ func TestAChunkKeepsItsLimits(t *testing.T) {
 }
 
 func TestFiredStaysAreRememberedForATimeAndInNumber(t *testing.T) {
-	known := newGroups()
+	all := newDomains(&slab{})
+	known := newGroups(&all)
 	group := known.take(Group{Domain: "a"})
 	remember := func(most int) *recent {
 		return &recent{keepMS: 10, most: most, groups: &known, stays: map[ids.TaskID]uint64{}}

@@ -41,7 +41,7 @@ func upFrom(first, n int) (all []int) {
 
 // R23: a clock that is where the cursor is needs no part set aside.
 func TestR23_NothingIsSetAsideAtTheVeryInstant(t *testing.T) {
-	for what, c := range map[string]Cursor{
+	for what, c := range map[string]Line{
 		"base":  {Base: Mark{DueMS: 10, Seq: 5}},
 		"round": {Base: Mark{DueMS: 5, Seq: 5}, Round: Mark{DueMS: 20, Seq: 6}, Last: Key{DueMS: 10, Seq: 1}},
 	} {

@@ -20,22 +20,23 @@ func (t *Table) check(tb fataler) {
 		if got, ok := t.byID.find(e.id); !ok || got != h {
 			t.fatal(tb, "entry %d is not the one of its id", h)
 		}
-		if e.place >= 0 && (int(e.place) >= t.heap.len() || t.heap.order[e.place] != h) {
+		d := t.lines.domainOf(e)
+		if e.place >= 0 && (int(e.place) >= d.heap.len() || d.heap.order[e.place] != h) {
 			t.fatal(tb, "entry %d is not at its place in the heap", h)
 		}
-		if late := t.isLate(e); !t.heap.loose && (e.place == placeLate && !late || e.place >= 0 && late) {
-			t.fatal(tb, "entry %d is at place %d of round %v", h, e.place, t.cursor.Round)
+		if late := t.lines.isLate(e); !t.lines.domains.loose && (e.place == placeLate && !late || e.place >= 0 && late) {
+			t.fatal(tb, "entry %d is at place %d of round %v", h, e.place, t.lines.lineOf(e).Round)
 		}
 		live[e.bucket]++
 		waiting[t.groups.at(e.group).queue]++
 		record, isEarly := t.record(h)
-		if (t.cursor.Fired(record) || t.cursor.Fired(e.key())) && !t.heap.loose {
+		if (t.lines.cursor.Fired(d.name, record) || t.lines.cursor.Fired(d.name, e.key())) && !t.lines.domains.loose {
 			t.fatal(tb, "entry %d waits and was fired", h)
 		}
 		if isEarly {
 			earlies++
-			if x := t.early[h]; !t.heap.loose && (e.key() == record) != x.byRecord(t.cursor) || e.key() != record && e.key() != x.at {
-				t.fatal(tb, "entry %d is at %v of round %v, early %+v", h, e.key(), t.cursor.Round, x)
+			if x := t.early[h]; !t.lines.domains.loose && (e.key() == record) != x.byRecord(t.lines.lineOf(e)) || e.key() != record && e.key() != x.at {
+				t.fatal(tb, "entry %d is at %v of round %v, early %+v", h, e.key(), t.lines.lineOf(e).Round, x)
 			}
 		}
 	}
@@ -67,13 +68,41 @@ func (t *Table) check(tb fataler) {
 			t.fatal(tb, "queue %v counts %d of %d", q.key, q.waiting, waiting[q])
 		}
 	}
-	if t.heap.loose {
-		return
+	if !t.lines.domains.loose {
+		t.checkDomains(tb)
 	}
-	for i := 1; i < t.heap.len(); i++ {
-		if t.entries.at(t.heap.order[i]).key().Compare(t.entries.at(t.heap.order[(i-1)/arity]).key()) < 0 {
-			t.fatal(tb, "the heap is out of order at %d", i)
+}
+
+// checkDomains checks the heaps, who is apart, and who is next.
+func (t *Table) checkDomains(tb fataler) {
+	tb.Helper()
+	uses, fronts := map[*domain]int{}, 0
+	for _, q := range t.groups.queues {
+		uses[q.domain]++
+	}
+	for n := 1; n < t.lines.cursor.lines(); n++ {
+		d := t.lines.of[n].domain
+		if uses[d]++; d.line != n || d.name != t.lines.cursor.Apart[n-1].Domain {
+			t.fatal(tb, "line %d is of %+v", n, d)
 		}
+	}
+	for name, d := range t.lines.domains.byName {
+		if d.refs != uses[d] || d.line >= t.lines.cursor.lines() {
+			t.fatal(tb, "domain %s counts %d of %d, line %d", name, d.refs, uses[d], d.line)
+		}
+		if in := d.front > 0; in != (d.line == 0 && d.heap.len() > 0) {
+			t.fatal(tb, "domain %s is in front: %v", name, in)
+		} else if in {
+			fronts++
+		}
+		for i := 1; i < d.heap.len(); i++ {
+			if t.entries.at(d.heap.order[i]).key().Compare(t.entries.at(d.heap.order[(i-1)/arity]).key()) < 0 {
+				t.fatal(tb, "the heap of %s is out of order at %d", name, i)
+			}
+		}
+	}
+	if fronts != t.lines.domains.fronts.Len() || len(uses) != len(t.lines.domains.byName) {
+		t.fatal(tb, "%d of %d domains in front, %d in use of %d", fronts, t.lines.domains.fronts.Len(), len(uses), len(t.lines.domains.byName))
 	}
 }
 

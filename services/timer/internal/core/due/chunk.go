@@ -59,35 +59,55 @@ type Ref struct {
 func (t *Table) NextChunk(nowMS int64, limits Limits) (Chunk, bool) {
 	t.mustNotBeFiring()
 	t.rewind(nowMS)
-	dueMS, ok := t.Next()
-	if !ok || dueMS > nowMS {
-		return Chunk{}, false
-	}
-	next := t.cursor
-	if !next.inRound() {
-		next.Round = Mark{DueMS: nowMS, Seq: t.lastSeq}
-	}
+	t.next = t.lines.cursor
 	t.plan.begin(limits)
-	chunk := Chunk{}
-	for t.heap.len() > 0 {
-		e := t.heap.head()
-		record, _ := t.record(t.heap.order[0])
-		if e.dueMS > next.Round.DueMS || !t.plan.add(t.heap.order[0], e, t.groups.at(e.group), record) {
+	ready := func(line int) bool {
+		l := t.next.line(line)
+		return l.instant() <= nowMS && t.lines.waits(line, nowMS) && (!l.inRound() || t.lines.waits(line, l.Round.DueMS))
+	}
+	for !t.plan.full {
+		line, ok := t.lines.turns.next(t.next.lines(), ready, t.lines.weight)
+		if !ok {
 			break
 		}
-		t.heap.pop()
-		e.place = placeChosen
-		next.Last = e.key()
+		t.takeTurn(line, nowMS)
 	}
-	t.next = next
-	chunk.Messages, chunk.Cursor, chunk.Tasks = t.plan.messages(), next, t.plan.tasks
-	return chunk, true
+	if t.plan.tasks == 0 {
+		return Chunk{}, false
+	}
+	return Chunk{Messages: t.plan.messages(), Cursor: t.next, Tasks: t.plan.tasks}, true
+}
+
+// takeTurn takes the next tasks of a line into the chunk.
+func (t *Table) takeTurn(line int, nowMS int64) {
+	l := t.next.line(line)
+	if !l.inRound() {
+		l.Round = Mark{DueMS: nowMS, Seq: t.lastSeq}
+	}
+	for range turnTasks {
+		if !t.lines.waits(line, l.Round.DueMS) {
+			return
+		}
+		d := t.lines.first(line)
+		h := d.heap.order[0]
+		e := t.entries.at(h)
+		record, _ := t.record(h)
+		if !t.plan.add(h, e, t.groups.at(e.group), record) {
+			t.plan.full = true
+			return
+		}
+		t.lines.domains.removeAt(d, 0)
+		e.place = placeChosen
+		l.Last = e.key()
+	}
 }
 
 // Commit ends a chunk that was stored. CursorSeq is the sequence of its cursor in
 // the history log, 0 where it is not known; the messages lie right before it.
 func (t *Table) Commit(nowMS int64, cursorSeq uint64) {
+	taken, chunk, full := map[*domain]int{}, t.plan.tasks, t.plan.full
 	for i, m := range t.plan.all {
+		taken[t.lines.domains.byName[m.Domain]] += len(m.Records)
 		logSeq := uint64(0)
 		if n := uint64(len(t.plan.all)); cursorSeq > n {
 			logSeq = cursorSeq - n + uint64(i)
@@ -96,18 +116,22 @@ func (t *Table) Commit(nowMS int64, cursorSeq uint64) {
 			t.fired(h, nowMS, logSeq)
 		}
 	}
-	t.cursor, t.next, t.plan = t.next, Cursor{}, planner{}
-	t.endRound()
+	t.lines.cursor, t.plan = t.next, planner{}
+	t.lines.endRounds()
+	if full {
+		t.lines.split(taken, chunk, nowMS)
+		t.lines.endRounds()
+	}
 }
 
 // Abort ends a chunk that is known not to have been stored: its tasks wait again.
 func (t *Table) Abort() {
 	for _, m := range t.plan.all {
 		for _, h := range m.handles {
-			t.heap.push(h)
+			t.lines.domains.push(t.lines.domainOf(t.entries.at(h)), h)
 		}
 	}
-	t.next, t.plan = Cursor{}, planner{}
+	t.plan = planner{}
 }
 
 // planner files the tasks of a chunk into messages.
@@ -115,7 +139,9 @@ type planner struct {
 	limits Limits
 	tasks  int
 	bytes  int
-	all    []Outgoing
+	// full: what is due next does not fit.
+	full bool
+	all  []Outgoing
 	// open is the message that takes the next task of a destination.
 	open map[destination]int
 	// turns counts the messages of each domain.

@@ -3,6 +3,7 @@ package due
 import (
 	"cmp"
 	"math"
+	"slices"
 )
 
 // Key is the place of a task in the order of firing: by due time, then by the
@@ -36,6 +37,9 @@ type Mark struct {
 
 func (m Mark) spans(k Key) bool { return k.DueMS <= m.DueMS && k.Seq <= m.Seq }
 
+// within tells that o spans all that m spans.
+func (m Mark) within(o Mark) bool { return m.DueMS <= o.DueMS && m.Seq <= o.Seq }
+
 // part spans the same tasks as m.
 func (m Mark) part() Part {
 	return Part{Last: Key{DueMS: m.DueMS, Seq: m.Seq, Index: math.MaxUint32}, Seq: m.Seq}
@@ -60,12 +64,29 @@ const AheadMost = 4
 // Less is waited for: clocks are never quite alike.
 const rewindAboveMS = 1000
 
+// ApartMost bounds Cursor.Apart.
+const ApartMost = 16
+
 // Cursor tells which tasks have been fired. It is stored in one atomic batch
 // with the tasks it newly covers.
 type Cursor struct {
 	// Epoch is the writer's: a random number of each ownership, by which an owner
 	// knows its own cursor again when it did not hear whether it was stored.
 	Epoch uint64
+	// Line is that of all domains but those that are apart.
+	Line
+	// Apart are the domains that have lines of their own. Unused ones are zero and come last.
+	Apart [ApartMost]Apart
+}
+
+// Apart is a domain that fires in turn with the others, so that they do not wait for all it has due.
+type Apart struct {
+	Domain string
+	Line
+}
+
+// Line tells which tasks of some domains have been fired: in the order of their keys, round by round.
+type Line struct {
 	// Base spans what former rounds fired.
 	Base Mark
 	// Round spans the current round, and Base with it; zero between rounds.
@@ -77,68 +98,102 @@ type Cursor struct {
 	Ahead [AheadMost]Part
 }
 
-// Fired tells whether c covers k: it was fired, unless it was void by then.
-func (c Cursor) Fired(k Key) bool {
-	for _, p := range c.Ahead {
+// Fired tells whether c covers a task of a domain: it was fired, unless it was void by then.
+func (c *Cursor) Fired(domain string, k Key) bool { return c.line(c.apart(domain)).fired(k) }
+
+// apart is the number of the line of a domain: 0 is that of all domains that are not apart, n that of Apart[n-1].
+func (c *Cursor) apart(domain string) int {
+	return 1 + slices.IndexFunc(c.Apart[:c.lines()-1], func(a Apart) bool { return a.Domain == domain })
+}
+
+// line is the one with a number.
+func (c *Cursor) line(number int) *Line {
+	if number == 0 {
+		return &c.Line
+	}
+	return &c.Apart[number-1].Line
+}
+
+// lines is how many there are, 1 at least.
+func (c *Cursor) lines() int {
+	for i := range c.Apart {
+		if c.Apart[i].Domain == "" {
+			return 1 + i
+		}
+	}
+	return 1 + ApartMost
+}
+
+// Seq is the highest sequence that c speaks of.
+func (c *Cursor) Seq() (seq uint64) {
+	for n := range c.lines() {
+		seq = max(seq, c.line(n).highest())
+	}
+	return seq
+}
+
+// fired tells whether l covers k.
+func (l *Line) fired(k Key) bool {
+	for _, p := range l.Ahead {
 		if p.spans(k) {
 			return true
 		}
 	}
-	return c.Base.spans(k) || c.Round.spans(k) && k.Compare(c.Last) <= 0
+	return l.Base.spans(k) || l.Round.spans(k) && k.Compare(l.Last) <= 0
 }
 
-// Seq is the highest sequence that c speaks of.
-func (c Cursor) Seq() uint64 {
-	seq := max(c.Base.Seq, c.Round.Seq)
-	for _, p := range c.Ahead {
+// highest is the highest sequence that l speaks of.
+func (l *Line) highest() uint64 {
+	seq := max(l.Base.Seq, l.Round.Seq)
+	for _, p := range l.Ahead {
 		seq = max(seq, p.Seq)
 	}
 	return seq
 }
 
 // inRound tells whether a round is under way.
-func (c Cursor) inRound() bool { return c.Round != Mark{} }
+func (l *Line) inRound() bool { return l.Round != Mark{} }
 
 // instant is the latest one that the base or the round speaks of: the next round
 // cannot end before it.
-func (c Cursor) instant() int64 { return max(c.Base.DueMS, c.Round.DueMS) }
+func (l *Line) instant() int64 { return max(l.Base.DueMS, l.Round.DueMS) }
 
-// rewound is c for a writer whose clock says nowMS, so that it need not wait for
+// rewound is l for a writer whose clock says nowMS, so that it need not wait for
 // what a clock ahead has written (R23). It covers the same tasks, those of the store
 // and those to come, and only Ahead speaks of later instants. It is false where
 // Ahead has no room.
 //
 // A round of which the last task fired is due by now is cut at now: what it covers
 // is up to Last, and that is unchanged. Another one, and the base, become parts.
-func (c Cursor) rewound(nowMS int64) (Cursor, bool) {
+func (l Line) rewound(nowMS int64) (Line, bool) {
 	switch {
-	case c.Round.DueMS <= nowMS:
-	case c.Last.DueMS <= nowMS:
-		c.Round.DueMS = nowMS
+	case l.Round.DueMS <= nowMS:
+	case l.Last.DueMS <= nowMS:
+		l.Round.DueMS = nowMS
 	default:
-		if !c.setAside(Part{Last: c.Last, Seq: c.Round.Seq}) {
-			return c, false
+		if !l.setAside(Part{Last: l.Last, Seq: l.Round.Seq}) {
+			return l, false
 		}
-		c.Round, c.Last = Mark{}, Key{}
+		l.Round, l.Last = Mark{}, Key{}
 	}
-	if c.Base.DueMS > nowMS {
-		if !c.setAside(c.Base.part()) {
-			return c, false
+	if l.Base.DueMS > nowMS {
+		if !l.setAside(l.Base.part()) {
+			return l, false
 		}
-		c.Base = Mark{}
+		l.Base = Mark{}
 	}
-	return c, true
+	return l, true
 }
 
 // setAside adds a part to Ahead, and drops those within it.
-func (c *Cursor) setAside(p Part) bool {
-	c.forgetWithin(p)
-	for i, a := range c.Ahead {
+func (l *Line) setAside(p Part) bool {
+	l.forgetWithin(p)
+	for i, a := range l.Ahead {
 		if p.within(a) {
 			return true
 		}
 		if a == (Part{}) {
-			c.Ahead[i] = p
+			l.Ahead[i] = p
 			return true
 		}
 	}
@@ -146,21 +201,21 @@ func (c *Cursor) setAside(p Part) bool {
 }
 
 // forgetWithin drops the parts that p covers.
-func (c *Cursor) forgetWithin(p Part) {
+func (l *Line) forgetWithin(p Part) {
 	var kept [AheadMost]Part
 	n := 0
-	for _, a := range c.Ahead {
+	for _, a := range l.Ahead {
 		if !a.within(p) {
 			kept[n] = a
 			n++
 		}
 	}
-	c.Ahead = kept
+	l.Ahead = kept
 }
 
-// roundEnded is c when all of its round was fired.
-func (c Cursor) roundEnded() Cursor {
-	ended := Cursor{Epoch: c.Epoch, Base: c.Round, Ahead: c.Ahead}
+// roundEnded is l when all of its round was fired.
+func (l *Line) roundEnded() Line {
+	ended := Line{Base: l.Round, Ahead: l.Ahead}
 	ended.forgetWithin(ended.Base.part())
 	return ended
 }

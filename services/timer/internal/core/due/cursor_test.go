@@ -77,7 +77,7 @@ func TestR23_ARewoundCursorCoversTheSame(t *testing.T) {
 		return Key{DueMS: rapid.Int64Range(0, 9).Draw(t, "due"), Seq: rapid.Uint64Range(1, 6).Draw(t, "seq"), Index: rapid.Uint32Range(0, 1).Draw(t, "index")}
 	})
 	rapid.Check(t, func(t *rapid.T) {
-		var c Cursor
+		var c Line
 		for range rapid.IntRange(0, AheadMost).Draw(t, "parts") {
 			c.setAside(Part{Last: key.Draw(t, "last"), Seq: rapid.Uint64Range(1, 6).Draw(t, "seq")})
 		}
@@ -99,8 +99,8 @@ func TestR23_ARewoundCursorCoversTheSame(t *testing.T) {
 			for seq := range uint64(8) {
 				for index := range uint32(2) {
 					k := Key{DueMS: due, Seq: seq + 1, Index: index}
-					if got.Fired(k) != c.Fired(k) {
-						t.Fatalf("%v: %v, was %v\nfrom %+v\nto %+v", k, got.Fired(k), c.Fired(k), c, got)
+					if got.fired(k) != c.fired(k) {
+						t.Fatalf("%v: %v, was %v\nfrom %+v\nto %+v", k, got.fired(k), c.fired(k), c, got)
 					}
 				}
 			}
@@ -109,7 +109,7 @@ func TestR23_ARewoundCursorCoversTheSame(t *testing.T) {
 }
 
 func TestR23_WithoutRoomTheClockIsWaitedFor(t *testing.T) {
-	c := Cursor{Base: Mark{DueMS: 900_000, Seq: 9}}
+	c := Cursor{Line: Line{Base: Mark{DueMS: 900_000, Seq: 9}}}
 	for i := range AheadMost {
 		if !c.setAside(Part{Last: Key{DueMS: int64(2_000_000 - i)}, Seq: uint64(i + 1)}) {
 			t.Fatal("no room")
@@ -128,7 +128,7 @@ func TestR23_WithoutRoomTheClockIsWaitedFor(t *testing.T) {
 }
 
 func TestOutcomeOfALostAppend(t *testing.T) {
-	mine, other := Cursor{Epoch: 1, Base: Mark{1, 1}}, Cursor{Epoch: 2}
+	mine, other := Cursor{Epoch: 1, Line: Line{Base: Mark{1, 1}}}, Cursor{Epoch: 2}
 	for _, c := range []struct {
 		last    Cursor
 		lastSeq uint64
@@ -142,12 +142,16 @@ func TestOutcomeOfALostAppend(t *testing.T) {
 
 // TestHowFarACursorSpeaks: the store must not end before that.
 func TestHowFarACursorSpeaks(t *testing.T) {
-	for want, c := range map[uint64]Cursor{
+	for want, l := range map[uint64]Line{
 		0: {}, 5: {Base: Mark{10, 5}, Round: Mark{20, 3}}, 6: {Base: Mark{10, 5}, Round: Mark{20, 6}},
 		9: {Base: Mark{10, 5}, Ahead: [AheadMost]Part{{Seq: 7}, {Seq: 9}, {Seq: 8}}}, 10: {Base: Mark{10, 10}, Ahead: [AheadMost]Part{{Seq: 7}}},
 	} {
-		if got := c.Seq(); got != want {
-			t.Errorf("%+v: %d, want %d", c, got, want)
+		for name, c := range map[string]Cursor{
+			"shared": {Line: l}, "apart": {Line: Line{Base: Mark{1, 0}}, Apart: [ApartMost]Apart{{Domain: "a"}, {Domain: "b", Line: l}}},
+		} {
+			if got := c.Seq(); got != want {
+				t.Errorf("%s %+v: %d, want %d", name, l, got, want)
+			}
 		}
 	}
 }
@@ -155,7 +159,7 @@ func TestHowFarACursorSpeaks(t *testing.T) {
 // TestI10_WhatIsSetAside makes room for what it covers, is not kept twice, and is not lost where there is no room: then the cursor stays.
 func TestI10_WhatIsSetAside(t *testing.T) {
 	part := func(dueMS int64, seq uint64) Part { return Part{Last: Key{DueMS: dueMS, Seq: 1}, Seq: seq} }
-	c := Cursor{Ahead: [AheadMost]Part{part(5_000, 2), part(20_000, 1), part(4_000, 3)}}
+	c := Line{Ahead: [AheadMost]Part{part(5_000, 2), part(20_000, 1), part(4_000, 3)}}
 	if !c.setAside(part(6_000, 4)) || c.Ahead != [AheadMost]Part{part(20_000, 1), part(6_000, 4)} {
 		t.Errorf("one that covers two: %+v", c.Ahead)
 	}
@@ -166,7 +170,7 @@ func TestI10_WhatIsSetAside(t *testing.T) {
 		t.Errorf("one that is there: %+v", c.Ahead)
 	}
 	full := [AheadMost]Part{part(50_000, 1), part(40_000, 2), part(30_000, 3), part(20_000, 4)}
-	for name, c := range map[string]Cursor{
+	for name, c := range map[string]Line{
 		"a round": {Round: Mark{9_000, 9}, Last: Key{DueMS: 8_000, Seq: 1}, Ahead: full}, "what former rounds fired": {Base: Mark{9_000, 9}, Ahead: full},
 	} {
 		if got, ok := c.rewound(1_000); ok || got != c {
@@ -178,7 +182,7 @@ func TestI10_WhatIsSetAside(t *testing.T) {
 // TestATableGoesOnAsAnotherWriter: its cursors say so, and what they cover is not loaded again.
 func TestATableGoesOnAsAnotherWriter(t *testing.T) {
 	table := New(Config{FiredMost: 10, FiredKeepMS: 1})
-	table.Resume(Cursor{Epoch: 3, Base: Mark{10, 5}}, 7, 0)
+	table.Resume(Cursor{Epoch: 3, Line: Line{Base: Mark{10, 5}}}, 7, 0)
 	table.Load(message(4, 1000, 1))
 	table.Load(message(5, 1000, 2))
 	table.Load(message(6, 1000, 3))

@@ -16,6 +16,11 @@
 // up to a sequence", and the next round begins at the clock's T. A part, like a round, never grows, so it covers nothing that is written later. It goes
 // when a base covers it, which is when its instants have come.
 //
+// How domains fire in turn: a cursor has a line, which is a base and a round with its last key, for all domains, and lines for those that are apart. Each
+// task belongs to the line of its domain, and only that says whether the task was fired. A domain is set apart with a copy of the shared line, which covers
+// the same of its tasks. It joins again between its rounds, when the shared line covers all that its own covers and none of its tasks that wait. So both
+// change the cursor and not what was fired, and need no record of their own: they are stored with the next chunk, or done again by the next owner.
+//
 // How a stay fires before it is due: an early message in the store names it. K1 is the key of its record. K2 is the key of the early message: the time when
 // that was stored, its sequence, and the place in it. The stay fires under K2. K2 is before K1, since an early message for a stay that is due counts for
 // nothing, and a round that began with the early message has K2 if it has K1. So a cursor that covers K1 or K2 says that the stay was fired:

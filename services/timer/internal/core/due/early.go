@@ -7,7 +7,7 @@ type early struct {
 }
 
 // byRecord tells whether it fires under the key of its record all the same: the round under way fires that one, and began without the early message.
-func (x early) byRecord(c Cursor) bool { return c.Round.spans(x.record) && !c.Round.spans(x.at) }
+func (x early) byRecord(l *Line) bool { return l.Round.spans(x.record) && !l.Round.spans(x.at) }
 
 // record is the key of an entry by its record, and so where that lies.
 func (t *Table) record(h handle) (k Key, isEarly bool) {

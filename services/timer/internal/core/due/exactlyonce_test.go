@@ -55,6 +55,9 @@ type owner struct {
 
 const testMinute = 60_000
 
+// testDomains is how many domains tasks are of, by their ids.
+const testDomains = 4
+
 func (w *world) append(m Message) uint64 {
 	m.Seq = uint64(len(w.store)) + 1
 	w.outdated[m.Seq] = len(m.Tasks) > 0 && m.Epoch != 0 && m.Epoch < w.epoch
@@ -85,7 +88,7 @@ func (w *world) feed(o *owner, n int) {
 
 func (w *world) write(t *rapid.T, epoch uint64, s stay, dueMS int64) {
 	group := Group{
-		Domain:   rapid.SampledFrom([]string{"a", "b"}).Draw(t, "domain"),
+		Domain:   string('a' + rune(s.id[len(s.id)-1]%testDomains)),
 		Tasklist: rapid.SampledFrom([]string{"x", "y"}).Draw(t, "tasklist"),
 		Priority: uint8(rapid.IntRange(1, 2).Draw(t, "priority")),
 	}
@@ -247,7 +250,11 @@ func exactlyOnce(t *rapid.T) {
 
 	// R23: whatever the clocks before, an owner with the right time fires what is due.
 	o := w.owners[0]
-	_, room := w.cursor.rewound(w.now)
+	room := true
+	for n := range w.cursor.lines() {
+		_, ok := w.cursor.line(n).rewound(w.now)
+		room = room && ok
+	}
 	w.now += rewindAboveMS
 	w.rest(t, o)
 	for s := range w.written {
@@ -328,8 +335,16 @@ func (w *world) actions() map[string]func(*rapid.T) {
 		"time": func(t *rapid.T) {
 			w.now += rapid.SampledFrom([]int64{100, 1000, 4000, 2 * testMinute}).Draw(t, "ms")
 		},
-		"read":       func(t *rapid.T) { w.feed(w.idle(t), rapid.IntRange(1, 4).Draw(t, "messages")) },
-		"take":       func(t *rapid.T) { w.take(t, w.idle(t)) },
+		"read": func(t *rapid.T) { w.feed(w.idle(t), rapid.IntRange(1, 4).Draw(t, "messages")) },
+		"take": func(t *rapid.T) { w.take(t, w.idle(t)) },
+		"fire": func(t *rapid.T) { // some chunks, while time goes by
+			o := w.idle(t)
+			w.feed(o, len(w.store))
+			for n := rapid.IntRange(1, 6).Draw(t, "chunks"); n > 0 && o.known == w.cursorSeq && w.take(t, o); n-- {
+				w.commit(t, o)
+				w.now += w.random.Int64N(300)
+			}
+		},
 		"crash":      func(t *rapid.T) { w.reload(w.pick(t), 100) },
 		"fire early": func(t *rapid.T) { w.fireEarly(t, w.idle(t), w.someStay(t).id) },
 		"a late early message": func(t *rapid.T) { // of an owner that was overtaken long ago, or that makes no sense
@@ -380,6 +395,12 @@ func (w *world) historyActions() map[string]func(*rapid.T) {
 		"write": func(t *rapid.T) {
 			for range rapid.IntRange(1, 5).Draw(t, "n") {
 				w.write(t, w.someEpoch(), stay{ids.NewTaskID(testTime, 0, w.random.Uint64()), 1}, w.now+rapid.Int64Range(-3000, 5000).Draw(t, "due"))
+			}
+		},
+		"flood": func(t *rapid.T) { // tasks of one domain that are due together, or soon after each other
+			dueMS := w.now + rapid.Int64Range(-3000, 1000).Draw(t, "due")
+			for range rapid.IntRange(5, 20).Draw(t, "n") {
+				w.write(t, w.someEpoch(), stay{ids.NewTaskID(testTime, 0, w.random.Uint64()&^(testDomains-1)), 1}, dueMS+w.random.Int64N(200))
 			}
 		},
 		"write it twice": func(t *rapid.T) {

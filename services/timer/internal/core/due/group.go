@@ -30,6 +30,7 @@ type queueKey struct{ domain, tasklist string }
 // queue counts the waiting tasks of one tasklist.
 type queue struct {
 	key     queueKey
+	domain  *domain
 	waiting int
 	refs    int
 }
@@ -45,14 +46,15 @@ type group struct {
 // groups interns Groups, so that an entry holds four bytes of them. A group is
 // forgotten with its last entry and its last fired stay that is remembered, so tenants cannot make it grow by inventing names.
 type groups struct {
+	domains *domains
 	all     []group
 	free    []groupHandle
 	handles map[Group]groupHandle
 	queues  map[queueKey]*queue
 }
 
-func newGroups() groups {
-	return groups{handles: map[Group]groupHandle{}, queues: map[queueKey]*queue{}}
+func newGroups(d *domains) groups {
+	return groups{domains: d, handles: map[Group]groupHandle{}, queues: map[queueKey]*queue{}}
 }
 
 func (g *groups) at(h groupHandle) *group { return &g.all[h] }
@@ -73,7 +75,7 @@ func (g *groups) add(want Group) groupHandle {
 	key := queueKey{want.Domain, want.Tasklist}
 	q := g.queues[key]
 	if q == nil {
-		q = &queue{key: key}
+		q = &queue{key: key, domain: g.domains.take(want.Domain)}
 		g.queues[key] = q
 	}
 	q.refs++
@@ -101,6 +103,7 @@ func (g *groups) drop(h groupHandle) {
 	delete(g.handles, x.Group)
 	if x.queue.refs--; x.queue.refs == 0 {
 		delete(g.queues, x.queue.key)
+		g.domains.drop(x.queue.domain)
 	}
 	*x = group{}
 	g.free = append(g.free, h)

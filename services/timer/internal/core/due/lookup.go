@@ -74,7 +74,7 @@ func (t *Table) Lose(id ids.TaskID) {
 	t.mustNotBeFiring()
 	if h, ok := t.byID.find(id); ok {
 		t.remove(h)
-		t.endRound()
+		t.lines.endRounds()
 	}
 }
 

@@ -8,6 +8,8 @@ type Config struct {
 	FiredKeepMS int64
 	// FiredMost is how many fired stays are remembered at most, about 80 bytes each.
 	FiredMost int
+	// Weight is how many turns a domain has that is apart for each one of others; nil = all have as many.
+	Weight func(domain string) int
 }
 
 // Message is the index of one message of the store.
@@ -54,8 +56,6 @@ type Task struct {
 // and ready after Resume.
 type Table struct {
 	entries slab
-	heap    heap
-	late    []handle
 	byID    index
 	// early are the stays that fire before they are due.
 	early   map[handle]early
@@ -63,9 +63,7 @@ type Table struct {
 	buckets map[int32]*bucket
 	recent  recent
 	cfg     Config
-	// cursor covers what was fired; it may be ahead of the stored one by the
-	// end of a round, which says the same.
-	cursor  Cursor
+	lines   lines
 	lastSeq uint64
 	// fences that are in the store and raised the epoch, in order.
 	fences []fence
@@ -77,9 +75,10 @@ type Table struct {
 
 // New returns an empty table.
 func New(cfg Config) *Table {
-	t := &Table{groups: newGroups(), early: map[handle]early{}, buckets: map[int32]*bucket{}, cfg: cfg}
+	t := &Table{early: map[handle]early{}, buckets: map[int32]*bucket{}, cfg: cfg}
+	t.lines = lines{entries: &t.entries, groups: &t.groups, domains: newDomains(&t.entries), weightOf: cfg.Weight}
+	t.groups = newGroups(&t.lines.domains)
 	t.recent = recent{keepMS: cfg.FiredKeepMS, most: cfg.FiredMost, groups: &t.groups, stays: map[ids.TaskID]uint64{}}
-	t.heap = heap{slab: &t.entries, loose: true}
 	t.byID.slab = &t.entries
 	return t
 }
@@ -125,6 +124,7 @@ func (t *Table) add(seq uint64, index uint32, bucket int32, task *Task) {
 			return
 		}
 		t.remove(known)
+		t.lines.endRounds()
 	}
 	h := t.entries.add(entry{
 		id: task.ID, dueMS: task.DueMS, seq: seq, index: index, parkings: task.Parkings,
@@ -134,19 +134,7 @@ func (t *Table) add(seq uint64, index uint32, bucket int32, task *Task) {
 	t.bucket(bucket).live++
 	t.groups.at(t.entries.at(h).group).queue.waiting++
 	t.live++
-	t.queue(h)
-}
-
-// queue puts a live entry where it waits: the heap or, where it came too late
-// for the round that would fire it, the list for after the round.
-func (t *Table) queue(h handle) {
-	e := t.entries.at(h)
-	if t.isLate(e) {
-		e.place = placeLate
-		t.late = append(t.late, h)
-		return
-	}
-	t.heap.push(h)
+	t.lines.queue(h)
 }
 
 // fireEarly takes in what fires early by a message. Of two early messages of a stay the first one counts. A stay that is due by then needs none: it
@@ -162,7 +150,7 @@ func (t *Table) fireEarly(m *Message) {
 			continue
 		}
 		t.early[h] = early{record: e.key(), at: Key{DueMS: m.AtMS, Seq: m.Seq, Index: uint32(i)}}
-		if !t.heap.loose { // else Resume does it
+		if !t.lines.domains.loose { // else Resume does it
 			t.advance(h)
 		}
 	}
@@ -171,21 +159,16 @@ func (t *Table) fireEarly(m *Message) {
 // advance has an early stay fire under the early key, unless the round under way fires it.
 func (t *Table) advance(h handle) {
 	e, x := t.entries.at(h), t.early[h]
-	if e.key() == x.at || x.byRecord(t.cursor) {
+	if e.key() == x.at || x.byRecord(t.lines.lineOf(e)) {
 		return
 	}
 	if e.place == placeLate { // too late for the round by either key
 		e.setKey(x.at)
 		return
 	}
-	t.heap.removeAt(int(e.place))
+	t.lines.domains.removeAt(t.lines.domainOf(e), int(e.place))
 	e.setKey(x.at)
-	t.queue(h)
-}
-
-// isLate tells that e is due by the instant of the round under way, and came after it began.
-func (t *Table) isLate(e *entry) bool {
-	return t.cursor.inRound() && e.dueMS <= t.cursor.Round.DueMS && e.seq > t.cursor.Round.Seq
+	t.lines.queue(h)
 }
 
 // Resume ends the loading: everything up to the cursor's sequences has been
@@ -193,91 +176,83 @@ func (t *Table) isLate(e *entry) bool {
 // the table writes as epoch.
 func (t *Table) Resume(c Cursor, epoch uint64, nowMS int64) {
 	t.mustNotBeFiring()
-	t.cursor = c
-	t.cursor.Epoch = epoch
+	t.lines.cursor = c
+	t.lines.cursor.Epoch = epoch
 	t.lastSeq = max(t.lastSeq, c.Seq())
-	all := t.heap.order
-	t.heap.order = nil
-	kept := all[:0]
-	for _, h := range all {
-		e := t.entries.at(h)
-		x, isEarly := t.early[h]
-		if c.Fired(e.key()) || isEarly && c.Fired(x.at) {
-			e.place = placeChosen
-			t.fired(h, nowMS, 0)
-			continue
-		}
-		if isEarly && !x.byRecord(c) {
-			e.setKey(x.at)
-		}
-		if t.isLate(e) {
-			t.queue(h)
-			continue
-		}
-		e.place = place(len(kept))
-		kept = append(kept, h)
+	for n := 1; n < c.lines(); n++ {
+		t.lines.apart(n)
 	}
-	t.heap.order = kept
-	t.heap.build()
-	t.endRound()
+	for _, d := range t.lines.domains.byName {
+		d.heap.order = d.heap.order[:0]
+	}
+	for h := handle(0); uint32(h) < t.entries.size; h++ {
+		if t.entries.at(h).place != placeFree {
+			t.resume(h, nowMS)
+		}
+	}
+	t.lines.domains.ordered()
+	t.lines.endRounds()
+}
+
+// resume puts an entry where it waits, or forgets it if it was fired.
+func (t *Table) resume(h handle, nowMS int64) {
+	e := t.entries.at(h)
+	l := t.lines.lineOf(e)
+	x, isEarly := t.early[h]
+	if l.fired(e.key()) || isEarly && l.fired(x.at) {
+		e.place = placeChosen
+		t.fired(h, nowMS, 0)
+		return
+	}
+	if isEarly && !x.byRecord(l) {
+		e.setKey(x.at)
+	}
+	t.lines.queue(h)
 }
 
 // Next is when the next chunk may be taken, Unix ms, by a clock that does not go
 // back; ok is false while nothing waits.
 func (t *Table) Next() (dueMS int64, ok bool) {
-	if t.heap.len() == 0 {
-		return 0, false
+	for n := range t.lines.cursor.lines() {
+		if d := t.lines.first(n); d != nil {
+			at := max(d.heap.head().dueMS, t.lines.cursor.line(n).instant())
+			if !ok || at < dueMS {
+				dueMS, ok = at, true
+			}
+		}
 	}
-	return max(t.heap.head().dueMS, t.cursor.instant()), true
+	return dueMS, ok
 }
 
 // Cursor covers all that was fired up to now.
-func (t *Table) Cursor() Cursor { return t.cursor }
+func (t *Table) Cursor() Cursor { return t.lines.cursor }
 
 // Len is how many tasks wait.
 func (t *Table) Len() int { return t.live }
 
-// endRound ends the round when nothing of it is left.
-func (t *Table) endRound() {
-	if !t.cursor.inRound() || t.heap.len() > 0 && t.heap.head().dueMS <= t.cursor.Round.DueMS {
-		return
-	}
-	t.cursor = t.cursor.roundEnded()
-	t.queueLate()
-}
-
-// queueLate queues again what came too late for the round, which was changed.
-func (t *Table) queueLate() {
-	late := t.late
-	t.late = nil
-	for _, h := range late {
-		// A slot may have been freed, and even used again, since it came here.
-		if t.entries.at(h).place == placeLate {
-			t.queue(h)
-		}
-	}
-}
-
 // rewind lets firing go on where the cursor is far ahead of the clock.
 func (t *Table) rewind(nowMS int64) {
-	if t.cursor.instant()-nowMS <= rewindAboveMS {
-		return
-	}
-	if c, ok := t.cursor.rewound(nowMS); ok {
-		t.cursor = c
-		for h := range t.early { // a round that was cut or set aside may not fire them any more
-			t.advance(h)
+	for n := range t.lines.cursor.lines() {
+		l := t.lines.cursor.line(n)
+		if l.instant()-nowMS <= rewindAboveMS {
+			continue
 		}
-		t.queueLate()
-		t.endRound()
+		if rewound, ok := l.rewound(nowMS); ok {
+			*l = rewound
+			for h := range t.early { // a round that was cut or set aside may not fire them any more
+				t.advance(h)
+			}
+			t.lines.queueLate(n)
+		}
 	}
+	t.lines.endRounds()
 }
 
 // remove forgets an entry.
 func (t *Table) remove(h handle) {
 	e := t.entries.at(h)
 	if e.place >= 0 {
-		t.heap.removeAt(int(e.place))
+		t.lines.domains.removeAt(t.lines.domainOf(e), int(e.place))
 	}
 	t.bucket(e.bucket).live--
 	t.groups.at(e.group).queue.waiting--
@@ -296,7 +271,7 @@ func (t *Table) fired(h handle, nowMS int64, logSeq uint64) {
 }
 
 func (t *Table) mustNotBeFiring() {
-	if t.next.inRound() {
+	if t.plan.tasks > 0 {
 		panic("due: the table was changed while a chunk was being stored")
 	}
 }

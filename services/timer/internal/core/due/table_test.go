@@ -74,7 +74,7 @@ func fire(t *Table, nowMS int64) (all []ids.TaskID) {
 }
 
 func TestAClockALittleBehindTheLastOwnersWaits(t *testing.T) {
-	table := takeOver(Cursor{Base: Mark{DueMS: 5000, Seq: 1}}, 4000, message(1, 1000, 1), message(2, 1000, 2))
+	table := takeOver(Cursor{Line: Line{Base: Mark{DueMS: 5000, Seq: 1}}}, 4000, message(1, 1000, 1), message(2, 1000, 2))
 	if at, _ := table.Next(); at != 5000 {
 		t.Fatalf("next at %d", at)
 	}
