@@ -39,6 +39,8 @@ var unwritten = []string{
 	"SnapshotTask.granted", "Event.undelivered",
 	// An attempt of a worker that gives signs of life is in a snapshot if that is made meanwhile.
 	"Attempt.signs_every_ms",
+	// A domain fires apart when it fills chunks.
+	"Cursor.apart", "Cursor.domain",
 	"Cursor.ahead", "CursorPart.last_due_ms", "CursorPart.last_index", "CursorPart.last_seq", "CursorPart.seq",
 	"Record.steps_dropped",
 	// Where there is one matching shard, an attempt is at no other.

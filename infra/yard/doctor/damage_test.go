@@ -40,6 +40,14 @@ func damagedStays() []damage {
 			seq := p.early()
 			p.put(topology.Fired(0), testkit.Encoded(p.t, &logv1.Cursor{Epoch: 1, BaseDueMs: time.Now().UnixMilli() + 1, BaseSeq: seq}))
 		}, []doctor.Code{doctor.FiredAndLost}},
+		{"a task of a domain that is apart was fired early and is lost", func(p *patient) {
+			apart := &logv1.Cursor{Domain: domain, BaseDueMs: time.Now().UnixMilli() + 1, BaseSeq: p.early()}
+			p.put(topology.Fired(0), testkit.Encoded(p.t, &logv1.Cursor{Epoch: 1, Apart: []*logv1.Cursor{apart}}))
+		}, []doctor.Code{doctor.FiredAndLost}},
+		{"a domain that is apart has not fired what others have", func(p *patient) {
+			others := &logv1.Cursor{Epoch: 1, BaseDueMs: time.Now().UnixMilli() + 1, BaseSeq: p.early(), Apart: []*logv1.Cursor{{Domain: domain}}}
+			p.put(topology.Fired(0), testkit.Encoded(p.t, others))
+		}, []doctor.Code{doctor.Overdue}},
 		{"a task does not fire early", func(p *patient) { p.early() }, []doctor.Code{doctor.Overdue}},
 		{"a stay that was stored twice is fired once", func(p *patient) {
 			r := p.fire(99)

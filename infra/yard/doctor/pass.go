@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -229,18 +230,24 @@ func (p *pass) lengths(log, timer, archive uint64) {
 		behind(topology.ArchiveStream(p.partition), archive, h.ArchiveSeq, "the snapshot")
 	}
 	if c := p.cursor; c != nil {
-		seen := max(c.BaseSeq, c.RoundSeq)
-		for _, a := range c.Ahead {
-			seen = max(seen, a.Seq)
+		seen := uint64(0)
+		for _, line := range slices.Concat([]*logv1.Cursor{c}, c.Apart) {
+			seen = max(seen, line.BaseSeq, line.RoundSeq)
+			for _, a := range line.Ahead {
+				seen = max(seen, a.Seq)
+			}
 		}
 		behind(topology.TimerStream(p.partition), timer, seen, "the timer's cursor")
 	}
 }
 
-// covers reports whether the cursor says that an entry was fired.
-func covers(c *logv1.Cursor, dueMS, seq int64, index uint32) bool {
+// covers reports whether the cursor says that an entry of a domain was fired.
+func covers(c *logv1.Cursor, domain string, dueMS, seq int64, index uint32) bool {
 	if c == nil {
 		return false
+	}
+	if i := slices.IndexFunc(c.Apart, func(a *logv1.Cursor) bool { return a.Domain == domain }); i >= 0 {
+		c = c.Apart[i]
 	}
 	upTo := func(due int64, last uint64, at uint32) bool {
 		switch {
@@ -275,7 +282,7 @@ func (p *pass) timer(r natslog.Record) error {
 	for i, raw := range b.Early {
 		id, ok := p.taskID(stream, r.Seq, raw)
 		if t := p.tasks[id]; ok && t != nil && i < len(b.EarlyParkings) && t.entry.generation == b.EarlyParkings[i] && t.entry.bucket == bucket {
-			p.early(&t.entry, r.Time.UnixMilli(), int64(r.Seq), uint32(min(i, math.MaxInt32)))
+			p.early(t, r.Time.UnixMilli(), int64(r.Seq), uint32(min(i, math.MaxInt32)))
 		}
 	}
 	if b.Epoch != 0 && b.Epoch < p.fence {
@@ -289,7 +296,7 @@ func (p *pass) timer(r natslog.Record) error {
 		}
 		t := p.task(id, rec.Domain)
 		s := timerEntry{seq: int64(r.Seq), bucket: bucket, dueMS: rec.DueAtMs, index: uint32(min(i, math.MaxInt32)), generation: rec.Parkings, state: waits}
-		if covers(p.cursor, s.dueMS, s.seq, s.index) {
+		if covers(p.cursor, rec.Domain, s.dueMS, s.seq, s.index) {
 			s.state = fired
 		}
 		// An entry may have been stored twice; it is fired if one of the two is. Only the first one fires early.
@@ -306,12 +313,13 @@ func (p *pass) timer(r natslog.Record) error {
 }
 
 // early takes in that an entry fires before it is due. The first early message counts, and the cursor covers either key of an entry that was fired.
-func (p *pass) early(e *timerEntry, atMS, seq int64, index uint32) {
+func (p *pass) early(t *task, atMS, seq int64, index uint32) {
+	e := &t.entry
 	if e.state != waits || e.early || e.dueMS <= atMS {
 		return
 	}
 	e.dueMS, e.early = atMS, true
-	if covers(p.cursor, atMS, seq, index) {
+	if covers(p.cursor, t.domain, atMS, seq, index) {
 		e.state = fired
 	}
 }
