@@ -28,12 +28,6 @@ func (h *heap) push(x handle) {
 	h.up(len(h.order) - 1)
 }
 
-func (h *heap) pop() handle {
-	x := h.order[0]
-	h.removeAt(0)
-	return x
-}
-
 // removeAt takes out the entry at position i; the caller gives it its new place.
 func (h *heap) removeAt(i int) {
 	n := len(h.order) - 1
