@@ -127,13 +127,15 @@ func TestUnansweredCallsAreUnavailable(t *testing.T) {
 	testkit.Code(t, "not connected", testkit.Err(call(t.Context(), nc, &request{})), fault.Unavailable)
 }
 
-func TestTooManyCallsAreRefused(t *testing.T) {
+// TestI14_TooManyCallsAreRefused: those of a domain that has three quarters of the places, and not those of another one.
+func TestI14_TooManyCallsAreRefused(t *testing.T) {
 	srv := natskit.Run(t)
 	release := make(chan struct{})
 	var begun sync.WaitGroup
-	begun.Add(natsrpc.ServeInFlightMax)
+	const most = natsrpc.ServeInFlightMax * 3 / 4
+	begun.Add(most)
 	serve(t, srv.Connect(t), func(_ context.Context, req *request) (natsrpc.Message, error) {
-		if req.Domain != "late" {
+		if req.TaskId == nil {
 			begun.Done()
 			<-release
 		}
@@ -141,20 +143,22 @@ func TestTooManyCallsAreRefused(t *testing.T) {
 	})
 	nc := srv.Connect(t)
 	var done sync.WaitGroup
-	for range natsrpc.ServeInFlightMax {
+	for range most {
 		done.Go(func() {
-			testkit.Check(t, testkit.Err(call(t.Context(), nc, &request{})))
+			testkit.Check(t, testkit.Err(call(t.Context(), nc, &request{Domain: "flood"})))
 		})
 	}
 	begun.Wait()
-	_, err := call(t.Context(), nc, &request{Domain: "late"})
+	late := []byte("late")
+	_, err := call(t.Context(), nc, &request{Domain: "flood", TaskId: late})
 	if e := fault.From(err); e == nil || e.Code != fault.ResourceExhausted || e.RetryAfter <= 0 {
 		t.Errorf("one too many: %v", err)
 	}
+	testkit.NoError(t, testkit.Err(call(t.Context(), nc, &request{Domain: "shop", TaskId: late})))
 	close(release)
 	done.Wait()
 	testkit.Eventually(t, soon, func() error {
-		_, err := call(t.Context(), nc, &request{Domain: "late"})
+		_, err := call(t.Context(), nc, &request{Domain: "flood", TaskId: late})
 		return err
 	})
 }

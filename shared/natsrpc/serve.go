@@ -14,9 +14,10 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/shared/admission"
 )
 
-// ServeInFlightMax is how many calls of one subscription are handled at once.
+// ServeInFlightMax is how many calls of one subscription are handled at once, three quarters of them for one domain (package admission).
 // Further ones are answered ResourceExhausted.
 const ServeInFlightMax = 256
 
@@ -38,27 +39,25 @@ func Serve[Req any, PReq interface {
 	*Req
 	Message
 }](nc *nats.Conn, subject string, replies *Replies, log *slog.Logger, handle func(ctx context.Context, req PReq) (Message, error)) (*nats.Subscription, error) {
-	s := &server{nc: nc, log: log, slots: make(chan struct{}, ServeInFlightMax)}
+	s := &server{nc: nc, log: log, places: admission.New(ServeInFlightMax)}
 	sub, err := nc.Subscribe(subject, func(msg *nats.Msg) {
 		if msg.Reply != "" && !replies.Service(msg.Reply) {
 			return
 		}
-		select {
-		case s.slots <- struct{}{}:
-		default:
+		req := PReq(new(Req))
+		// Leniently: the caller may be newer and know more fields.
+		if err := req.UnmarshalVT(msg.Data); err != nil {
+			s.refuse(msg, fault.New(fault.InvalidArgument, "%s: bad protobuf: %v", subject, err))
+			return
+		}
+		domain := domainOf(req)
+		if !s.places.Enter(domain) {
 			s.refuse(msg, fault.New(fault.ResourceExhausted, "%s: too many calls at once", subject).After(serveFullRetryAfter))
 			return
 		}
 		go func() {
-			defer func() { <-s.slots }()
-			s.answer(msg, func(ctx context.Context) (Message, error) {
-				req := PReq(new(Req))
-				// Leniently: the caller may be newer and know more fields.
-				if err := req.UnmarshalVT(msg.Data); err != nil {
-					return nil, fault.New(fault.InvalidArgument, "%s: bad protobuf: %v", subject, err)
-				}
-				return handle(ctx, req)
-			})
+			defer s.places.Leave(domain)
+			s.answer(msg, func(ctx context.Context) (Message, error) { return handle(ctx, req) })
 		}()
 	})
 	if err != nil {
@@ -67,11 +66,19 @@ func Serve[Req any, PReq interface {
 	return sub, nil
 }
 
+// domainOf is the domain that a request is for; "" if it names none.
+func domainOf(req Message) string {
+	if r, ok := req.(interface{ GetDomain() string }); ok {
+		return r.GetDomain()
+	}
+	return ""
+}
+
 // server is the part of Serve that knows no types.
 type server struct {
-	nc    *nats.Conn
-	log   *slog.Logger
-	slots chan struct{}
+	nc     *nats.Conn
+	log    *slog.Logger
+	places *admission.Room
 }
 
 func (s *server) answer(msg *nats.Msg, handle func(context.Context) (Message, error)) {
