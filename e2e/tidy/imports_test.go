@@ -175,7 +175,7 @@ func forbidden(dir, target string) string {
 }
 
 // pure are values and nothing else: any core may use them.
-var pure = []string{"contracts/ids", "contracts/fault", "shared/heap", "shared/iwrr"}
+var pure = []string{"contracts/ids", "contracts/fault", "shared/fair", "shared/heap", "shared/iwrr"}
 
 func forbiddenInCore(dir, target, ours string, isOurs bool) string {
 	if !isOurs {
@@ -194,7 +194,7 @@ func forbiddenInCore(dir, target, ours string, isOurs bool) string {
 	case classOf(ours) == core && moduleOf(ours) == moduleOf(dir):
 		return ""
 	}
-	return "a core imports contracts/ids, contracts/fault, shared/heap, shared/iwrr and other cores of its service; requests and records are translated outside"
+	return "a core imports contracts/ids, contracts/fault, shared/fair, shared/heap, shared/iwrr and other cores of its service; requests and records are translated outside"
 }
 
 // testPackages are imported by tests and by each other only.

@@ -147,7 +147,7 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 	}
 	defer closeWire()
 	nc := natshistory.Config{NATS: s.NATS, JetStream: s.js, Partition: p, LogVersion: domains.WriteVersion, Log: s.Log}
-	reader, closeReader, err := s.openReader(ctx, p)
+	reader, closeReader, err := s.openReader(ctx, p, domains.Weight)
 	if err != nil {
 		return fmt.Errorf("open the reader of finished tasks: %w", err)
 	}
@@ -203,7 +203,7 @@ const readerTimeout = 5 * time.Second
 
 // openReader makes what finds finished tasks. Each has a connection: the server serves the
 // direct gets of one connection one after the other, and cuts off one that has much on the way.
-func (s *Service) openReader(ctx context.Context, p int) (_ *natshistory.Reader, closeReader func(), err error) {
+func (s *Service) openReader(ctx context.Context, p int, weight func(domain string) int) (_ *natshistory.Reader, closeReader func(), err error) {
 	nc, err := s.Connect(ctx, "reads")
 	if err != nil {
 		return nil, nil, err
@@ -217,7 +217,7 @@ func (s *Service) openReader(ctx context.Context, p int) (_ *natshistory.Reader,
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := natshistory.NewReader(natshistory.Config{NATS: nc, JetStream: js, Partition: p, Log: s.Log})
+	r, err := natshistory.NewReader(natshistory.Config{NATS: nc, JetStream: js, Partition: p, Weight: weight, Log: s.Log})
 	if err != nil {
 		return nil, nil, err
 	}

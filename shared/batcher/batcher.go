@@ -2,7 +2,7 @@
 //
 // Owns: the queue between many callers that each have one item and a flush that
 // costs about the same for one item as for a thousand; its limits; the cutting of
-// batches.
+// batches. Keys, which are domains, take turns by weight (package fair), and no key has all places.
 //
 // Never does: wait for a batch to fill. There is no linger timer: on an idle
 // system an item is flushed at once, alone; under load batches grow by themselves
@@ -19,15 +19,30 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+
+	"github.com/yardmaster-io/yardmaster/shared/admission"
+	"github.com/yardmaster-io/yardmaster/shared/fair"
 )
 
 var (
-	// ErrFull refuses an item because the queue is at its limit. Trying again later
+	// ErrFull refuses an item because its key has as many in the queue as it may. Trying again later
 	// helps: to the caller this is RESOURCE_EXHAUSTED.
 	ErrFull = errors.New("batcher: the queue is full")
 	// ErrClosed refuses an item because the batcher is closed.
 	ErrClosed = errors.New("batcher: closed")
 )
+
+// Config is the limits of a batcher. The caller says how much an item weighs: its bytes, or 1.
+type Config struct {
+	// InFlight is how many flushes run at once, 1 or more. With 1 the flushes follow each other.
+	InFlight int
+	// BatchMax is the weight of a batch at most; an item that weighs more goes alone.
+	BatchMax int
+	// QueuedMax is the weight that may wait, besides the batches in flight; of one key three quarters of it.
+	QueuedMax int
+	// Turns is how many turns a key has for each one of others; nil = all have as many.
+	Turns func(key string) int
+}
 
 // Batcher gathers items into batches and flushes them. It is safe for concurrent
 // use, also from inside flush.
@@ -36,67 +51,54 @@ type Batcher[T any] struct {
 	flush  func(ctx context.Context, batch []T)
 	ctx    context.Context // of the flushes
 	cancel context.CancelFunc
+	// places are what waits, by key.
+	places *admission.Room
 
 	mu       sync.Mutex
-	waiting  []gathered[T] // in order; only the last one still takes items
-	items    int           // in waiting
-	bytes    int           // in waiting
-	workers  int           // goroutines, at most cfg.InFlight
-	starting int           // those of them that have not looked for a batch yet
-	expected int           // length of the last batch: room to make for the next
+	waiting  fair.Queue[queued[T]]
+	workers  int // goroutines, at most cfg.InFlight
+	starting int // those of them that have not looked for a batch yet
 	closed   bool
 	drained  chan struct{} // closed once nothing is left after closing
 }
 
-// gathered is one batch that waits to be flushed.
-type gathered[T any] struct {
-	items []T
-	bytes int
+// queued is an item that waits.
+type queued[T any] struct {
+	item   T
+	key    string
+	weight int
 }
 
-// New returns a batcher without starting anything. It panics if cfg is not valid.
+// New returns a batcher without starting anything.
 //
 // Flush is called with one batch at a time per flush in flight, never with an
-// empty one. The slice is flush's own. Batches are cut in the order of Add, and
-// items keep that order within a batch; with more than one flush in flight the
+// empty one. The slice is flush's own. The items of a key keep the order of Add;
+// with more than one flush in flight the
 // flushes of two batches overlap, so a caller that needs order across batches sets
 // InFlight to 1. The context is cancelled when Close runs out of time.
 func New[T any](cfg Config, flush func(ctx context.Context, batch []T)) *Batcher[T] {
-	cfg = cfg.withDefaults()
-	if err := cfg.Validate(); err != nil {
-		panic(err)
+	b := &Batcher[T]{
+		cfg: cfg, flush: flush, drained: make(chan struct{}), places: admission.New(cfg.QueuedMax),
+		waiting: fair.Queue[queued[T]]{Turns: cfg.Turns},
 	}
-	b := &Batcher[T]{cfg: cfg, flush: flush, drained: make(chan struct{})}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	return b
 }
 
-// Add queues an item, whose weight is its size in bytes on the wire (not
-// negative), and returns at once. An error means that the item was not taken and flush will never see
-// it; otherwise it is in exactly one batch.
-func (b *Batcher[T]) Add(item T, weight int) error {
+// Add queues an item of a key, whose weight is 1 or more, and returns at once. An error means that the item was not taken and
+// flush will never see it; otherwise it is in exactly one batch.
+func (b *Batcher[T]) Add(key string, item T, weight int) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
 		return ErrClosed
 	}
-	// One item always fits an empty queue, or a large one could never be sent.
-	if b.items > 0 && (b.items >= b.cfg.MaxQueuedItems || b.bytes+weight > b.cfg.MaxQueuedBytes) {
+	if !b.places.Take(key, weight) {
 		return ErrFull
 	}
-	b.gather(item, weight)
-	b.items++
-	b.bytes += weight
+	b.waiting.Add(key, queued[T]{item, key, weight}, weight)
 	b.wake()
 	return nil
-}
-
-// Queued returns what waits for a flush now: the measure of overload. Batches
-// being flushed are not counted.
-func (b *Batcher[T]) Queued() (items, bytes int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.items, b.bytes
 }
 
 // Close refuses further items and waits until those taken have been flushed. If
@@ -127,20 +129,6 @@ func (b *Batcher[T]) Close(ctx context.Context) error {
 	}
 }
 
-// gather puts an item into the batch that still takes items, or begins one.
-func (b *Batcher[T]) gather(item T, weight int) {
-	if n := len(b.waiting); n > 0 {
-		last := &b.waiting[n-1]
-		if len(last.items) < b.cfg.MaxItems && last.bytes+weight <= b.cfg.MaxBytes {
-			last.items = append(last.items, item)
-			last.bytes += weight
-			return
-		}
-	}
-	items := make([]T, 0, max(b.expected, 1))
-	b.waiting = append(b.waiting, gathered[T]{append(items, item), weight})
-}
-
 // wake starts a worker if one is allowed and none is about to look anyway: a
 // worker takes its batch when it first runs, so a burst of items from one caller
 // goes into one batch.
@@ -163,7 +151,7 @@ func (b *Batcher[T]) work() {
 	}
 }
 
-// next takes the first batch off the queue. With none there it returns nil, and
+// next takes a batch off the queue. With none there it returns nil, and
 // the worker has been signed off.
 func (b *Batcher[T]) next(first bool) []T {
 	b.mu.Lock()
@@ -171,21 +159,21 @@ func (b *Batcher[T]) next(first bool) []T {
 	if first {
 		b.starting--
 	}
-	if len(b.waiting) == 0 {
+	taken := b.waiting.Cut(b.cfg.BatchMax)
+	if len(taken) == 0 {
 		b.workers--
 		if b.closed && b.workers == 0 {
 			close(b.drained)
 		}
 		return nil
 	}
-	batch := b.waiting[0]
-	b.waiting[0] = gathered[T]{} // or the array would keep the items alive
-	b.waiting = b.waiting[1:]
-	b.items -= len(batch.items)
-	b.bytes -= batch.bytes
-	b.expected = len(batch.items)
-	if len(b.waiting) > 0 {
+	batch := make([]T, len(taken))
+	for i, q := range taken {
+		batch[i] = q.item
+		b.places.Give(q.key, q.weight)
+	}
+	if b.waiting.Len() > 0 {
 		b.wake() // more than one batch came while the worker was starting
 	}
-	return batch.items
+	return batch
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -56,10 +57,15 @@ func (f *flushes) sizes() []int {
 	return sizes
 }
 
+// config has room for all that the tests add.
+func config(inFlight, batchMax int) batcher.Config {
+	return batcher.Config{InFlight: inFlight, BatchMax: batchMax, QueuedMax: 1 << 30}
+}
+
 func add(t *testing.T, b *batcher.Batcher[item], n int) {
 	t.Helper()
 	for range n {
-		testkit.NoError(t, b.Add(item{}, 1))
+		testkit.NoError(t, b.Add("shop", item{}, 1))
 	}
 }
 
@@ -69,7 +75,7 @@ func TestIdleHasNoGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &flushes{release: make(chan struct{})}
 		close(f.release)
-		b := batcher.New(batcher.Config{}, f.flush)
+		b := batcher.New(config(2, 1000), f.flush)
 		add(t, b, 1)
 		synctest.Wait()
 		add(t, b, 1)
@@ -81,7 +87,7 @@ func TestIdleHasNoGoroutine(t *testing.T) {
 func TestBatchGathersWhileFlushesRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &flushes{release: make(chan struct{})}
-		b := batcher.New(batcher.Config{MaxItems: 5}, f.flush)
+		b := batcher.New(config(2, 5), f.flush)
 		for range 2 {
 			add(t, b, 1)
 			synctest.Wait()
@@ -89,9 +95,6 @@ func TestBatchGathersWhileFlushesRun(t *testing.T) {
 		for range 8 {
 			add(t, b, 1)
 			synctest.Wait()
-		}
-		if items, bytes := b.Queued(); items != 8 || bytes != 8 {
-			t.Errorf("%d items and %d bytes wait, want 8", items, bytes)
 		}
 		testkit.Equal(t, "batches of", f.sizes(), []int{1, 1})
 		f.release <- struct{}{}
@@ -106,7 +109,7 @@ func TestBatchGathersWhileFlushesRun(t *testing.T) {
 func TestBurstUsesAllFlushes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &flushes{release: make(chan struct{})}
-		b := batcher.New(batcher.Config{InFlight: 3, MaxItems: 10}, f.flush)
+		b := batcher.New(config(3, 10), f.flush)
 		add(t, b, 40)
 		synctest.Wait()
 		testkit.Equal(t, "flushes at once", f.most, 3)
@@ -114,34 +117,63 @@ func TestBurstUsesAllFlushes(t *testing.T) {
 	})
 }
 
-func TestFullQueueRefuses(t *testing.T) {
+// A key has three quarters of the places, and more than its share is refused; others find theirs.
+func TestI14_FullQueueRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &flushes{release: make(chan struct{})}
-		b := batcher.New(batcher.Config{
-			InFlight: 1, MaxItems: 2, MaxBytes: 10, MaxQueuedItems: 3, MaxQueuedBytes: 20,
-		}, f.flush)
+		b := batcher.New(batcher.Config{InFlight: 1, BatchMax: 30, QueuedMax: 100}, f.flush)
 		add(t, b, 1)
 		synctest.Wait() // under way, so no longer queued
-		add(t, b, 2)
-		if err := b.Add(item{}, 19); !errors.Is(err, batcher.ErrFull) {
-			t.Errorf("too many bytes: %v", err)
+		testkit.NoError(t, b.Add("shop", item{}, 60))
+		testkit.NoError(t, b.Add("shop", item{}, 15))
+		if err := b.Add("shop", item{}, 1); !errors.Is(err, batcher.ErrFull) {
+			t.Errorf("more than three quarters: %v", err)
 		}
-		add(t, b, 1)
-		if err := b.Add(item{}, 0); !errors.Is(err, batcher.ErrFull) {
-			t.Errorf("too many items: %v", err)
+		testkit.NoError(t, b.Add("mail", item{}, 1))
+		close(f.release)
+		synctest.Wait()
+		testkit.NoError(t, b.Add("shop", item{}, 75))
+		synctest.Wait()
+		testkit.Equal(t, "batches of", f.sizes(), []int{1, 1, 1, 1, 1})
+	})
+}
+
+// I14: of a thousand items of one key only those under way come before the one of another key; and a key with three turns gets three times as much.
+func TestI14_KeysTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &flushes{release: make(chan struct{})}
+		c := config(1, 8)
+		c.Turns = func(key string) int { return map[string]int{"heavy": 3}[key] + 1 }
+		b := batcher.New(c, f.flush)
+		for i := range 1000 {
+			testkit.NoError(t, b.Add("flood", item{place: i}, 1))
+		}
+		synctest.Wait()
+		testkit.NoError(t, b.Add("shop", item{place: -1}, 1))
+		for range 100 {
+			testkit.NoError(t, b.Add("heavy", item{place: -2}, 1))
 		}
 		close(f.release)
 		synctest.Wait()
-		testkit.Check(t, b.Add(item{}, 1000))
-		synctest.Wait()
-		testkit.Equal(t, "batches of", f.sizes(), []int{1, 2, 1, 1})
+		shop := slices.ContainsFunc(f.batches[1], func(it item) bool { return it.place == -1 })
+		heavy := 0
+		for _, batch := range f.batches[1:11] {
+			for _, it := range batch {
+				if it.place == -2 {
+					heavy++
+				}
+			}
+		}
+		if !shop || heavy < 60 || heavy > 66 {
+			t.Errorf("of 80 items %d were of the key with four turns; the one of another key came next: %v", heavy, shop)
+		}
 	})
 }
 
 func TestCloseDrains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var flushed atomic.Int64
-		b := batcher.New(batcher.Config{MaxItems: 3}, func(ctx context.Context, batch []item) {
+		b := batcher.New(config(2, 3), func(ctx context.Context, batch []item) {
 			time.Sleep(time.Second)
 			flushed.Add(int64(len(batch)))
 			if ctx.Err() != nil {
@@ -151,7 +183,7 @@ func TestCloseDrains(t *testing.T) {
 		add(t, b, 20)
 		testkit.Check(t, b.Close(t.Context()))
 		testkit.Equal(t, "flushed when Close returned", flushed.Load(), 20)
-		if err := b.Add(item{}, 1); !errors.Is(err, batcher.ErrClosed) {
+		if err := b.Add("shop", item{}, 1); !errors.Is(err, batcher.ErrClosed) {
 			t.Errorf("Add after Close: %v", err)
 		}
 		testkit.Check(t, b.Close(t.Context()))
@@ -159,14 +191,14 @@ func TestCloseDrains(t *testing.T) {
 }
 
 func TestCloseIdle(t *testing.T) {
-	b := batcher.New(batcher.Config{}, func(context.Context, []item) {})
+	b := batcher.New(config(2, 1000), func(context.Context, []item) {})
 	testkit.NoError(t, b.Close(t.Context()))
 }
 
 func TestCloseOutOfTimeStillTellsEveryItem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told atomic.Int64
-		b := batcher.New(batcher.Config{MaxItems: 3}, func(ctx context.Context, batch []item) {
+		b := batcher.New(config(2, 3), func(ctx context.Context, batch []item) {
 			<-ctx.Done() // a publish that no one answers
 			told.Add(int64(len(batch)))
 		})
@@ -187,12 +219,10 @@ func TestEachItemInOneBatchInOrder(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		draw := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(rt, name) }
 		cfg := batcher.Config{
-			InFlight: draw("in flight", 1, 4),
-			MaxItems: draw("max items", 1, 10),
-			MaxBytes: draw("max bytes", 1, 50),
+			InFlight:  draw("in flight", 1, 4),
+			BatchMax:  draw("batch", 1, 50),
+			QueuedMax: draw("queued", 80, 200),
 		}
-		cfg.MaxQueuedItems = cfg.MaxItems + draw("more queued items", 0, 20)
-		cfg.MaxQueuedBytes = cfg.MaxBytes + draw("more queued bytes", 0, 100)
 		f := &flushes{release: make(chan struct{})}
 		b := batcher.New(cfg, f.flush)
 
@@ -205,24 +235,17 @@ func TestEachItemInOneBatchInOrder(t *testing.T) {
 				}
 				continue
 			}
-			weight := draw("weight", 0, 60)
-			switch err := b.Add(item{accepted, weight}, weight); {
+			weight := draw("weight", 1, 60)
+			switch err := b.Add("shop", item{accepted, weight}, weight); {
 			case err == nil:
 				accepted++
 			case !errors.Is(err, batcher.ErrFull):
 				rt.Fatal(err)
 			}
-			items, bytes := b.Queued()
-			if items > cfg.MaxQueuedItems || items > 1 && bytes > cfg.MaxQueuedBytes {
-				rt.Fatalf("%d items of %d bytes are queued", items, bytes)
-			}
 		}
 		close(f.release)
 		if err := b.Close(t.Context()); err != nil {
 			rt.Fatal(err)
-		}
-		if items, bytes := b.Queued(); items != 0 || bytes != 0 {
-			rt.Fatalf("%d items of %d bytes are left", items, bytes)
 		}
 		if f.most > cfg.InFlight {
 			rt.Fatalf("%d flushes at once, want at most %d", f.most, cfg.InFlight)
@@ -246,7 +269,7 @@ func checkBatches(t *rapid.T, cfg batcher.Config, batches [][]item, accepted int
 			place++
 			bytes += it.weight
 		}
-		if len(batch) == 0 || len(batch) > cfg.MaxItems || len(batch) > 1 && bytes > cfg.MaxBytes {
+		if len(batch) == 0 || len(batch) > 1 && bytes > cfg.BatchMax {
 			t.Fatalf("a batch of %d items and %d bytes", len(batch), bytes)
 		}
 	}
@@ -258,7 +281,7 @@ func checkBatches(t *rapid.T, cfg batcher.Config, batches [][]item, accepted int
 func TestManyProducers(t *testing.T) {
 	const producers, each = 8, 2000
 	var seen [producers]int // the next item of each producer
-	b := batcher.New(batcher.Config{InFlight: 1}, func(_ context.Context, batch []item) {
+	b := batcher.New(config(1, 1000), func(_ context.Context, batch []item) {
 		for _, it := range batch { // place is the producer here, weight its count
 			if seen[it.place] != it.weight {
 				t.Errorf("producer %d: item %d where %d belongs", it.place, it.weight, seen[it.place])
@@ -270,7 +293,7 @@ func TestManyProducers(t *testing.T) {
 	for p := range producers {
 		wg.Go(func() {
 			for i := range each {
-				testkit.Check(t, b.Add(item{p, i}, 1))
+				testkit.Check(t, b.Add(strconv.Itoa(p), item{p, i}, 1))
 			}
 		})
 	}
@@ -283,31 +306,14 @@ func TestManyProducers(t *testing.T) {
 	}
 }
 
-func TestConfigProblems(t *testing.T) {
-	testkit.Check(t, (batcher.Config{}).Validate())
-	for _, bad := range []batcher.Config{
-		{InFlight: -1}, {MaxItems: 10, MaxQueuedItems: 9}, {MaxBytes: 10, MaxQueuedBytes: 9},
-	} {
-		if bad.Validate() == nil {
-			t.Errorf("%+v is accepted", bad)
-		}
-	}
-	defer func() {
-		if recover() == nil {
-			t.Error("New takes a bad config")
-		}
-	}()
-	batcher.New(batcher.Config{InFlight: -1}, func(context.Context, []item) {})
-}
-
 func BenchmarkAdd(b *testing.B) {
 	var flushed atomic.Int64
-	bt := batcher.New(batcher.Config{MaxQueuedItems: 1 << 40, MaxQueuedBytes: 1 << 60},
+	bt := batcher.New(batcher.Config{InFlight: 2, BatchMax: 400 << 10, QueuedMax: 1 << 60},
 		func(_ context.Context, batch []item) { flushed.Add(1) })
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			testkit.Check(b, bt.Add(item{}, 100))
+			testkit.Check(b, bt.Add("shop", item{}, 100))
 		}
 	})
 	testkit.NoError(b, bt.Close(b.Context()))

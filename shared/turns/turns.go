@@ -1,43 +1,87 @@
-// Package turns has callers do one after the other what holds up everything else, such as to look through all that an owner has.
+// Package turns bounds how many callers do at a time what holds up others, such as to look through all that an owner has, or to ask
+// a store.
 //
-// Owns: the order. Keys come one after the other, the callers of each as they came, so one that asks without end is the
-// next one's wait once; and the rest after each turn. Never does: know what a turn is for. On failure: nothing can fail; a caller
+// Owns: the order, by weight of the callers' keys (package fair), the callers of each as they came, so one that asks without end is
+// the next one's wait once; and the rest after each turn. Never does: know what a turn is for. On failure: nothing can fail; a caller
 // too many of its key is refused.
 package turns
 
 import (
 	"context"
 	"errors"
-	"slices"
+	"math"
 	"sync"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/shared/fair"
 )
 
 // ErrBusy: as many of the key wait for their turn as may.
 var ErrBusy = errors.New("too many wait for their turn")
 
-// Line is who waits for the turn. It is safe for concurrent use.
-type Line struct {
-	most int
-
-	mu    sync.Mutex
-	taken bool
-	// waiting are the callers of each key that has some: a channel that is closed when the turn comes. Keys is their order.
-	waiting map[string][]chan struct{}
-	keys    []string
+// Config is the limits of a line.
+type Config struct {
+	// AtOnce is how many callers have their turn at a time; 0 = one has.
+	AtOnce int
+	// Most is how many callers of each key may wait, 0 or more, beside those whose turn it is.
+	Most int
+	// Rest has a turn last for as long again as it took: however many callers a key has, half of the time is everything else's.
+	Rest bool
+	// Weight is how many turns a key has for each one of others; nil = all have as many.
+	Weight func(key string) int
 }
 
-// NewLine makes one in which most callers of each key may wait, 0 or more, beside the one whose turn it is.
-func NewLine(most int) *Line { return &Line{most: most, waiting: map[string][]chan struct{}{}} }
+// Line is who waits for a turn. It is safe for concurrent use.
+type Line struct {
+	cfg Config
 
-// Run runs fn when the turn of a caller of a key has come, and has the next one wait for as long again as it took: however many a key
-// has, half of the time is everything else's. It fails with ErrBusy at once where too many wait, and with ctx's error if that
+	mu    sync.Mutex
+	taken int
+	// waiting are callers, each a channel that is closed when its turn comes; of counts them by key.
+	waiting fair.Queue[waiter]
+	of      map[string]int
+}
+
+type waiter struct {
+	key  string
+	turn chan struct{}
+}
+
+// NewLine makes a line in which no one waits.
+func NewLine(c Config) *Line {
+	c.AtOnce = max(c.AtOnce, 1)
+	return &Line{cfg: c, of: map[string]int{}, waiting: fair.Queue[waiter]{Turns: c.Weight}}
+}
+
+// Run runs fn when the turn of a caller of a key has come. It fails with ErrBusy at once where too many wait, and with ctx's error if that
 // ends before fn begins; else with fn's.
 func (l *Line) Run(ctx context.Context, key string, fn func() error) error {
-	turn, err := l.enter(key)
+	turn, err := l.enter(key, l.cfg.Most)
 	if err != nil {
 		return err
 	}
+	return l.take(ctx, key, turn, fn)
+}
+
+// Steps is Run for what takes long and can be divided: each step has a turn of its own, until one is the last. Only the first may find that too many wait.
+func (l *Line) Steps(ctx context.Context, key string, step func() (last bool, err error)) error {
+	over := false
+	err := l.Run(ctx, key, func() (err error) {
+		over, err = step()
+		return err
+	})
+	for err == nil && !over {
+		turn, _ := l.enter(key, math.MaxInt)
+		err = l.take(ctx, key, turn, func() (err error) {
+			over, err = step()
+			return err
+		})
+	}
+	return err
+}
+
+// take runs fn once turn is closed.
+func (l *Line) take(ctx context.Context, key string, turn chan struct{}, fn func() error) error {
 	select {
 	case <-turn:
 	case <-ctx.Done():
@@ -48,7 +92,7 @@ func (l *Line) Run(ctx context.Context, key string, fn func() error) error {
 	began := time.Now()
 	defer func() {
 		// In fake time nothing has passed: with the race detector, Go 1.26 crashes if goroutines of a bubble make timers that are due at once.
-		if took := time.Since(began); took > 0 {
+		if took := time.Since(began); l.cfg.Rest && took > 0 {
 			time.AfterFunc(took, l.next)
 		} else {
 			l.next()
@@ -60,55 +104,50 @@ func (l *Line) Run(ctx context.Context, key string, fn func() error) error {
 	return fn()
 }
 
-// enter puts a caller into the line. The channel that it returns is closed when the turn comes.
-func (l *Line) enter(key string) (turn chan struct{}, err error) {
+// enter puts a caller into the line, unless most of its key wait. The channel that it returns is closed when the turn comes.
+func (l *Line) enter(key string, most int) (turn chan struct{}, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	turn = make(chan struct{})
-	mine := l.waiting[key]
 	switch {
-	case !l.taken:
-		l.taken = true
+	case l.taken < l.cfg.AtOnce:
+		l.taken++
 		close(turn)
 		return turn, nil
-	case len(mine) >= l.most:
+	case l.of[key] >= most:
 		return nil, ErrBusy
-	case len(mine) == 0:
-		l.keys = append(l.keys, key)
 	}
-	l.waiting[key] = append(mine, turn)
+	l.waiting.Add(key, waiter{key, turn}, 1)
+	l.of[key]++
 	return turn, nil
 }
 
-// next ends the turn, and begins that of the next key's first caller.
+// next ends a turn, and begins that of the next key's first caller.
 func (l *Line) next() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.keys) == 0 {
-		l.taken = false
+	first := l.waiting.Cut(1)
+	if len(first) == 0 {
+		l.taken--
 		return
 	}
-	key := l.keys[0]
-	l.keys = l.keys[1:]
-	close(l.waiting[key][0])
-	if l.waiting[key] = l.waiting[key][1:]; len(l.waiting[key]) > 0 {
-		l.keys = append(l.keys, key)
-	} else {
-		delete(l.waiting, key)
-	}
+	close(first[0].turn)
+	l.left(first[0].key)
 }
 
 // leave takes a caller out of the line. It is false if its turn has come by now: next ends it.
 func (l *Line) leave(key string, turn chan struct{}) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	i := slices.Index(l.waiting[key], turn)
-	if i < 0 {
+	if !l.waiting.Remove(key, func(w waiter) bool { return w.turn == turn }) {
 		return false
 	}
-	if l.waiting[key] = slices.Delete(l.waiting[key], i, i+1); len(l.waiting[key]) == 0 {
-		delete(l.waiting, key)
-		l.keys = slices.DeleteFunc(l.keys, func(k string) bool { return k == key })
-	}
+	l.left(key)
 	return true
+}
+
+func (l *Line) left(key string) {
+	if l.of[key]--; l.of[key] == 0 {
+		delete(l.of, key)
+	}
 }

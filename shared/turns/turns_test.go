@@ -42,7 +42,7 @@ func (c *callers) isFree(t *testing.T) {
 	t.Helper()
 	time.Sleep(time.Hour)
 	synctest.Wait()
-	if c.taken || len(c.waiting) > 0 || len(c.keys) > 0 {
+	if c.taken > 0 || c.waiting.Len() > 0 || len(c.of) > 0 {
 		t.Errorf("the turn is not over: %+v", c.Line)
 	}
 }
@@ -50,7 +50,7 @@ func (c *callers) isFree(t *testing.T) {
 // However many callers a key has, the others wait for one turn of it.
 func TestI14_KeysTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &callers{Line: NewLine(8)}
+		c := &callers{Line: NewLine(Config{Most: 8, Rest: true})}
 		refused := 0
 		for i := range 50 {
 			select {
@@ -74,7 +74,7 @@ func TestEachWhoStaysGetsOneTurn(t *testing.T) {
 	for seed := range uint64(50) {
 		synctest.Test(t, func(t *testing.T) {
 			draw := rand.New(rand.NewPCG(seed, 1))
-			c := &callers{Line: NewLine(3)}
+			c := &callers{Line: NewLine(Config{Most: 3, Rest: true})}
 			ended, leave := make([]chan error, 300), make([]func(), 300)
 			for who := range ended {
 				ctx, cancel := context.WithCancel(t.Context())
@@ -107,7 +107,7 @@ func TestEachWhoStaysGetsOneTurn(t *testing.T) {
 // TestARestFollowsEachTurn: the next one begins when as much time is over as the one before took, whatever that ended with.
 func TestARestFollowsEachTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, began := NewLine(1), time.Now()
+		l, began := NewLine(Config{Most: 1, Rest: true}), time.Now()
 		failed := errors.New("failed")
 		var at []time.Duration
 		run := func() error {
@@ -130,7 +130,7 @@ func TestARestFollowsEachTurn(t *testing.T) {
 // refused.
 func TestWhoGivesUpIsNotRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &callers{Line: NewLine(2)}
+		c := &callers{Line: NewLine(Config{Most: 2, Rest: true})}
 		gone, leave := context.WithCancel(t.Context())
 		first, second, last := c.call(t.Context(), "a", "first"), c.call(gone, "a", "gone"), c.call(t.Context(), "a", "last")
 		testkit.Equal(t, "one too many ended with", <-c.call(t.Context(), "a", "one too many"), ErrBusy)
@@ -142,5 +142,72 @@ func TestWhoGivesUpIsNotRun(t *testing.T) {
 		testkit.Equal(t, "a late one ended with", <-c.call(gone, "a", "late"), context.Canceled)
 		c.isFree(t)
 		testkit.Equal(t, "they ran", c.ran, []string{"first", "last"})
+	})
+}
+
+// As many have a turn at once as may; who comes then waits for one turn of each other key, and a key with weight 3 gets three turns for each one.
+func TestI14_SeveralHaveTheirTurnAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		weight := func(key string) int { return map[string]int{"heavy": 2}[key] + 1 }
+		c := &callers{Line: NewLine(Config{AtOnce: 3, Most: 20, Weight: weight})}
+		for i := range 12 {
+			c.call(t.Context(), "flood", fmt.Sprint("flood", i))
+		}
+		c.call(t.Context(), "shop", "shop")
+		for range 10 {
+			c.call(t.Context(), "heavy", "heavy")
+		}
+		testkit.Equal(t, "had a turn at first", len(c.ran), 3)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		testkit.Equal(t, "had one after a second", len(c.ran), 6)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		count := map[string]int{}
+		for _, who := range c.ran[3:12] {
+			count[who]++
+		}
+		testkit.Equal(t, "of nine turns the heavy one and the one with one caller had", []int{count["heavy"], count["shop"]}, []int{6, 1})
+		c.isFree(t)
+		testkit.Equal(t, "at once", c.most, 3)
+	})
+}
+
+// What takes long has a turn for each step, and others have theirs between. Once it has begun it is not refused.
+func TestI14_StepsLetOthersIn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &callers{Line: NewLine(Config{Most: 1})}
+		steps, ended := 0, make(chan error, 1)
+		go func() {
+			ended <- c.Steps(t.Context(), "flood", func() (bool, error) {
+				steps++
+				c.ran = append(c.ran, fmt.Sprint("step", steps))
+				time.Sleep(time.Second)
+				return steps == 3, nil
+			})
+		}()
+		synctest.Wait()
+		c.call(t.Context(), "shop", "shop")
+		c.call(t.Context(), "flood", "other")
+		testkit.NoError(t, <-ended)
+		c.isFree(t)
+		testkit.Equal(t, "they ran", c.ran, []string{"step1", "shop", "other", "step2", "step3"})
+	})
+}
+
+// A step that fails is the last one, and so is one whose caller has left.
+func TestStepsEndWithAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &callers{Line: NewLine(Config{})}
+		failed, steps := errors.New("failed"), 0
+		step := func() (bool, error) { steps++; return false, failed }
+		if err := c.Steps(t.Context(), "shop", step); err != failed || steps != 1 {
+			t.Errorf("%d steps, %v", steps, err)
+		}
+		gone, leave := context.WithCancel(t.Context())
+		if err := c.Steps(gone, "shop", func() (bool, error) { leave(); return false, nil }); !errors.Is(err, context.Canceled) {
+			t.Errorf("its caller has left: %v", err)
+		}
+		c.isFree(t)
 	})
 }

@@ -4,8 +4,7 @@ import (
 	"sync"
 
 	"github.com/yardmaster-io/yardmaster/shared/admission"
-
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/filing"
+	"github.com/yardmaster-io/yardmaster/shared/fair"
 )
 
 // gathering is the group commit of one partition: the log syncs each message to disk, one after the other, so what comes
@@ -18,7 +17,7 @@ type gathering[T gathered] struct {
 	places *admission.Room
 
 	mu    sync.Mutex
-	queue filing.Queue[T]
+	queue fair.Queue[T]
 	// flushing: a goroutine takes what waits.
 	flushing bool
 }
@@ -30,7 +29,7 @@ type gathered interface {
 
 // newGathering makes one that flushes bytesMax at most, and share of one domain.
 func newGathering[T gathered](turns func(domain string) int, queuedBytesMax, bytesMax, share int, flush func(batch []T)) *gathering[T] {
-	return &gathering[T]{flush: flush, bytesMax: bytesMax, places: admission.New(queuedBytesMax), queue: filing.Queue[T]{Turns: turns, Share: share}}
+	return &gathering[T]{flush: flush, bytesMax: bytesMax, places: admission.New(queuedBytesMax), queue: fair.Queue[T]{Turns: turns, Share: share}}
 }
 
 // add queues an item, or returns false: its domain has no room there to wait.

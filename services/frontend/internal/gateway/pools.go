@@ -9,7 +9,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/admission"
-	"github.com/yardmaster-io/yardmaster/shared/batcher"
 )
 
 // pools bound what is under way at a time. Each is shared out by domain, so that a domain that
@@ -35,9 +34,9 @@ const (
 	pollPlaceBytes = 1 << 10
 	typeBytes      = 32
 	// queuedSubmitsBytes bounds the submits of a partition that wait for their turn, in bytes.
-	queuedSubmitsBytes = batcher.MaxQueuedBytesDefault
+	queuedSubmitsBytes = 64 << 20
 	// queuedEventsBytes bounds the events of a partition that wait for their turn, in bytes.
-	queuedEventsBytes = batcher.MaxQueuedBytesDefault
+	queuedEventsBytes = 64 << 20
 )
 
 func newPools(c Config) pools {

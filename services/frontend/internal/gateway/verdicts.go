@@ -112,13 +112,13 @@ func (o *outcomes) enqueue(s *share) error {
 	c := o.cancels[key]
 	if c == nil {
 		c = &cancels{}
-		c.batcher = batcher.New(batcher.Config{MaxBytes: batchBytesMax, InFlight: cancelsInFlight}, func(_ context.Context, batch []*share) {
+		c.batcher = batcher.New(batcher.Config{BatchMax: batchBytesMax, InFlight: cancelsInFlight, QueuedMax: queuedEventsBytes}, func(_ context.Context, batch []*share) {
 			o.flush(key.partition, batch)
 			o.forget(key, c, len(batch))
 		})
 		o.cancels[key] = c
 	}
-	if err := c.batcher.Add(s, s.weight()); err != nil {
+	if err := c.batcher.Add(key.domain, s, s.weight()); err != nil {
 		return err
 	}
 	c.pending++

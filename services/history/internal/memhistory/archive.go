@@ -168,8 +168,8 @@ func (r Reader) Letters(_ context.Context, wanted []replica.Search) ([]*partitio
 }
 
 // Unread implements partition.Reader; a hint spares nothing in memory.
-func (r Reader) Unread(_ context.Context, id ids.TaskID, _ uint64, read replica.Levels) (*logv1.Record, ids.Position, error) {
-	return r.World.unread(id, read)
+func (r Reader) Unread(_ context.Context, wanted replica.Search, _ uint64, read replica.Levels) (*logv1.Record, ids.Position, error) {
+	return r.World.unread(wanted.ID, read)
 }
 
 // Finished implements partition.Reader.

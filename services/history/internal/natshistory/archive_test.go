@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/archive"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
@@ -157,9 +159,10 @@ func TestI14_ListsTakeTurns(t *testing.T) {
 	fileAll(t, NewArchive(owner, suiteRetention), many(1, shop, func(int) time.Time { return time.Now() }))
 	const more = 9
 	held, ended := make(chan struct{}), make(chan error, listsWaiting+1+more)
+	reads := make(chan struct{}, cap(ended))
 	for range cap(ended) {
 		go func() {
-			_, err := reader.Finished(t.Context(), "shop", ids.Last, 1, func(*logv1.Record) bool { <-held; return true })
+			_, err := reader.Finished(t.Context(), "shop", ids.Last, 1, func(*logv1.Record) bool { reads <- struct{}{}; <-held; return true })
 			ended <- err
 		}()
 	}
@@ -168,6 +171,7 @@ func TestI14_ListsTakeTurns(t *testing.T) {
 			t.Errorf("one too many: %v", err)
 		}
 	}
+	<-reads // and all others wait for it
 	ctx, leave := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer leave()
 	if _, err := reader.Finished(ctx, "quiet", ids.Last, 1, nil); !errors.Is(err, context.DeadlineExceeded) {
@@ -177,4 +181,68 @@ func TestI14_ListsTakeTurns(t *testing.T) {
 	for range listsWaiting + 1 {
 		testkit.Check(t, <-ended)
 	}
+}
+
+// I14: a list that reads many messages and finds nothing lets those of others in between.
+func TestI14_ALongListIsReadInSteps(t *testing.T) {
+	t.Parallel()
+	owner, reader := serverPorts(t)
+	inLine := make(chan struct{})
+	joins := sync.OnceFunc(func() { close(inLine) })
+	reader.lists = turns.NewLine(turns.Config{Most: 1, Weight: func(domain string) int {
+		if domain == "quiet" {
+			joins()
+		}
+		return 1
+	}})
+	large := many(4*listMsgs, shop, func(int) time.Time { return time.Now() })
+	for _, task := range large {
+		task.Payload.Data = make([]byte, archive.MessageBytes)
+	}
+	a := NewArchive(owner, suiteRetention)
+	fileAll(t, a, large)
+	fileAll(t, a, many(1, func(int) string { return "quiet" }, func(int) time.Time { return time.Now() }))
+	quiet, before := make(chan struct{}), 0
+	var asking sync.WaitGroup
+	ask := sync.OnceFunc(func() {
+		asking.Go(func() {
+			_, err := reader.Finished(t.Context(), "quiet", ids.Last, 1, func(*logv1.Record) bool { close(quiet); return true })
+			testkit.Check(t, err)
+		})
+		<-inLine
+	})
+	_, err := reader.Finished(t.Context(), "shop", ids.Last, 1, func(*logv1.Record) bool {
+		ask()
+		select {
+		case <-quiet:
+		default:
+			before++
+		}
+		return false
+	})
+	testkit.NoError(t, err)
+	asking.Wait()
+	if before == 0 || before > 3*listMsgs {
+		t.Errorf("%d of %d tasks were read before another domain's list", before, len(large))
+	}
+}
+
+// I14: of thousands of tasks that one domain looks for, only those under way come before the one of another domain.
+func TestI14_LookupsTakeTurns(t *testing.T) {
+	t.Parallel()
+	owner, reader := serverPorts(t)
+	fileAll(t, NewArchive(owner, suiteRetention), many(100, shop, func(int) time.Time { return time.Now() }))
+	absent := idsOf(many(5000, shop, func(i int) time.Time { return time.Now().Add(-time.Duration(i) * time.Second) }))
+	flood := make(chan error, 1)
+	go func() { flood <- testkit.Err(reader.Archived(t.Context(), searches("flood", absent...))) }()
+	const few = 50
+	for range few {
+		testkit.NoError(t, testkit.Err(reader.Archived(t.Context(), searches("shop", absent[0]))))
+	}
+	select {
+	case err := <-flood:
+		t.Errorf("the flood was over before %d lookups that came one after the other: %v", few, err)
+	default:
+	}
+	testkit.NoError(t, <-flood)
 }

@@ -26,48 +26,64 @@ type list struct {
 	*Reader
 	*archive.Listing
 	domain string
+	before ids.TaskID
+	limit  int
+	take   func(*logv1.Record) bool
+
 	stream jetstream.Stream
 	mark   uint64 // the pages before it have all tasks that were not in the tail
+	// seen are the tasks and spans that it has read, taken is how many tasks were taken, end the last one of them.
+	seen, taken int
+	end         ids.TaskID
 }
 
-// Finished implements partition.Reader.
+// Finished implements partition.Reader. A page is read in steps, each in a turn of its own: one that has to look at much is not what others wait for.
 func (r *Reader) Finished(ctx context.Context, domain string, before ids.TaskID, limit int, take func(*logv1.Record) bool) (end ids.TaskID, err error) {
-	err = r.lists.Run(ctx, domain, func() error {
+	l := list{Reader: r, domain: domain, before: before, limit: limit, take: take, Listing: archive.NewListing(before, r.cfg.Partition)}
+	err = r.lists.Steps(ctx, domain, func() (last bool, err error) {
 		ctx, cancel := context.WithTimeout(ctx, readTimeout)
 		defer cancel()
-		l := list{Reader: r, domain: domain, Listing: archive.NewListing(before, r.cfg.Partition)}
-		end, err = l.page(ctx, before, limit, take)
-		return err
+		if l.stream == nil {
+			return false, l.takeTail(ctx)
+		}
+		return l.step(ctx)
 	})
-	return end, err
+	return l.end, err
 }
 
-func (l *list) page(ctx context.Context, before ids.TaskID, limit int, take func(*logv1.Record) bool) (end ids.TaskID, err error) {
-	err = l.takeTail(ctx)
-	taken := 0
-	for looked := 0; err == nil && taken < limit; looked++ {
-		if looked >= listedMax {
-			return l.Taken(), nil
-		}
-		// A filter that refuses most tasks is shown more of them at a time.
-		if places := l.Take(min(max(limit, looked)-taken, listedMax-looked), listMsgs); len(places) > 0 {
-			tasks, bytesRead, err := l.tasksAt(ctx, places)
-			if err != nil {
-				return end, err
-			}
-			for _, t := range tasks {
-				if taken < limit && bytes.Compare(t.Id, before[:]) < 0 && take(t) {
-					taken, end = taken+1, ids.TaskID(t.Id)
-				}
-			}
-			looked += max(len(places), bytesRead/listedBytes) - 1
-		} else if span, more := l.NextSpan(); more {
-			err = l.takeSpan(ctx, span)
-		} else {
-			return ids.TaskID{}, nil
+// step reads some messages, or the index of a span.
+func (l *list) step(ctx context.Context) (last bool, err error) {
+	if l.seen >= listedMax {
+		l.end = l.Taken()
+		return true, nil
+	}
+	l.seen++
+	// A filter that refuses most tasks is shown more of them at a time.
+	if places := l.Take(min(max(l.limit, l.seen-1)-l.taken, listedMax-l.seen+1), listMsgs); len(places) > 0 {
+		err := l.look(ctx, places)
+		return l.taken >= l.limit, err
+	}
+	span, more := l.NextSpan()
+	if !more {
+		l.end = ids.TaskID{}
+		return true, nil
+	}
+	return false, l.takeSpan(ctx, span)
+}
+
+// look takes the tasks at some places that are wanted.
+func (l *list) look(ctx context.Context, places []archive.Place) error {
+	tasks, bytesRead, err := l.tasksAt(ctx, places)
+	if err != nil {
+		return err
+	}
+	for _, t := range tasks {
+		if l.taken < l.limit && bytes.Compare(t.Id, l.before[:]) < 0 && l.take(t) {
+			l.taken, l.end = l.taken+1, ids.TaskID(t.Id)
 		}
 	}
-	return end, err
+	l.seen += max(len(places), bytesRead/listedBytes) - 1
+	return nil
 }
 
 // takeTail takes the domain's tasks in the tail, and the longest spans that it has.

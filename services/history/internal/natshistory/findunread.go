@@ -38,8 +38,12 @@ var errReplicaBehind = errors.New("the replicas of the log lack what its leader 
 // search is one task that is looked for in the log from its creation on, which its id tells, until a message is too young to hold its submit.
 type search struct {
 	caller context.Context // the search ends when the caller leaves
+	domain string          // the caller's
 	id     ids.TaskID
 	read   replica.Levels
+	// next is the message that is read next, 0 = it is to be found where the search begins; tries is how often that was not there yet.
+	next  uint64
+	tries int
 	// begun: a message was read that may hold it; bytes were read of the log from there on.
 	begun bool
 	bytes int
@@ -63,10 +67,10 @@ func (s *search) finish(err error) {
 }
 
 // Unread implements partition.Reader. The log is read as it lies, events too: for a filter the server would have to
-// count what matches, which takes longer. Where many callers search at once, it is read once for all of them: repeats
-// of submits come in crowds, where the log or its owner was slow.
-func (r *Reader) Unread(ctx context.Context, id ids.TaskID, hint uint64, read replica.Levels) (*logv1.Record, ids.Position, error) {
-	s := &search{caller: ctx, id: id, read: read, done: make(chan struct{})}
+// count what matches, which takes longer. Searches of all domains share what is read for the one whose turn it is: repeats
+// of submits come in crowds, when the log or its owner was slow.
+func (r *Reader) Unread(ctx context.Context, wanted replica.Search, hint uint64, read replica.Levels) (*logv1.Record, ids.Position, error) {
+	s := &search{caller: ctx, domain: wanted.Domain, id: wanted.ID, read: read, done: make(chan struct{})}
 	if hint > 0 {
 		answers, err := r.get(ctx, topology.HistoryStream(r.cfg.Partition), natslog.Query{Seq: hint, Batch: hintMsgs})
 		if err != nil {
@@ -77,7 +81,7 @@ func (r *Reader) Unread(ctx context.Context, id ids.TaskID, hint uint64, read re
 			return s.found, s.at, nil
 		}
 	}
-	if err := r.searches.Add(s, 0); err != nil {
+	if err := r.searches.Add(s.domain, s, 1); err != nil {
 		if errors.Is(err, batcher.ErrFull) {
 			err = partition.ErrReaderBusy
 		}
@@ -95,67 +99,104 @@ func (r *Reader) get(ctx context.Context, stream string, q natslog.Query) ([]nat
 	return r.direct.Get(ctx, stream, []natslog.Query{q})
 }
 
-// scan searches for some tasks. It reads what may hold the youngest of them first, and nothing twice.
+// scan reads once for the search whose turn it is, the first one, and for those of the others that can use what is read. Searches that are not
+// over wait for their turn again, and the first one comes behind the others: so none waits for more than one read of each domain.
 func (r *Reader) scan(ctx context.Context, all []*search) {
-	slices.SortFunc(all, func(a, b *search) int { return b.begin().Compare(a.begin()) })
-	for len(all) > 0 {
-		n := 1
-		for n < len(all) && !all[n].end().Before(all[n-1].begin()) {
-			n++
-		}
-		err := r.scanFor(ctx, all[:n])
-		for _, s := range all[:n] {
+	for _, s := range all {
+		if err := s.caller.Err(); err != nil {
 			s.finish(err)
 		}
-		all = all[n:]
+	}
+	all = slices.DeleteFunc(all, func(s *search) bool { return s.over })
+	if len(all) == 0 {
+		return
+	}
+	step := r.readOn
+	if all[0].next == 0 {
+		step = r.findBegin
+	}
+	err := step(ctx, all)
+	for _, s := range append(all[1:], all[0]) {
+		if err == nil && !s.over {
+			err = r.searches.Add(s.domain, s, 1)
+		}
+		if err != nil {
+			s.finish(err)
+		}
 	}
 }
 
-// scanFor reads the log once for tasks that were made one soon after the other. Those that it leaves are not there, without an error.
-func (r *Reader) scanFor(ctx context.Context, open []*search) error {
+// findBegin finds where the first search begins to read, and those that have not begun either and whose tasks were made at about the same time.
+// If nothing is unread there, these tasks are not in the log.
+func (r *Reader) findBegin(ctx context.Context, all []*search) error {
+	var some []*search
+	for _, s := range all {
+		if s.next == 0 && !s.begin().After(all[0].end()) && !s.end().Before(all[0].begin()) {
+			some = append(some, s)
+		}
+	}
+	slices.SortFunc(some, func(a, b *search) int { return b.begin().Compare(a.begin()) })
 	stream := topology.HistoryStream(r.cfg.Partition)
 	replicated, err := r.logReplicas.several(ctx, r.cfg.JetStream, stream)
 	if err != nil {
 		return err
 	}
-	next, err := r.firstUnread(ctx, stream, open, replicated)
-	for tries := 0; err == nil && next != 0; {
-		var answers []natslog.Answer
-		if answers, err = r.get(ctx, stream, natslog.Query{Seq: next, Batch: scanMsgs, BytesMax: scanBytes}); err != nil {
-			break
+	next, err := r.firstUnread(ctx, stream, some, replicated)
+	for _, s := range some {
+		if s.next = next; next == 0 && err == nil {
+			s.finish(nil)
 		}
-		some := answers[0].Records
-		if replicated && !answers[0].More { // by a replica that may lag: a submit that was answered must be found
-			if answers[0].More, err = r.lags(ctx, stream, spanRead{subject: topology.HistoryAny(r.cfg.Partition), from: next}, answers[0]); err != nil {
-				break
-			}
-			if answers[0].More && len(some) == 0 {
-				if tries++; tries > replicaTries {
-					return errReplicaBehind
-				}
-				if !backoff.Sleep(ctx, replicaWait) {
-					return ctx.Err()
-				}
-				continue
-			}
-		}
-		r.lookThrough(some, open)
-		for _, s := range open {
-			switch {
-			case s.caller.Err() != nil:
-				s.finish(s.caller.Err())
-			case len(some) > 0 && some[len(some)-1].Time.After(s.end()):
-				s.finish(nil)
-			case s.bytes > scanBytesMax:
-				s.finish(partition.ErrSearchTooLong)
-			}
-		}
-		if open = slices.DeleteFunc(slices.Clone(open), func(s *search) bool { return s.over }); len(open) == 0 || !answers[0].More || len(some) == 0 {
-			break
-		}
-		next = some[len(some)-1].Seq + 1
 	}
 	return err
+}
+
+// readOn reads some of the log from where the first search has come to, and looks through it for all searches that have come to a message in there.
+func (r *Reader) readOn(ctx context.Context, all []*search) error {
+	stream := topology.HistoryStream(r.cfg.Partition)
+	replicated, err := r.logReplicas.several(ctx, r.cfg.JetStream, stream)
+	if err != nil {
+		return err
+	}
+	from := all[0].next
+	answers, err := r.get(ctx, stream, natslog.Query{Seq: from, Batch: scanMsgs, BytesMax: scanBytes})
+	if err != nil {
+		return err
+	}
+	some, more := answers[0].Records, answers[0].More
+	if replicated && !more { // by a replica that may lag: a submit that was answered must be found
+		if more, err = r.lags(ctx, stream, spanRead{subject: topology.HistoryAny(r.cfg.Partition), from: from}, answers[0]); err != nil {
+			return err
+		}
+	}
+	switch {
+	case len(some) == 0 && more:
+		all[0].await(ctx)
+		return nil
+	case len(some) == 0:
+		all[0].finish(nil)
+		return nil
+	}
+	last := some[len(some)-1]
+	all = slices.DeleteFunc(slices.Clone(all), func(s *search) bool { return s.next < from || s.next > last.Seq })
+	r.lookThrough(some, all)
+	for _, s := range all {
+		s.next, s.tries = last.Seq+1, 0
+		switch {
+		case s.bytes > scanBytesMax:
+			s.finish(partition.ErrSearchTooLong)
+		case !more || last.Time.After(s.end()):
+			s.finish(nil)
+		}
+	}
+	return nil
+}
+
+// await waits a moment for a replica that lacks what the leader has.
+func (s *search) await(ctx context.Context) {
+	if s.tries++; s.tries > replicaTries {
+		s.finish(errReplicaBehind)
+	}
+	backoff.Sleep(ctx, replicaWait)
 }
 
 // firstUnread is the first message that may hold one of some tasks and that its lane had not read when it was asked
@@ -236,10 +277,10 @@ func (r *Reader) lookThrough(some []natslog.Record, open []*search) {
 		submit := topology.IsSubmit(r.cfg.Partition, rec.Subject)
 		lane, ok := topology.LaneOf(r.cfg.Partition, rec.Subject)
 		at := replica.Queue{Lane: lane, Place: topology.PlaceOfSubmit(r.cfg.Partition, rec.Subject)}
-		wasRead := func(s *search) bool { return ok && rec.Seq <= s.read.Of(at) }
+		wasRead := func(s *search) bool { return rec.Seq < s.next || ok && rec.Seq <= s.read.Of(at) }
 		for _, s := range open {
 			s.begun = s.begun || submit && !rec.Time.Before(s.begin()) && !wasRead(s)
-			if s.begun {
+			if s.begun && rec.Seq >= s.next {
 				s.bytes += len(rec.Data)
 			}
 		}

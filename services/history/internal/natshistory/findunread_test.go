@@ -3,7 +3,6 @@ package natshistory
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -52,7 +51,7 @@ func unreadIsBounded(t *testing.T, replicated bool) {
 		{"it lies at the begin", id, [ids.Lanes]uint64{1: late}, ids.NewPosition(early, 3), false},
 	} {
 		before := reader.cfg.NATS.Stats().InBytes
-		found, at, err := reader.Unread(t.Context(), c.id, 0, replica.Levels{Lanes: c.read})
+		found, at, err := reader.Unread(t.Context(), replica.Search{ID: c.id}, 0, replica.Levels{Lanes: c.read})
 		if errors.Is(err, partition.ErrSearchTooLong) != c.tooLong || !c.tooLong && err != nil || (found != nil) != (c.at != 0) || found != nil && at != c.at {
 			t.Errorf("%s: %v at %v: %v", c.what, found, at, err)
 		}
@@ -91,7 +90,7 @@ func TestManySearchTheLogAtOnce(t *testing.T) {
 			{"of another time", ids.NewTaskID(created.Add(-time.Hour), 0, uint64(i)), at[0] - 1, false},
 		} {
 			all.Go(func() {
-				found, _, err := reader.Unread(t.Context(), c.id, 0, replica.Levels{Lanes: [ids.Lanes]uint64{lane: c.read}})
+				found, _, err := reader.Unread(t.Context(), replica.Search{ID: c.id}, 0, replica.Levels{Lanes: [ids.Lanes]uint64{lane: c.read}})
 				if err != nil || (found != nil) != c.want || c.want && ids.TaskID(found.Id) != c.id {
 					t.Errorf("task %d, %s: %v, %v", i, c.what, found.GetId(), err)
 				}
@@ -119,6 +118,17 @@ func stored(t *testing.T, owner Config, subject string, data []byte) uint64 {
 	return seq
 }
 
+// searchAll searches for all, one beginning behind the other, until all are over.
+func searchAll(t *testing.T, r *Reader, all ...*search) {
+	t.Helper()
+	for _, s := range all {
+		testkit.NoError(t, r.searches.Add(s.domain, s, 1))
+	}
+	for _, s := range all {
+		<-s.done
+	}
+}
+
 // A caller that has gone ends its own search, and no other one.
 func TestASearchIsGivenUpAlone(t *testing.T) {
 	owner, reader := serverPorts(t)
@@ -128,11 +138,44 @@ func TestASearchIsGivenUpAlone(t *testing.T) {
 	leave()
 	absent := ids.NewTaskID(time.Now(), 0, 2)
 	some := []*search{{caller: gone, id: absent, done: make(chan struct{})}, {caller: t.Context(), id: absent, done: make(chan struct{})}, {caller: t.Context(), id: id, done: make(chan struct{})}}
-	reader.scan(t.Context(), slices.Clone(some))
+	searchAll(t, reader, some...)
 	for i, want := range []error{context.Canceled, nil, nil} {
 		if s := some[i]; !s.over || !errors.Is(s.err, want) || (s.found != nil) != (i == 2) {
 			t.Errorf("search %d: over %v, found %v, %v", i, s.over, s.found, s.err)
 		}
+	}
+}
+
+// I14: a search has to read little, and those of a flood, that read all of a long log, let it in between.
+func TestI14_SearchesOfTheLogTakeTurns(t *testing.T) {
+	owner, reader := serverPorts(t)
+	created := time.Now()
+	id := ids.NewTaskID(created, 0, 1)
+	stored(t, owner, topology.Submit(0, 1, "shop", "mail"), ofTask(t, &logv1.Record{Id: id[:], Domain: "shop"}))
+	for range 30 {
+		stored(t, owner, topology.Event(0), make([]byte, 1_000_000))
+	}
+	const searches = 20
+	ended := make(chan string, searches+1)
+	unread := func(domain string, id ids.TaskID) {
+		_, _, err := reader.Unread(t.Context(), replica.Search{ID: id, Domain: domain}, 0, replica.Levels{})
+		testkit.Check(t, err)
+		ended <- domain
+	}
+	for i := range uint64(searches) {
+		// Each begins elsewhere in the log, so they share little.
+		go unread("flood", ids.NewTaskID(created.Add(time.Duration(i)*time.Millisecond), 0, 100+i))
+	}
+	testkit.Eventually(t, time.Minute, func() error { // they read
+		if reader.cfg.NATS.Stats().InBytes < 3_000_000 {
+			return errors.New("the flood has not begun")
+		}
+		return nil
+	})
+	go unread("shop", id)
+	testkit.Equal(t, "the first that ended", <-ended, "shop")
+	for range searches {
+		<-ended
 	}
 }
 
@@ -143,7 +186,7 @@ func TestI1_WhatIsVoidIsNotFoundUnread(t *testing.T) {
 		id := ids.NewTaskID(time.Now().Add(-4*time.Second), 0, uint64(within))
 		seq := stored(t, owner, topology.Submit(0, 3, "shop", "mail"), ofTask(t, &logv1.Record{Id: id[:], Domain: "shop", WithinMs: within}))
 		for _, hint := range []uint64{0, seq} {
-			r, _, err := reader.Unread(t.Context(), id, hint, replica.Levels{Lanes: [ids.Lanes]uint64{}})
+			r, _, err := reader.Unread(t.Context(), replica.Search{ID: id}, hint, replica.Levels{Lanes: [ids.Lanes]uint64{}})
 			if err != nil || (r != nil) != found {
 				t.Errorf("to be stored within %d ms, hint %d: %v, %v", within, hint, r, err)
 			}
@@ -156,7 +199,7 @@ func TestI1_WhatWasStoredAtTheLastMomentIsFoundUnread(t *testing.T) {
 	owner, reader := serverPorts(t)
 	id := ids.NewTaskID(time.Now().Add(-topology.SubmitLatest), 0, 1)
 	stored(t, owner, topology.Submit(0, 3, "shop", "mail"), ofTask(t, &logv1.Record{Id: id[:], Domain: "shop"}))
-	if r, _, err := reader.Unread(t.Context(), id, 0, replica.Levels{Lanes: [ids.Lanes]uint64{}}); err != nil || r == nil {
+	if r, _, err := reader.Unread(t.Context(), replica.Search{ID: id}, 0, replica.Levels{Lanes: [ids.Lanes]uint64{}}); err != nil || r == nil {
 		t.Errorf("%v, %v", r, err)
 	}
 }
@@ -180,7 +223,7 @@ func TestASearchIsTooLongByItsOwnLanesAlone(t *testing.T) {
 	at := store(1, batch)
 	long := &search{caller: t.Context(), id: ids.NewTaskID(created, 0, 3), read: replica.Levels{Lanes: [ids.Lanes]uint64{1: at}}, done: make(chan struct{})}
 	short := &search{caller: t.Context(), id: id, read: replica.Levels{Lanes: [ids.Lanes]uint64{3: last}}, done: make(chan struct{})}
-	reader.scan(t.Context(), []*search{long, short})
+	searchAll(t, reader, long, short)
 	if !errors.Is(long.err, partition.ErrSearchTooLong) {
 		t.Errorf("the long search: %v", long.err)
 	}

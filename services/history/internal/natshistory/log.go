@@ -30,7 +30,9 @@ type Config struct {
 	Partition int
 	// LogVersion is the version that the cluster writes.
 	LogVersion func() uint32
-	Log        *slog.Logger
+	// Weight is how many turns a domain has at the Reader for each one of others; nil = all have as many.
+	Weight func(domain string) int
+	Log    *slog.Logger
 }
 
 // Log reads the partition's log.

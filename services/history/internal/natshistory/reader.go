@@ -27,7 +27,7 @@ const (
 	// listsWaiting is how many lists of a domain wait for their turn; more are refused.
 	listsWaiting  = 48
 	lookupsQueued = 20_000
-	// scansMax searches of the log without a hint run at a time, each for scannedMax tasks at most.
+	// scansMax reads of the log are under way at a time for searches without a hint. Each is for scannedMax tasks at most.
 	scansMax   = 2
 	scannedMax = 256
 	// readTimeout bounds one round of lookups, and one page of a list.
@@ -39,7 +39,7 @@ type Reader struct {
 	cfg     Config
 	direct  *natslog.Direct
 	lookups *batcher.Batcher[*lookup]
-	lists   *turns.Line // one is read at a time, and domains take turns
+	lists   *turns.Line // one step of one list is read at a time
 	// searches are those of the log without a hint.
 	searches *batcher.Batcher[*search]
 
@@ -55,11 +55,11 @@ func NewReader(c Config) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{cfg: c, direct: direct, index: archive.NewIndex(indexBytesMax), lists: turns.NewLine(listsWaiting)}
+	r := &Reader{cfg: c, direct: direct, index: archive.NewIndex(indexBytesMax), lists: turns.NewLine(turns.Config{Most: listsWaiting, Weight: c.Weight})}
 	r.lookups = batcher.New(batcher.Config{
-		InFlight: lookupsInFlight, MaxItems: lookupsMax, MaxQueuedItems: lookupsQueued,
+		InFlight: lookupsInFlight, BatchMax: lookupsMax, QueuedMax: lookupsQueued, Turns: c.Weight,
 	}, r.round)
-	r.searches = batcher.New(batcher.Config{InFlight: scansMax, MaxItems: scannedMax, MaxQueuedItems: lookupsQueued}, r.scan)
+	r.searches = batcher.New(batcher.Config{InFlight: scansMax, BatchMax: scannedMax, QueuedMax: lookupsQueued}, r.scan)
 	return r, nil
 }
 
@@ -110,7 +110,7 @@ func (r *Reader) Archived(ctx context.Context, wanted []replica.Search) ([]*logv
 	}
 	q := &question{found: make([]*logv1.Record, len(wanted)), left: len(wanted), done: make(chan struct{})}
 	for i, s := range wanted {
-		if err := r.lookups.Add(&lookup{task: archive.Filed{ID: s.ID, Domain: s.Domain}, of: q, nth: i}, 0); err != nil {
+		if err := r.lookups.Add(s.Domain, &lookup{task: archive.Filed{ID: s.ID, Domain: s.Domain}, of: q, nth: i}, 1); err != nil {
 			if errors.Is(err, batcher.ErrFull) {
 				err = partition.ErrReaderBusy
 			}

@@ -26,7 +26,7 @@ func TestASearchWithoutAnAnswerEnds(t *testing.T) {
 	testkit.NoError(t, owner.NATS.Flush())
 	ctx, cancel := context.WithTimeout(t.Context(), 4*readTimeout)
 	defer cancel()
-	if _, _, err := reader.Unread(ctx, ids.NewTaskID(time.Now(), 9, 1), 0, replica.Levels{}); err == nil {
+	if _, _, err := reader.Unread(ctx, replica.Search{ID: ids.NewTaskID(time.Now(), 9, 1)}, 0, replica.Levels{}); err == nil {
 		t.Error("there was an answer")
 	}
 	if ctx.Err() != nil {
@@ -47,7 +47,7 @@ func TestAPoisonMessageDoesNotHideATask(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	found, at, err := reader.Unread(t.Context(), id, 0, replica.Levels{})
+	found, at, err := reader.Unread(t.Context(), replica.Search{ID: id}, 0, replica.Levels{})
 	if err != nil || found == nil || at.Seq() != 2 {
 		t.Errorf("found %v at %v, %v", found, at, err)
 	}

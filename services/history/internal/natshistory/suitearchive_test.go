@@ -458,7 +458,7 @@ func unread(t *testing.T, p archivePorts) {
 		{"unknown", ids.NewTaskID(now, 0, 9), 0, none, false, nil},
 		{"unknown, with a hint", ids.NewTaskID(now, 0, 9), first, none, false, nil},
 	} {
-		got, at, err := p.Reader.Unread(ctx, c.id, c.hint, replica.Levels{Lanes: c.read, Queues: c.queues})
+		got, at, err := p.Reader.Unread(ctx, replica.Search{ID: c.id}, c.hint, replica.Levels{Lanes: c.read, Queues: c.queues})
 		if err != nil || (got != nil) != c.want || got != nil && ids.TaskID(got.Id) != c.id {
 			t.Errorf("%s: %v, %v", c.what, got, err)
 		}

@@ -2,6 +2,7 @@ package partition_test
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -23,7 +24,7 @@ type slowReader struct {
 	running, most *atomic.Int64
 }
 
-func (r slowReader) Unread(ctx context.Context, _ ids.TaskID, _ uint64, _ replica.Levels) (*logv1.Record, ids.Position, error) {
+func (r slowReader) Unread(ctx context.Context, _ replica.Search, _ uint64, _ replica.Levels) (*logv1.Record, ids.Position, error) {
 	n := r.running.Add(1)
 	defer r.running.Add(-1)
 	if n > r.most.Load() {
@@ -63,6 +64,49 @@ func TestQuestionsForAbsentTasksAreBounded(t *testing.T) {
 		}
 		if running.Load() != 0 || answered.Load() != asked {
 			t.Errorf("after a minute %d searches run, %d of %d are answered", running.Load(), answered.Load(), asked)
+		}
+	})
+}
+
+// heldReader notes whose tasks are looked for, and lets each lookup wait until it is let go.
+type heldReader struct {
+	partition.Reader
+	asked chan string
+	free  chan struct{}
+}
+
+func (r heldReader) Archived(ctx context.Context, wanted []replica.Search) ([]*logv1.Record, error) {
+	r.asked <- wanted[0].Domain
+	<-r.free
+	return r.Reader.Archived(ctx, wanted)
+}
+
+// TestI14_AbsentTasksAreLookedForInTurn: few at a time are looked for, and however many one domain asks for, another's one comes next.
+func TestI14_AbsentTasksAreLookedForInTurn(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *shell) {
+		d := s.deps("a")
+		r := heldReader{d.Reader, make(chan string, 1000), make(chan struct{})}
+		d.Reader = r
+		o := s.serves(d)
+		get := func(domain string, n uint64) {
+			id := newID(n)
+			o.Get(t.Context(), &rpcv1.GetTaskRequest{TaskId: id[:], Domain: domain}, func(_ *rpcv1.GetTaskResponse, err error) { testkit.Check(t, err) })
+			synctest.Wait()
+		}
+		const flood = 100
+		for n := range uint64(flood) {
+			get("flood", n)
+		}
+		get("shop", flood)
+		begun := len(r.asked)
+		var order []string
+		for range flood + 1 {
+			r.free <- struct{}{}
+			synctest.Wait()
+			order = append(order, <-r.asked)
+		}
+		if at := slices.Index(order, "shop"); at < 0 || at > begun+1 || begun > flood/4 {
+			t.Errorf("%d were looked for at once; the other domain's was number %d", begun, at+1)
 		}
 	})
 }

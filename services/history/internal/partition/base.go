@@ -108,8 +108,8 @@ type base struct {
 	epoch uint64
 	// leaseUntil is for the writers and for who asks: nothing is written or shown when it is over (ns after origin).
 	leaseUntil atomic.Int64
-	// inLog and inTimer are for callers who look for a task there. The archive has a bound of its own.
-	inLog, inTimer *room
+	// inStores are who look for a task in the archive and in the log, inTimer who ask the timer: if that is silent, the others go on.
+	inStores, inTimer *turns.Line
 	// looks is who waits to look at all that is in memory.
 	looks *turns.Line
 	// give hands the replica an input; it is for the loop's goroutine.

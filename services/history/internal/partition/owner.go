@@ -50,12 +50,14 @@ type Owner struct {
 
 // New makes an owner; Run starts it.
 func New(d Deps) *Owner {
+	if d.Weight == nil {
+		d.Weight = func(string) int { return 1 }
+	}
 	b := &base{
 		Deps: d, calls: make(chan call, 1024), origin: time.Now(),
-		inLog: newRoom(waitingMax, waitingMax), inTimer: newRoom(askingMax, waitingMax), looks: turns.NewLine(lookingMax),
-	}
-	if b.Weight == nil {
-		b.Weight = func(string) int { return 1 }
+		inStores: turns.NewLine(turns.Config{AtOnce: findingMax, Most: waitingMax, Weight: d.Weight}),
+		inTimer:  turns.NewLine(turns.Config{AtOnce: findingMax, Most: waitingMax, Weight: d.Weight}),
+		looks:    turns.NewLine(turns.Config{Most: lookingMax, Rest: true, Weight: d.Weight}),
 	}
 	if b.Workers == nil {
 		b.Workers = hearing.New()
@@ -63,7 +65,7 @@ func New(d Deps) *Owner {
 	b.work, b.stop = context.WithCancel(context.Background())
 	w := writers{b}
 	o := &Owner{
-		base: b, writers: w, ready: make(chan struct{}), readers: newReaders(w), searches: searches{writers: w},
+		base: b, writers: w, ready: make(chan struct{}), readers: newReaders(w), searches: newSearches(w),
 		waiters: newWaiters(), encoder: record.Encoder{Tokens: d.Tokens}, saver: saver{base: b},
 	}
 	b.give = o.step

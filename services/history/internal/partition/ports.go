@@ -172,10 +172,10 @@ type Reader interface {
 	Archived(ctx context.Context, wanted []replica.Search) ([]*logv1.Record, error)
 	// Letters finds the dead letters of tasks, each of the domain of its caller, in the order of wanted; nil where there is none.
 	Letters(ctx context.Context, wanted []replica.Search) ([]*Letter, error)
-	// Unread finds a task that lies in the log behind the read levels; hint is the log sequence where it should be, 0 =
+	// Unread finds a task that lies in the log behind the read levels, of whatever domain; hint is the log sequence where it should be, 0 =
 	// unknown. It tells where the task lies too. Nil where it does not. ErrSearchTooLong: without a hint, the log
 	// around the task's creation holds too much.
-	Unread(ctx context.Context, id ids.TaskID, hint uint64, read replica.Levels) (*logv1.Record, ids.Position, error)
+	Unread(ctx context.Context, wanted replica.Search, hint uint64, read replica.Levels) (*logv1.Record, ids.Position, error)
 	// Finished hands out finished tasks of a domain, each as it ended last, the newest id first, from before an id on, until take has
 	// returned true for limit of them. End is the id before which the next call goes on, zero = these are all. It looks at a bounded
 	// number of tasks, so it may stop with few. Turns.ErrBusy: too many of the domain wait.

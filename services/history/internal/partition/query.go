@@ -12,7 +12,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
-	"github.com/yardmaster-io/yardmaster/shared/admission"
 	"github.com/yardmaster-io/yardmaster/shared/turns"
 )
 
@@ -157,36 +156,40 @@ func (o *Owner) getAbsent(ctx context.Context, id ids.TaskID, req *rpcv1.GetTask
 const (
 	// findTimeout bounds how long a task is looked for.
 	findTimeout = 10 * time.Second
-	// askingMax is how many callers ask one store for a task at a time, waitingMax how many may wait for its answer,
-	// these included. All of these ask the log at a time, which is read once for many.
-	askingMax  = 32
+	// findingMax is how many callers look for a task in the archive and the log at a time, and how many ask the timer; waitingMax how many
+	// more of one domain may wait for their turn. Few at a time: what they cost does not wait in queues behind them, where domains have no turns.
+	findingMax = 8
 	waitingMax = 256
 )
 
 // find looks for one task in the archive, and for one that is submitted or fired and not read yet, at a position; 0 = it is elsewhere.
 func (b *base) find(ctx context.Context, domain string, id ids.TaskID, as absent) (r *logv1.Record, at ids.Position, err error) {
-	archived, err := b.Reader.Archived(ctx, []replica.Search{{ID: id, Domain: domain}})
-	if err != nil {
-		return nil, 0, err
+	wanted := replica.Search{ID: id, Domain: domain}
+	var ended *logv1.Record
+	err = b.inTurn(ctx, b.inStores, domain, func() error {
+		archived, err := b.Reader.Archived(ctx, []replica.Search{wanted})
+		if err != nil {
+			return err
+		}
+		if ended = archived[0]; ended == nil {
+			r, at, err = b.Reader.Unread(ctx, wanted, 0, as.levels)
+		}
+		return err
+	})
+	if err != nil || r != nil {
+		return r, at, err
 	}
-	ended := archived[0]
 	if ended != nil && taskstate.State(ended.State) != taskstate.Dead {
 		return ended, 0, nil
 	}
-	if ended == nil { // a dead one may have been redriven, which the timer knows
-		unread, at, err := b.findUnread(ctx, domain, id, 0, as.levels)
-		if err != nil || unread != nil {
-			return unread, at, err
-		}
-	}
-	leave, err := b.inTimer.enter(ctx, domain)
-	if err != nil {
-		return nil, 0, err
-	}
-	waiting, fired, err := b.Timer.Locate(ctx, id)
-	leave()
+	var waiting *logv1.Record // a dead one may have been redriven, which the timer knows
+	var fired uint64
+	err = b.inTurn(ctx, b.inTimer, domain, func() (err error) {
+		waiting, fired, err = b.Timer.Locate(ctx, id)
+		return err
+	})
 	switch {
-	case err != nil && len(as.ahead) > 0:
+	case err != nil && (len(as.ahead) > 0 || ctx.Err() != nil || errors.Is(err, ErrReaderBusy)):
 		return nil, 0, err
 	case err != nil:
 		return ended, 0, nil // the caller asks the timer, too
@@ -195,20 +198,23 @@ func (b *base) find(ctx context.Context, domain string, id ids.TaskID, as absent
 	case fired == 0:
 		return ended, 0, nil
 	}
-	unread, at, err := b.findUnread(ctx, domain, id, fired, as.levels)
-	if unread == nil && err == nil {
-		unread, at = ended, 0
+	err = b.inTurn(ctx, b.inStores, domain, func() (err error) {
+		r, at, err = b.Reader.Unread(ctx, wanted, fired, as.levels)
+		return err
+	})
+	if r == nil && err == nil {
+		r, at = ended, 0
 	}
-	return unread, at, err
+	return r, at, err
 }
 
-func (b *base) findUnread(ctx context.Context, domain string, id ids.TaskID, hint uint64, levels replica.Levels) (*logv1.Record, ids.Position, error) {
-	leave, err := b.inLog.enter(ctx, domain)
-	if err != nil {
-		return nil, 0, err
+// inTurn runs fn when the turn of a caller of a domain has come. ErrReaderBusy: too many of the domain wait.
+func (b *base) inTurn(ctx context.Context, line *turns.Line, domain string, fn func() error) error {
+	err := line.Run(ctx, domain, fn)
+	if errors.Is(err, turns.ErrBusy) {
+		return ErrReaderBusy
 	}
-	defer leave()
-	return b.Reader.Unread(ctx, id, hint, levels)
+	return err
 }
 
 // Retrigger sends the triggers of all that is ready in partitions of one shard again: those of one domain, or of all of
@@ -261,33 +267,4 @@ func (o *Owner) Look(ctx context.Context, domain string, fn func(r *replica.Repl
 // TooMany is what callers get when as many wait as may.
 func TooMany(partition int) error {
 	return fault.New(fault.ResourceExhausted, "too many queries wait for partition %d", partition).After(lookRetryAfter)
-}
-
-// room bounds how many callers ask one store at a time, and by domain how many wait for that. Those who wait go in
-// order.
-type room struct {
-	slots  chan struct{}
-	places *admission.Room
-}
-
-func newRoom(slots, most int) *room {
-	return &room{slots: make(chan struct{}, slots), places: admission.New(most)}
-}
-
-// enter waits for a slot until ctx ends. ErrReaderBusy: there is no place to wait. A caller that has entered calls
-// leave.
-func (r *room) enter(ctx context.Context, domain string) (leave func(), err error) {
-	if !r.places.Enter(domain) {
-		return nil, ErrReaderBusy
-	}
-	select {
-	case r.slots <- struct{}{}:
-		return func() {
-			<-r.slots
-			r.places.Leave(domain)
-		}, nil
-	case <-ctx.Done():
-		r.places.Leave(domain)
-		return nil, ctx.Err()
-	}
 }

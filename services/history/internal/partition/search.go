@@ -8,10 +8,10 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/services/history/internal/core/fair"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
+	"github.com/yardmaster-io/yardmaster/shared/fair"
 )
 
 const (
@@ -60,6 +60,14 @@ type searches struct {
 	}
 }
 
+func newSearches(w writers) searches {
+	s := searches{writers: w}
+	for at := range s.stages {
+		s.stages[at].queue.Turns = w.Weight
+	}
+	return s
+}
+
 // add queues searches and begins as many as may run.
 func (s *searches) add(levels replica.Levels, all []replica.Search) {
 	for _, one := range all {
@@ -69,14 +77,14 @@ func (s *searches) add(levels replica.Levels, all []replica.Search) {
 }
 
 func (s *searches) enqueue(at stage, f *sought) {
-	s.stages[at].queue.Add(f.Domain, f)
+	s.stages[at].queue.Add(f.Domain, f, 1)
 }
 
 func (s *searches) begin() {
 	for at := range stages {
 		q := &s.stages[at]
-		for !q.queue.Empty() && q.running < searchJobsMax {
-			job := q.queue.Take(searchIDsMax)
+		for q.queue.Len() > 0 && q.running < searchJobsMax {
+			job := q.queue.Cut(searchIDsMax)
 			q.running++
 			go func() {
 				away, err := s.ask(s.work, at, job)
@@ -165,7 +173,7 @@ func (w writers) askForCommands(ctx context.Context, job []*sought, dec searchDe
 		if f.Unsure = some && dead; !some || dead && !fired {
 			continue // without the timer's hint the log is searched where the task was submitted
 		}
-		unread, at, err := w.Reader.Unread(ctx, f.ID, hint, levels)
+		unread, at, err := w.Reader.Unread(ctx, f.Search, hint, levels)
 		if err != nil {
 			w.Logger.Debug("the search for an unread task failed", "partition", w.Partition, "task_id", f.ID.String(), "error", err)
 		}
@@ -244,7 +252,7 @@ func (w writers) askAway(ctx context.Context, f *sought, dec searchDecoder) erro
 	var unread *logv1.Record
 	var at ids.Position
 	err = w.persist(ctx, "search of the log", func(ctx context.Context) (err error) {
-		unread, at, err = w.Reader.Unread(ctx, f.ID, fired, f.levels)
+		unread, at, err = w.Reader.Unread(ctx, f.Search, fired, f.levels)
 		if errors.Is(err, ErrSearchTooLong) {
 			f.Unsure, err = true, nil
 		}

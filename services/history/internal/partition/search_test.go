@@ -32,11 +32,11 @@ func (r *watchedReader) Archived(ctx context.Context, wanted []replica.Search) (
 	return r.Reader.Archived(ctx, wanted)
 }
 
-func (r *watchedReader) Unread(ctx context.Context, id ids.TaskID, hint uint64, read replica.Levels) (*logv1.Record, ids.Position, error) {
+func (r *watchedReader) Unread(ctx context.Context, wanted replica.Search, hint uint64, read replica.Levels) (*logv1.Record, ids.Position, error) {
 	r.mu.Lock()
 	r.unread++
 	r.mu.Unlock()
-	return r.Reader.Unread(ctx, id, hint, read)
+	return r.Reader.Unread(ctx, wanted, hint, read)
 }
 
 func (s *shell) cancels(domain string, all ...ids.TaskID) {

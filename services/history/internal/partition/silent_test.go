@@ -104,11 +104,11 @@ func (blindReader) Archived(_ context.Context, wanted []replica.Search) ([]*logv
 	return make([]*logv1.Record, len(wanted)), nil
 }
 
-func (r blindReader) Unread(ctx context.Context, id ids.TaskID, hint uint64, read replica.Levels) (*logv1.Record, ids.Position, error) {
+func (r blindReader) Unread(ctx context.Context, wanted replica.Search, hint uint64, read replica.Levels) (*logv1.Record, ids.Position, error) {
 	if time.Now().Before(r.until) {
 		return nil, 0, r.err
 	}
-	return r.Reader.Unread(ctx, id, hint, read)
+	return r.Reader.Unread(ctx, wanted, hint, read)
 }
 
 // R20: an outcome is NOT_FOUND only if its task was looked for everywhere.

@@ -70,6 +70,8 @@ const (
 	retryLast  = 2 * time.Second
 	// fullPause is how soon it is looked again whether the log has room.
 	fullPause = time.Second
+	// locatingMax is how many callers look for a task at a time, locatersMax how many more of a domain wait for their turn: all that may call.
+	locatingMax, locatersMax = 8, 256
 	// locateTries is how often a task is looked for that fires meanwhile.
 	locateTries = 3
 	// cacheAhead: an arriving message with a task due this soon is kept at hand.
@@ -85,6 +87,9 @@ const (
 	earlyMax               = 16
 	// cursorsKept is how many old cursors may pile up before they are removed.
 	cursorsKept = 1000
+	// endTimeout bounds one question for the end of the store, endsTogether how many callers share its answer. There is room for all callers.
+	endTimeout               = 2 * time.Second
+	endsTogether, endsQueued = 10_000, 1 << 30
 	// scanSlots is how much of the table one turn of the loop visits for a list.
 	scanSlots = 20_000
 	// searchTime is after how long a list goes no further, searchersMax how many of a domain wait for their turn beside the one that

@@ -11,6 +11,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
+	"github.com/yardmaster-io/yardmaster/shared/batcher"
 	"github.com/yardmaster-io/yardmaster/shared/turns"
 )
 
@@ -56,8 +57,10 @@ type Owner struct {
 	arrivals chan arrival
 	asks     chan func()
 	ended    chan struct{}
-	// searches and earlies are the callers that take turns by domain, each kind its own.
-	searches, earlies *turns.Line
+	// searches, locates and earlies are the callers that take turns by domain, each kind its own.
+	searches, locates, earlies *turns.Line
+	// ends has all who wait for the store's end share what is read of it.
+	ends *batcher.Batcher[chan end]
 
 	// Of the loop alone, and of Load before it.
 	table *due.Table
@@ -78,19 +81,22 @@ type Owner struct {
 func New(d Deps) *Owner {
 	table := d.Config.Table()
 	table.Weight = d.Weight
-	return &Owner{
+	o := &Owner{
 		retry:    backoff.New(retryFirst, retryLast),
 		Deps:     d,
 		limits:   d.Config.Limits(),
 		arrivals: make(chan arrival, arrivalsMax),
 		asks:     make(chan func(), arrivalsMax),
 		ended:    make(chan struct{}),
-		searches: turns.NewLine(searchersMax),
-		earlies:  turns.NewLine(earlyMax),
+		searches: turns.NewLine(turns.Config{Most: searchersMax, Rest: true}),
+		locates:  turns.NewLine(turns.Config{AtOnce: locatingMax, Most: locatersMax}),
+		earlies:  turns.NewLine(turns.Config{Most: earlyMax, Rest: true}),
 		table:    due.New(table),
 		cache:    newCache(d.Config.CacheBytes),
 		cursors:  cursorsKept,
 	}
+	o.ends = batcher.New(batcher.Config{InFlight: 1, BatchMax: endsTogether, QueuedMax: endsQueued}, o.findEnd)
+	return o
 }
 
 // Load reads the whole store, and which of it was fired. The store is read to
@@ -249,16 +255,36 @@ func (o *Owner) wakeIn() (time.Duration, bool) {
 
 func (o *Owner) report() { o.Gauges.Waiting(o.table.Len()) }
 
+// end is the store's last sequence, or why it is not known.
+type end struct {
+	seq uint64
+	err error
+}
+
+// findEnd finds the end of the store for all who ask together.
+func (o *Owner) findEnd(ctx context.Context, asking []chan end) {
+	ctx, cancel := context.WithTimeout(ctx, endTimeout)
+	defer cancel()
+	seq, err := o.Store.Last(ctx)
+	for _, to := range asking {
+		to <- end{seq, err}
+	}
+}
+
 // catchUp waits until the loop knows all that was in the store when it was called.
-// Without it a task that history has just parked would seem to be nowhere.
+// Without it a task that history has just parked would seem to be nowhere. However many wait, the store is asked for one answer at a time.
 func (o *Owner) catchUp(ctx context.Context) error {
-	end, err := o.Store.Last(ctx)
-	if err != nil {
+	found := make(chan end, 1)
+	if err := o.ends.Add("", found, 1); err != nil {
 		return err
+	}
+	end := <-found
+	if end.err != nil {
+		return end.err
 	}
 	for wait := backoff.New(catchUpFirst, catchUpWait); ; {
 		caughtUp := false
-		if err := o.ask(ctx, func() { caughtUp = o.readTo >= end }); err != nil || caughtUp {
+		if err := o.ask(ctx, func() { caughtUp = o.readTo >= end.seq }); err != nil || caughtUp {
 			return err
 		}
 		if !wait.Sleep(ctx) {

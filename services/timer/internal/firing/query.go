@@ -39,7 +39,16 @@ type Located struct {
 // An owner that was overtaken may name as waiting what another one has fired since. It has read the
 // store to its end, so it names no earlier stay than the last. This is enough for history: the verdicts on
 // earlier stays do not depend on whether that one has been fired.
-func (o *Owner) Locate(ctx context.Context, id ids.TaskID, domain string) (Located, error) {
+func (o *Owner) Locate(ctx context.Context, id ids.TaskID, domain string) (at Located, err error) {
+	err = o.locates.Run(ctx, domain, func() error {
+		found, err := o.locate(ctx, id, domain)
+		at = found
+		return err
+	})
+	return at, err
+}
+
+func (o *Owner) locate(ctx context.Context, id ids.TaskID, domain string) (Located, error) {
 	if err := o.catchUp(ctx); err != nil {
 		return Located{}, err
 	}

@@ -1,3 +1,13 @@
+// Package filing says which messages of its log the submits of a partition become.
+//
+// Owns: the cutting of a flush into messages, and the account of how much may still be filed without regard to priority.
+//
+// Never does: I/O, or bounding what waits; the caller admits. It does not know tasks: an item is a
+// whole request, which is never divided (I2).
+//
+// On failure: nothing can fail. A message costs the log a sync to disk whatever it holds, so requests
+// share one; but an urgent task must not wait on disk behind others (I7), and a domain with many
+// tasks gets a subject to itself, where a reader can leave them aside (I11).
 package filing
 
 import (

@@ -2,7 +2,7 @@ package batch
 
 import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/deadline"
-	"github.com/yardmaster-io/yardmaster/services/history/internal/core/fair"
+	"github.com/yardmaster-io/yardmaster/shared/fair"
 )
 
 // Name names a batch: Made is when it was created, Unix ms, since another one may have its id later.
@@ -102,8 +102,8 @@ func (k *Keeper) Take(nowMS int64, most int) (all []Name) {
 	for b, ok := k.times.PopDue(nowMS); ok; b, ok = k.times.PopDue(nowMS) {
 		k.want(b)
 	}
-	for len(all) < most && !k.due.Empty() {
-		for _, b := range k.due.Take(most - len(all)) {
+	for len(all) < most && k.due.Len() > 0 {
+		for _, b := range k.due.Cut(most - len(all)) {
 			b.due = false
 			if !b.Over {
 				b.looking = true
@@ -130,7 +130,7 @@ func (k *Keeper) Looked(n Name, nowMS int64) {
 
 // Next is when there is something to be looked at without a change, Unix ms; ok is false where nothing is.
 func (k *Keeper) Next() (at int64, ok bool) {
-	if !k.due.Empty() {
+	if k.due.Len() > 0 {
 		return 0, true
 	}
 	return k.times.Next()
@@ -143,7 +143,7 @@ func (k *Keeper) want(b *kept) {
 	case !b.due:
 		k.times.Remove(b)
 		b.due = true
-		k.due.Add(b.Domain, b)
+		k.due.Add(b.Domain, b, 1)
 	}
 }
 

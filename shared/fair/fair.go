@@ -1,20 +1,20 @@
-// Package filing says in which order the submits of a partition are taken, and which messages of its
-// log they become.
+// Package fair is a queue in which domains take turns, by weight.
 //
-// Owns: the queue of what waits for a partition, the turns of its domains, the cutting of a flush
-// into messages, and the account of how much may still be filed without regard to priority.
+// Owns: the order in which what waits is taken: weighted fair queueing (Demers, Keshav and Shenker, 1989), in which each item
+// costs what it weighs, and a domain with three turns is served three times as much. If one domain alone waits, it
+// gets everything. All that domains share and wait for is taken from such a queue (I11, I14): submits on their way into the log, searches, looks
+// at what is in memory, tasks on their way into the archive and the timer store.
 //
-// Never does: I/O, or bounding what waits; the caller admits. It does not know tasks: an item is a
-// whole request, which is never divided (I2).
-//
-// On failure: nothing can fail. A message costs the log a sync to disk whatever it holds, so requests
-// share one; but an urgent task must not wait on disk behind others (I7), and a domain with many
-// tasks gets a subject to itself, where a reader can leave them aside (I11).
-package filing
+// Never does: bound what waits, wait, or lock. On failure: nothing can fail.
+package fair
 
-import "github.com/yardmaster-io/yardmaster/shared/heap"
+import (
+	"slices"
 
-// Queue holds what waits for one partition. Domains are served in turn, by weight: however much
+	"github.com/yardmaster-io/yardmaster/shared/heap"
+)
+
+// Queue holds what waits. Domains are served in turn, by weight: however much
 // others have waiting, before an item comes of each of them at most one item, which has waited longer,
 // and as much as the item weighs, times as many as its turns. The items of a domain keep their order. The zero value is
 // empty. It is not safe for concurrent use.
@@ -33,6 +33,7 @@ type Queue[T any] struct {
 	placed uint64
 	// cuts counts the cuts.
 	cuts uint64
+	len  int
 }
 
 // clockUnit is how much of the clock one unit of weight is of a domain with one turn: the most turns divide it.
@@ -48,6 +49,8 @@ type line[T any] struct {
 	// taken is the weight of its items in cut number cut.
 	taken int
 	cut   uint64
+	// at is the line's place in the heap.
+	at int
 }
 
 // before reports whether the first item of l is served before that of m.
@@ -66,15 +69,39 @@ func (q *Queue[T]) Add(domain string, item T, weight int) {
 	if l == nil {
 		if q.lines == nil {
 			q.lines, q.heads.Less = map[string]*line[T]{}, (*line[T]).before
+			q.heads.Place = func(l *line[T]) *int { return &l.at }
 		}
 		l = &line[T]{domain: domain}
 		q.lines[domain] = l
 	}
 	l.items = append(l.items, weighed[T]{item, weight})
+	q.len++
 	if len(l.items) == 1 {
 		q.place(l)
 		q.heads.Push(l)
 	}
+}
+
+// Len is how many items wait.
+func (q *Queue[T]) Len() int { return q.len }
+
+// Remove takes out the first item of a domain for which is returns true, and reports whether there was one. The items behind it move up.
+func (q *Queue[T]) Remove(domain string, is func(T) bool) bool {
+	l := q.lines[domain]
+	if l == nil {
+		return false
+	}
+	i := slices.IndexFunc(l.items, func(w weighed[T]) bool { return is(w.item) })
+	if i < 0 {
+		return false
+	}
+	q.len--
+	l.items = slices.Delete(l.items, i, i+1)
+	if len(l.items) == 0 {
+		q.heads.Remove(l)
+		delete(q.lines, domain)
+	}
+	return true
 }
 
 // place gives the first item of l its time.
@@ -104,7 +131,8 @@ func (q *Queue[T]) Cut(weightMax int) (items []T) {
 		items = append(items, first.item)
 		l.taken += first.weight
 		q.clock = max(q.clock, l.finish) // a line that has had its share is behind it in the next cut
-		l.items[0] = weighed[T]{}        // or the array would keep it alive
+		q.len--
+		l.items[0] = weighed[T]{} // or the array would keep it alive
 		if l.items = l.items[1:]; len(l.items) > 0 {
 			q.place(l)
 			q.heads.FixFirst()

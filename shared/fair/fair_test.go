@@ -1,4 +1,4 @@
-package filing
+package fair
 
 import (
 	"fmt"
@@ -169,5 +169,29 @@ func TestI11_ADomainHasAShareOfEachCut(t *testing.T) {
 	q.Add("late", item{domain: "late"}, 30)
 	if got, want := q.Cut(1000), []item{{domain: "flood", place: 3}, {domain: "fat", place: 1}, {domain: "flood", place: 4}, {domain: "late"}}; !slices.Equal(got, want) {
 		t.Errorf("the second cut has %v, want %v", got, want)
+	}
+}
+
+// What is taken out of the middle, or from the front, is missing, and nothing else is.
+func TestRemovedItemsDoNotCome(t *testing.T) {
+	var q Queue[int]
+	for n := range 6 {
+		q.Add(fmt.Sprint(n%2), n, 1)
+	}
+	is := func(n int) func(int) bool { return func(other int) bool { return n == other } }
+	for _, c := range []struct {
+		domain string
+		n      int
+		want   bool
+	}{{"0", 0, true}, {"0", 0, false}, {"0", 4, true}, {"1", 4, false}, {"none", 1, false}, {"0", 2, true}} {
+		if got := q.Remove(c.domain, is(c.n)); got != c.want {
+			t.Errorf("remove %d of %s: %v", c.n, c.domain, got)
+		}
+	}
+	if q.Len() != 3 || len(q.lines) != 1 {
+		t.Errorf("%d items wait in %d lines", q.Len(), len(q.lines))
+	}
+	if got := q.Cut(10); !slices.Equal(got, []int{1, 3, 5}) || q.Len() != 0 {
+		t.Errorf("taken were %v, %d wait", got, q.Len())
 	}
 }
