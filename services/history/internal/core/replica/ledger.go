@@ -9,28 +9,24 @@ import (
 )
 
 func (l *ledger) add(e *Entry, now int64) {
-	if len(l.queue) == 0 {
+	if l.queue.Len() == 0 {
 		l.oldest = now
 	}
-	l.queue = append(l.queue, e)
+	l.queue.Add(e.Domain, e, 1)
 }
 
 // next hands out a job of up to limit tasks, or nil.
 func (l *ledger) next(limit int) []*Entry {
-	n := min(len(l.queue), limit)
-	if l.busy != nil || n == 0 {
+	if l.busy != nil {
 		return nil
 	}
-	l.busy = l.queue[:n:n]
-	if l.queue = l.queue[n:]; len(l.queue) == 0 {
-		l.queue = nil
-	}
+	l.busy = l.queue.Cut(limit)
 	return l.busy
 }
 
 // nextWanted hands out a job of up to limit tasks that are wanted, or nil. A job of which none is counts as stored.
 func (l *ledger) nextWanted(limit int, wanted func(*Entry) bool) (job []*Entry) {
-	for l.busy == nil && len(l.queue) > 0 {
+	for l.busy == nil && l.queue.Len() > 0 {
 		job = slices.DeleteFunc(slices.Clone(l.next(limit)), func(e *Entry) bool { return !wanted(e) })
 		if len(job) > 0 {
 			return job
@@ -48,7 +44,7 @@ func (l *ledger) done(seq uint64) []*Entry {
 	return job
 }
 
-func (l *ledger) idle() bool { return len(l.queue) == 0 && l.busy == nil }
+func (l *ledger) idle() bool { return l.queue.Len() == 0 && l.busy == nil }
 
 // pastMin is how many tasks are known at least after they are forgotten, twice as many at most.
 const pastMin = 32768

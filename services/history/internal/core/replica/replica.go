@@ -164,7 +164,7 @@ func (r *Replica) Flush(now Now, fx *Effects) {
 
 // company tells whether so many tasks have ended that the archive is written at once: they keep their room until it is.
 func (r *Replica) company() bool {
-	ended := len(r.archive.queue)
+	ended := r.archive.queue.Len()
 	return ended >= archiveTasksMin || r.Full(ended)
 }
 

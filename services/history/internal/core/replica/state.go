@@ -12,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/line"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/locate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/shared/fair"
 )
 
 // Replica is the state of one partition. It is not safe for concurrent use.
@@ -176,9 +177,9 @@ type coveredSince struct {
 }
 
 // ledger is the way into another store: tasks are queued, handed out in jobs, one at
-// a time and in order, and are stored when their job is.
+// a time and domains in turn, and are stored when their job is.
 type ledger struct {
-	queue []*Entry
+	queue fair.Queue[*Entry]
 	busy  []*Entry
 	// last is where the store stands: what this owner has stored up to there has left memory.
 	last uint64
