@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,6 +17,7 @@ import (
 // callers is a line, and who had a turn of a second in it.
 type callers struct {
 	*Line
+	mu  sync.Mutex
 	ran []string
 	// running have their turn now, and most ever had at once.
 	running, most int
@@ -25,16 +28,27 @@ func (c *callers) call(ctx context.Context, key, who string) chan error {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- c.Run(ctx, key, func() error {
+			c.mu.Lock()
 			c.running++
 			c.most = max(c.most, c.running)
 			c.ran = append(c.ran, who)
+			c.mu.Unlock()
 			time.Sleep(time.Second)
+			c.mu.Lock()
+			defer c.mu.Unlock()
 			c.running--
 			return nil
 		})
 	}()
 	synctest.Wait()
 	return ended
+}
+
+// had are those who have had a turn by now.
+func (c *callers) had() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.ran)
 }
 
 // isFree checks that no one has the turn, or waits for it.
@@ -157,14 +171,14 @@ func TestI14_SeveralHaveTheirTurnAtOnce(t *testing.T) {
 		for range 10 {
 			c.call(t.Context(), "heavy", "heavy")
 		}
-		testkit.Equal(t, "had a turn at first", len(c.ran), 3)
+		testkit.Equal(t, "had a turn at first", len(c.had()), 3)
 		time.Sleep(time.Second)
 		synctest.Wait()
-		testkit.Equal(t, "had one after a second", len(c.ran), 6)
+		testkit.Equal(t, "had one after a second", len(c.had()), 6)
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		count := map[string]int{}
-		for _, who := range c.ran[3:12] {
+		for _, who := range c.had()[3:12] {
 			count[who]++
 		}
 		testkit.Equal(t, "of nine turns the heavy one and the one with one caller had", []int{count["heavy"], count["shop"]}, []int{6, 1})
