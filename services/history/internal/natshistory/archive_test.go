@@ -241,7 +241,7 @@ func TestI14_LookupsTakeTurns(t *testing.T) {
 	}
 	select {
 	case err := <-flood:
-		t.Errorf("the flood was over before %d lookups that came one after the other: %v", few, err)
+		t.Fatalf("the flood was over before %d lookups that came one after the other: %v", few, err)
 	default:
 	}
 	testkit.NoError(t, <-flood)
