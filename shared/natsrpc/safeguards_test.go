@@ -76,7 +76,7 @@ func TestNothingIsDoneForWhoDoesNotWait(t *testing.T) {
 		handled.Add(1)
 		return &response{}, nil
 	})
-	for range 200 {
+	for range natsrpc.ServeInFlightMax / 2 {
 		testkit.NoError(t, nc.PublishMsg(&nats.Msg{Subject: "test.get", Reply: nc.NewInbox(), Header: nats.Header{natsrpc.HeaderTimeout: {"0"}}}))
 	}
 	testkit.NoError(t, testkit.Err(call(t.Context(), nc, &request{})))
