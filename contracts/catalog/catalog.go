@@ -53,6 +53,9 @@ type state struct {
 	// weights and groupLimits say what is special of groups, by domain and name: weights that are not 1, and own numbers in limits per group.
 	weights     map[string]map[string]float64
 	groupLimits map[string]map[string]int
+	// bounded are the domains with a quota of what waits. They are changed only while ownsBounded.
+	bounded     *Bounded
+	ownsBounded bool
 	// version is the log version that the cluster writes.
 	version uint32
 }
@@ -104,6 +107,7 @@ func (c *Catalog) GroupLimits(domain string) map[string]int { return c.now.Load(
 
 func newState() *state {
 	s := &state{
+		bounded: &Bounded{map[string]*yardv1.Quota{}}, ownsBounded: true,
 		tables: make([]table, len(kinds)), revisions: make([]uint64, len(kinds)),
 		weights: map[string]map[string]float64{}, groupLimits: map[string]map[string]int{},
 	}
@@ -279,7 +283,7 @@ func (c *Catalog) report(changed map[string]bool) {
 func (s *state) clone() *state {
 	return &state{
 		tables: slices.Clone(s.tables), revisions: slices.Clone(s.revisions),
-		weights: maps.Clone(s.weights), groupLimits: maps.Clone(s.groupLimits), version: s.version,
+		weights: maps.Clone(s.weights), groupLimits: maps.Clone(s.groupLimits), bounded: s.bounded, version: s.version,
 	}
 }
 
@@ -330,6 +334,7 @@ func (s *state) take(e jetstream.KeyValueEntry) bool {
 		return false
 	}
 	records := s.tables[k.index]
+	quota := (*yardv1.Quota)(nil)
 	if gone {
 		if delete(records[domain], name); len(records[domain]) == 0 {
 			delete(records, domain)
@@ -343,6 +348,12 @@ func (s *state) take(e jetstream.KeyValueEntry) bool {
 			records[domain] = map[string]message{}
 		}
 		records[domain][name] = m
+		if d, ok := m.(*yardv1.Domain); ok {
+			quota = d.Quota
+		}
+	}
+	if k == Domains.kind {
+		s.bound(name, quota)
 	}
 	s.revisions[k.index] = max(s.revisions[k.index], e.Revision())
 	return true

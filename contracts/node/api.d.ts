@@ -913,7 +913,7 @@ export interface GetDomainResponse {
   pause?: Pause;
   /** Present while the domain is drained. */
   drain?: Pause;
-  /** Present if the domain has a quota: the tasks and the bytes that were submitted in the last whole second, and the polls that wait now, as far as one frontend knows. */
+  /** Present if the domain has a quota: the tasks and the bytes that were submitted in the last whole second, and the polls that wait now, as far as one frontend knows; if it has one of waiting_tasks or of stored_bytes, also the tasks that wait and their bytes, as last reported. */
   use?: Quota;
 }
 
@@ -1348,6 +1348,10 @@ export interface Quota {
   submit_bytes_per_s?: number;
   /** Polls that wait at once, 1..1000000. Default 0: any number. */
   open_polls?: number;
+  /** Tasks that wait, 1..1000000000: for their first or their next attempt, for their time, or on disk. Those that run or have ended do not count, but what was submitted in the last second does, though it may run by now. The owners of the partitions report what waits, four times a second; what lies unread on disk is counted within seconds, and within half a minute of a new quota. The last request may exceed it by itself, and so may what is not reported yet: then that is let in. Default 0: any number. */
+  waiting_tasks?: number;
+  /** Bytes that the tasks of waiting_tasks take, about as they are stored, 1000..1000000000000000, likewise. Default 0: any number. */
+  stored_bytes?: number;
 }
 
 /** Rate is how many attempts start in a time, on all nodes together. Up to a burst start at once; then each has to wait until the rate allows for one more (GCRA, the generic cell rate algorithm). Tasks that wait keep their places, and tasks that the rate does not cover go on. An attempt that starts is counted, however it ends; one that is granted again, because no worker received it, is counted again. A task with a cost (tasks.submit) counts as so many. */

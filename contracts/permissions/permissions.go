@@ -73,7 +73,7 @@ func (l *lists) service(r Role) {
 func (l *lists) frontend(n topology.Partitioning) {
 	l.service(Frontend)
 	l.publish(anyTenant, topology.CancelHintAny, topology.HintGivenUp, topology.HintBatchAny, topology.HintSilent, topology.HintUse)
-	l.subscribe(topology.APIAll, topology.HintLoad, topology.HintTasklistLoad, topology.HintSilent, topology.HintUse)
+	l.subscribe(topology.APIAll, topology.HintLoad, topology.HintTasklistLoad, topology.HintSilent, topology.HintUse, topology.HintStored)
 	for _, keys := range catalog.AllKeys() {
 		l.publish(topology.BucketSubject(topology.ConfigBucket, keys))
 	}
@@ -96,7 +96,7 @@ func (l *lists) frontend(n topology.Partitioning) {
 func (l *lists) history(n topology.Partitioning) {
 	l.service(History)
 	l.subscribe(topology.HintMissingTriggers, topology.AliveHintAny, topology.HintBatchAny)
-	l.publish(topology.HintLoad, topology.HintSilent, topology.HintBatchAny, topology.DeadAny, accountInfo)
+	l.publish(topology.HintLoad, topology.HintStored, topology.HintSilent, topology.HintBatchAny, topology.DeadAny, accountInfo)
 	l.deadLetters()
 	l.bucket(topology.CheckpointsBucket)
 	l.publish(topology.BucketSubject(topology.CheckpointsBucket, topology.HistoryCheckpoints))
@@ -144,7 +144,7 @@ func (l *lists) matching(n topology.Partitioning) {
 
 func (l *lists) timer(n topology.Partitioning) {
 	l.service(Timer)
-	l.publish(accountInfo)
+	l.publish(topology.HintStored, accountInfo)
 	l.bucket(topology.CheckpointsBucket) // how far history has read
 	for p := range n.History {
 		log, waiting := topology.HistoryStream(p), topology.TimerStream(p)

@@ -41,6 +41,16 @@ var (
 			"`busy` = too many tasks of the domain wait for the log.",
 		Worry: "storage_full: always. queue_full: workers do not keep up with a tasklist",
 	})
+	QuotaRefusals = frontend.add(Metric{
+		Name: "yardmaster.quota.refusals", Kind: Counter, Unit: "{request}", Attributes: []string{Quota},
+		Means: "Submits and polls refused with RESOURCE_EXHAUSTED for a quota of their domain. Quota: `submits` = the tasks or the bytes in a second; `open_polls`; `waiting_tasks`; `stored_bytes`.",
+		Worry: "waiting_tasks, stored_bytes: the workers of a domain do not keep up, see `yard domain usage`",
+	})
+	QuotaUsed = frontend.add(Metric{
+		Name: "yardmaster.quota.used", Kind: Gauge, Unit: "%", Attributes: []string{Quota},
+		Means: "How much is used of a quota by the domain that uses most of its own, as this frontend knows.",
+		Worry: "waiting_tasks, stored_bytes: above 80; at 100 the domain is refused",
+	})
 	OutcomeMessages = frontend.add(Metric{
 		Name: "yardmaster.outcome.messages", Kind: Counter, Unit: "{message}",
 		Means: "Messages of outcomes, heartbeats and cancels sent to the log, retries included.",
@@ -86,3 +96,14 @@ const (
 	ReasonStorageFull = "storage_full"
 	ReasonBusy        = "busy"
 )
+
+// The values of Quota.
+const (
+	QuotaSubmits      = "submits"
+	QuotaOpenPolls    = "open_polls"
+	QuotaWaitingTasks = "waiting_tasks"
+	QuotaStoredBytes  = "stored_bytes"
+)
+
+// Quotas are all values of Quota.
+var Quotas = []string{QuotaSubmits, QuotaOpenPolls, QuotaWaitingTasks, QuotaStoredBytes}

@@ -45,6 +45,8 @@ const (
 	Limit = "limit"
 	// Worker is the name of a worker.
 	Worker = "worker"
+	// Quota is a quota of a domain.
+	Quota = "quota"
 )
 
 // Keys of log lines only.

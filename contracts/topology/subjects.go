@@ -426,6 +426,8 @@ const (
 	HintGivenUp = "yard.hint.given_up"
 	// HintUse carries rpcv1.FrontendUse: what a frontend has let in of domains with a quota.
 	HintUse = "yard.hint.use"
+	// HintStored carries rpcv1.StoredTasks: what domains with a quota have waiting in a partition.
+	HintStored = "yard.hint.stored"
 	// HintSilent carries rpcv1.Silent: workers fell silent, or are drained, and get no more tasks by the polls that wait.
 	HintSilent = "yard.hint.silent"
 	// HintTasklistLoad carries rpcv1.TasklistLoad: what waits in the partitions of tasklists that have several.

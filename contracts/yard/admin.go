@@ -61,6 +61,8 @@ type Quota struct {
 	// They are the tasks that are submitted in a second, 1..10000000, and their bytes as stored, 1000..100000000000; the last request may exceed it by itself.
 	SubmitTasksPerSecond, SubmitBytesPerSecond int64
 	OpenPolls                                  int // polls that wait at once, 1..1000000
+	// They are the tasks that wait and do not run, 1..1000000000, delayed ones and those on disk, too, and about their bytes, 1000..1000000000000000.
+	WaitingTasks, StoredBytes int64
 }
 
 // Wire is the quota as the API writes it; nil if there is none.
@@ -68,11 +70,14 @@ func (q *Quota) Wire() *yardv1.Quota {
 	if q == nil || *q == (Quota{}) {
 		return nil
 	}
-	return &yardv1.Quota{SubmitTasksPerS: q.SubmitTasksPerSecond, SubmitBytesPerS: q.SubmitBytesPerSecond, OpenPolls: int32Of(q.OpenPolls)}
+	return &yardv1.Quota{
+		SubmitTasksPerS: q.SubmitTasksPerSecond, SubmitBytesPerS: q.SubmitBytesPerSecond, OpenPolls: int32Of(q.OpenPolls),
+		WaitingTasks: q.WaitingTasks, StoredBytes: q.StoredBytes,
+	}
 }
 
 func quotaOf(w *yardv1.Quota) Quota {
-	return Quota{w.GetSubmitTasksPerS(), w.GetSubmitBytesPerS(), int(w.GetOpenPolls())}
+	return Quota{w.GetSubmitTasksPerS(), w.GetSubmitBytesPerS(), int(w.GetOpenPolls()), w.GetWaitingTasks(), w.GetStoredBytes()}
 }
 
 // PutDomain creates or changes a domain and returns it as stored. STALE: another revision than

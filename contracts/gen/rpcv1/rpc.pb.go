@@ -2330,6 +2330,132 @@ func (x *DomainUsed) GetOpenPolls() int64 {
 	return 0
 }
 
+// StoredTasks (hint "stored"): what domains with a quota of waiting tasks, or of stored bytes, have waiting in a partition. Its owners in history and timer send
+// one each, history's four times a second and timer's twice, while there is such a domain.
+type StoredTasks struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Partition int32                  `protobuf:"varint,1,opt,name=partition,proto3" json:"partition,omitempty"`
+	// It is from the owner in timer.
+	Timer bool `protobuf:"varint,2,opt,name=timer,proto3" json:"timer,omitempty"`
+	// At most 1000, those nearest to their quota. Any other has none.
+	Domains       []*DomainStored `protobuf:"bytes,3,rep,name=domains,proto3" json:"domains,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StoredTasks) Reset() {
+	*x = StoredTasks{}
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StoredTasks) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StoredTasks) ProtoMessage() {}
+
+func (x *StoredTasks) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StoredTasks.ProtoReflect.Descriptor instead.
+func (*StoredTasks) Descriptor() ([]byte, []int) {
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *StoredTasks) GetPartition() int32 {
+	if x != nil {
+		return x.Partition
+	}
+	return 0
+}
+
+func (x *StoredTasks) GetTimer() bool {
+	if x != nil {
+		return x.Timer
+	}
+	return false
+}
+
+func (x *StoredTasks) GetDomains() []*DomainStored {
+	if x != nil {
+		return x.Domains
+	}
+	return nil
+}
+
+// DomainStored is what waits of a domain in a partition.
+type DomainStored struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Domain string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	Tasks  int64                  `protobuf:"varint,2,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	// About as stored.
+	Bytes         int64 `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DomainStored) Reset() {
+	*x = DomainStored{}
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DomainStored) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DomainStored) ProtoMessage() {}
+
+func (x *DomainStored) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DomainStored.ProtoReflect.Descriptor instead.
+func (*DomainStored) Descriptor() ([]byte, []int) {
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *DomainStored) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
+}
+
+func (x *DomainStored) GetTasks() int64 {
+	if x != nil {
+		return x.Tasks
+	}
+	return 0
+}
+
+func (x *DomainStored) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
 // HistoryLoad (hint "load"): sent by the owner of a partition four times a second.
 type HistoryLoad struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -2366,7 +2492,7 @@ type HistoryLoad struct {
 
 func (x *HistoryLoad) Reset() {
 	*x = HistoryLoad{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[31]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2378,7 +2504,7 @@ func (x *HistoryLoad) String() string {
 func (*HistoryLoad) ProtoMessage() {}
 
 func (x *HistoryLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[31]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2391,7 +2517,7 @@ func (x *HistoryLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryLoad.ProtoReflect.Descriptor instead.
 func (*HistoryLoad) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{31}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *HistoryLoad) GetPartition() int32 {
@@ -2504,7 +2630,7 @@ type FullKey struct {
 
 func (x *FullKey) Reset() {
 	*x = FullKey{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[32]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2516,7 +2642,7 @@ func (x *FullKey) String() string {
 func (*FullKey) ProtoMessage() {}
 
 func (x *FullKey) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[32]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2529,7 +2655,7 @@ func (x *FullKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FullKey.ProtoReflect.Descriptor instead.
 func (*FullKey) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{32}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *FullKey) GetDomain() string {
@@ -2568,7 +2694,7 @@ type QueuedTasks struct {
 
 func (x *QueuedTasks) Reset() {
 	*x = QueuedTasks{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[33]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2580,7 +2706,7 @@ func (x *QueuedTasks) String() string {
 func (*QueuedTasks) ProtoMessage() {}
 
 func (x *QueuedTasks) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[33]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2593,7 +2719,7 @@ func (x *QueuedTasks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueuedTasks.ProtoReflect.Descriptor instead.
 func (*QueuedTasks) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{33}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *QueuedTasks) GetDomain() string {
@@ -2638,7 +2764,7 @@ type Hungry struct {
 
 func (x *Hungry) Reset() {
 	*x = Hungry{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[34]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2650,7 +2776,7 @@ func (x *Hungry) String() string {
 func (*Hungry) ProtoMessage() {}
 
 func (x *Hungry) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[34]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2663,7 +2789,7 @@ func (x *Hungry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hungry.ProtoReflect.Descriptor instead.
 func (*Hungry) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{34}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Hungry) GetDomain() string {
@@ -2699,7 +2825,7 @@ type GivenUp struct {
 
 func (x *GivenUp) Reset() {
 	*x = GivenUp{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[35]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2711,7 +2837,7 @@ func (x *GivenUp) String() string {
 func (*GivenUp) ProtoMessage() {}
 
 func (x *GivenUp) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[35]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2724,7 +2850,7 @@ func (x *GivenUp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GivenUp.ProtoReflect.Descriptor instead.
 func (*GivenUp) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{35}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *GivenUp) GetDomain() string {
@@ -2752,7 +2878,7 @@ type Silent struct {
 
 func (x *Silent) Reset() {
 	*x = Silent{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[36]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2764,7 +2890,7 @@ func (x *Silent) String() string {
 func (*Silent) ProtoMessage() {}
 
 func (x *Silent) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[36]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2777,7 +2903,7 @@ func (x *Silent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Silent.ProtoReflect.Descriptor instead.
 func (*Silent) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{36}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Silent) GetWorkers() []*SilentWorker {
@@ -2797,7 +2923,7 @@ type SilentWorker struct {
 
 func (x *SilentWorker) Reset() {
 	*x = SilentWorker{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[37]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2809,7 +2935,7 @@ func (x *SilentWorker) String() string {
 func (*SilentWorker) ProtoMessage() {}
 
 func (x *SilentWorker) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[37]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2822,7 +2948,7 @@ func (x *SilentWorker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SilentWorker.ProtoReflect.Descriptor instead.
 func (*SilentWorker) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{37}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *SilentWorker) GetDomain() string {
@@ -2854,7 +2980,7 @@ type ListWorkersRequest struct {
 
 func (x *ListWorkersRequest) Reset() {
 	*x = ListWorkersRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[38]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2866,7 +2992,7 @@ func (x *ListWorkersRequest) String() string {
 func (*ListWorkersRequest) ProtoMessage() {}
 
 func (x *ListWorkersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[38]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2879,7 +3005,7 @@ func (x *ListWorkersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWorkersRequest.ProtoReflect.Descriptor instead.
 func (*ListWorkersRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{38}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ListWorkersRequest) GetDomain() string {
@@ -2924,7 +3050,7 @@ type ListWorkersResponse struct {
 
 func (x *ListWorkersResponse) Reset() {
 	*x = ListWorkersResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[39]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2936,7 +3062,7 @@ func (x *ListWorkersResponse) String() string {
 func (*ListWorkersResponse) ProtoMessage() {}
 
 func (x *ListWorkersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[39]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2949,7 +3075,7 @@ func (x *ListWorkersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWorkersResponse.ProtoReflect.Descriptor instead.
 func (*ListWorkersResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{39}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ListWorkersResponse) GetWorkers() []*yardv1.LiveWorker {
@@ -2985,7 +3111,7 @@ type TasklistScale struct {
 
 func (x *TasklistScale) Reset() {
 	*x = TasklistScale{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[40]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2997,7 +3123,7 @@ func (x *TasklistScale) String() string {
 func (*TasklistScale) ProtoMessage() {}
 
 func (x *TasklistScale) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[40]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3010,7 +3136,7 @@ func (x *TasklistScale) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TasklistScale.ProtoReflect.Descriptor instead.
 func (*TasklistScale) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{40}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *TasklistScale) GetPartitions() int32 {
@@ -3037,7 +3163,7 @@ type DrainedWorkers struct {
 
 func (x *DrainedWorkers) Reset() {
 	*x = DrainedWorkers{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[41]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3049,7 +3175,7 @@ func (x *DrainedWorkers) String() string {
 func (*DrainedWorkers) ProtoMessage() {}
 
 func (x *DrainedWorkers) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[41]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3062,7 +3188,7 @@ func (x *DrainedWorkers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainedWorkers.ProtoReflect.Descriptor instead.
 func (*DrainedWorkers) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{41}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *DrainedWorkers) GetWorkers() []*DrainedWorker {
@@ -3082,7 +3208,7 @@ type DrainedWorker struct {
 
 func (x *DrainedWorker) Reset() {
 	*x = DrainedWorker{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[42]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3094,7 +3220,7 @@ func (x *DrainedWorker) String() string {
 func (*DrainedWorker) ProtoMessage() {}
 
 func (x *DrainedWorker) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[42]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3107,7 +3233,7 @@ func (x *DrainedWorker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainedWorker.ProtoReflect.Descriptor instead.
 func (*DrainedWorker) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{42}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *DrainedWorker) GetWorkerId() string {
@@ -3142,7 +3268,7 @@ type ListKeysRequest struct {
 
 func (x *ListKeysRequest) Reset() {
 	*x = ListKeysRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[43]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3154,7 +3280,7 @@ func (x *ListKeysRequest) String() string {
 func (*ListKeysRequest) ProtoMessage() {}
 
 func (x *ListKeysRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[43]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3167,7 +3293,7 @@ func (x *ListKeysRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKeysRequest.ProtoReflect.Descriptor instead.
 func (*ListKeysRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{43}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ListKeysRequest) GetDomain() string {
@@ -3231,7 +3357,7 @@ type ListKeysResponse struct {
 
 func (x *ListKeysResponse) Reset() {
 	*x = ListKeysResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[44]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3243,7 +3369,7 @@ func (x *ListKeysResponse) String() string {
 func (*ListKeysResponse) ProtoMessage() {}
 
 func (x *ListKeysResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[44]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3256,7 +3382,7 @@ func (x *ListKeysResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKeysResponse.ProtoReflect.Descriptor instead.
 func (*ListKeysResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{44}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ListKeysResponse) GetKeys() []*yardv1.OrderKey {
@@ -3290,7 +3416,7 @@ type CountBatchRequest struct {
 
 func (x *CountBatchRequest) Reset() {
 	*x = CountBatchRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[45]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3302,7 +3428,7 @@ func (x *CountBatchRequest) String() string {
 func (*CountBatchRequest) ProtoMessage() {}
 
 func (x *CountBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[45]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3315,7 +3441,7 @@ func (x *CountBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountBatchRequest.ProtoReflect.Descriptor instead.
 func (*CountBatchRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{45}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *CountBatchRequest) GetDomain() string {
@@ -3365,7 +3491,7 @@ type CountBatchResponse struct {
 
 func (x *CountBatchResponse) Reset() {
 	*x = CountBatchResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[46]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3377,7 +3503,7 @@ func (x *CountBatchResponse) String() string {
 func (*CountBatchResponse) ProtoMessage() {}
 
 func (x *CountBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[46]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3390,7 +3516,7 @@ func (x *CountBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountBatchResponse.ProtoReflect.Descriptor instead.
 func (*CountBatchResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{46}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *CountBatchResponse) GetTasks() int64 {
@@ -3424,7 +3550,7 @@ type Branches struct {
 
 func (x *Branches) Reset() {
 	*x = Branches{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[47]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3436,7 +3562,7 @@ func (x *Branches) String() string {
 func (*Branches) ProtoMessage() {}
 
 func (x *Branches) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[47]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3449,7 +3575,7 @@ func (x *Branches) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Branches.ProtoReflect.Descriptor instead.
 func (*Branches) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{47}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Branches) GetBranches() []*Branch {
@@ -3477,7 +3603,7 @@ type Branch struct {
 
 func (x *Branch) Reset() {
 	*x = Branch{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[48]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3489,7 +3615,7 @@ func (x *Branch) String() string {
 func (*Branch) ProtoMessage() {}
 
 func (x *Branch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[48]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3502,7 +3628,7 @@ func (x *Branch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Branch.ProtoReflect.Descriptor instead.
 func (*Branch) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{48}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Branch) GetDomain() string {
@@ -3557,7 +3683,7 @@ type Wanted struct {
 
 func (x *Wanted) Reset() {
 	*x = Wanted{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[49]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3569,7 +3695,7 @@ func (x *Wanted) String() string {
 func (*Wanted) ProtoMessage() {}
 
 func (x *Wanted) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[49]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3582,7 +3708,7 @@ func (x *Wanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Wanted.ProtoReflect.Descriptor instead.
 func (*Wanted) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{49}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Wanted) GetType() string {
@@ -3632,7 +3758,7 @@ type TasklistLoad struct {
 
 func (x *TasklistLoad) Reset() {
 	*x = TasklistLoad{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[50]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3644,7 +3770,7 @@ func (x *TasklistLoad) String() string {
 func (*TasklistLoad) ProtoMessage() {}
 
 func (x *TasklistLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[50]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3657,7 +3783,7 @@ func (x *TasklistLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TasklistLoad.ProtoReflect.Descriptor instead.
 func (*TasklistLoad) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{50}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *TasklistLoad) GetPartitions() []*PartitionLoad {
@@ -3683,7 +3809,7 @@ type PartitionLoad struct {
 
 func (x *PartitionLoad) Reset() {
 	*x = PartitionLoad{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[51]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3695,7 +3821,7 @@ func (x *PartitionLoad) String() string {
 func (*PartitionLoad) ProtoMessage() {}
 
 func (x *PartitionLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[51]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3708,7 +3834,7 @@ func (x *PartitionLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartitionLoad.ProtoReflect.Descriptor instead.
 func (*PartitionLoad) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{51}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *PartitionLoad) GetDomain() string {
@@ -3757,7 +3883,7 @@ type Freed struct {
 
 func (x *Freed) Reset() {
 	*x = Freed{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[52]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3769,7 +3895,7 @@ func (x *Freed) String() string {
 func (*Freed) ProtoMessage() {}
 
 func (x *Freed) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[52]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3782,7 +3908,7 @@ func (x *Freed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freed.ProtoReflect.Descriptor instead.
 func (*Freed) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{52}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Freed) GetDomain() string {
@@ -3810,7 +3936,7 @@ type Restore struct {
 
 func (x *Restore) Reset() {
 	*x = Restore{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[53]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3822,7 +3948,7 @@ func (x *Restore) String() string {
 func (*Restore) ProtoMessage() {}
 
 func (x *Restore) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[53]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3835,7 +3961,7 @@ func (x *Restore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Restore.ProtoReflect.Descriptor instead.
 func (*Restore) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{53}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Restore) GetDomain() string {
@@ -4042,7 +4168,15 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x05tasks\x18\x02 \x01(\x03R\x05tasks\x12\x14\n" +
 	"\x05bytes\x18\x03 \x01(\x03R\x05bytes\x12\x1d\n" +
 	"\n" +
-	"open_polls\x18\x04 \x01(\x03R\topenPolls\"\x93\x04\n" +
+	"open_polls\x18\x04 \x01(\x03R\topenPolls\"v\n" +
+	"\vStoredTasks\x12\x1c\n" +
+	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12\x14\n" +
+	"\x05timer\x18\x02 \x01(\bR\x05timer\x123\n" +
+	"\adomains\x18\x03 \x03(\v2\x19.yard.rpc.v1.DomainStoredR\adomains\"R\n" +
+	"\fDomainStored\x12\x16\n" +
+	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x14\n" +
+	"\x05tasks\x18\x02 \x01(\x03R\x05tasks\x12\x14\n" +
+	"\x05bytes\x18\x03 \x01(\x03R\x05bytes\"\x93\x04\n" +
 	"\vHistoryLoad\x12\x1c\n" +
 	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12\x16\n" +
 	"\x06active\x18\x02 \x01(\x03R\x06active\x12%\n" +
@@ -4167,7 +4301,7 @@ func file_yard_rpc_v1_rpc_proto_rawDescGZIP() []byte {
 	return file_yard_rpc_v1_rpc_proto_rawDescData
 }
 
-var file_yard_rpc_v1_rpc_proto_msgTypes = make([]protoimpl.MessageInfo, 56)
+var file_yard_rpc_v1_rpc_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
 var file_yard_rpc_v1_rpc_proto_goTypes = []any{
 	(*Poll)(nil),                      // 0: yard.rpc.v1.Poll
 	(*PollsAnswered)(nil),             // 1: yard.rpc.v1.PollsAnswered
@@ -4200,80 +4334,83 @@ var file_yard_rpc_v1_rpc_proto_goTypes = []any{
 	(*LocateTaskResponse)(nil),        // 28: yard.rpc.v1.LocateTaskResponse
 	(*FrontendUse)(nil),               // 29: yard.rpc.v1.FrontendUse
 	(*DomainUsed)(nil),                // 30: yard.rpc.v1.DomainUsed
-	(*HistoryLoad)(nil),               // 31: yard.rpc.v1.HistoryLoad
-	(*FullKey)(nil),                   // 32: yard.rpc.v1.FullKey
-	(*QueuedTasks)(nil),               // 33: yard.rpc.v1.QueuedTasks
-	(*Hungry)(nil),                    // 34: yard.rpc.v1.Hungry
-	(*GivenUp)(nil),                   // 35: yard.rpc.v1.GivenUp
-	(*Silent)(nil),                    // 36: yard.rpc.v1.Silent
-	(*SilentWorker)(nil),              // 37: yard.rpc.v1.SilentWorker
-	(*ListWorkersRequest)(nil),        // 38: yard.rpc.v1.ListWorkersRequest
-	(*ListWorkersResponse)(nil),       // 39: yard.rpc.v1.ListWorkersResponse
-	(*TasklistScale)(nil),             // 40: yard.rpc.v1.TasklistScale
-	(*DrainedWorkers)(nil),            // 41: yard.rpc.v1.DrainedWorkers
-	(*DrainedWorker)(nil),             // 42: yard.rpc.v1.DrainedWorker
-	(*ListKeysRequest)(nil),           // 43: yard.rpc.v1.ListKeysRequest
-	(*ListKeysResponse)(nil),          // 44: yard.rpc.v1.ListKeysResponse
-	(*CountBatchRequest)(nil),         // 45: yard.rpc.v1.CountBatchRequest
-	(*CountBatchResponse)(nil),        // 46: yard.rpc.v1.CountBatchResponse
-	(*Branches)(nil),                  // 47: yard.rpc.v1.Branches
-	(*Branch)(nil),                    // 48: yard.rpc.v1.Branch
-	(*Wanted)(nil),                    // 49: yard.rpc.v1.Wanted
-	(*TasklistLoad)(nil),              // 50: yard.rpc.v1.TasklistLoad
-	(*PartitionLoad)(nil),             // 51: yard.rpc.v1.PartitionLoad
-	(*Freed)(nil),                     // 52: yard.rpc.v1.Freed
-	(*Restore)(nil),                   // 53: yard.rpc.v1.Restore
-	nil,                               // 54: yard.rpc.v1.DescribeShardResponse.SlotsEntry
-	nil,                               // 55: yard.rpc.v1.DescribeShardResponse.LimitsEntry
-	(*yardv1.Poller)(nil),             // 56: yard.v1.Poller
-	(*yardv1.LimitUse)(nil),           // 57: yard.v1.LimitUse
-	(*yardv1.Task)(nil),               // 58: yard.v1.Task
-	(*yardv1.ListRequest)(nil),        // 59: yard.v1.ListRequest
-	(*yardv1.ListedTasklist)(nil),     // 60: yard.v1.ListedTasklist
-	(*yardv1.PartitionQueues)(nil),    // 61: yard.v1.PartitionQueues
-	(*logv1.Record)(nil),              // 62: yard.log.v1.Record
-	(*yardv1.LiveWorker)(nil),         // 63: yard.v1.LiveWorker
-	(*yardv1.WorkerDrain)(nil),        // 64: yard.v1.WorkerDrain
-	(*yardv1.OrderKey)(nil),           // 65: yard.v1.OrderKey
-	(*logv1.BatchEnds)(nil),           // 66: yard.log.v1.BatchEnds
+	(*StoredTasks)(nil),               // 31: yard.rpc.v1.StoredTasks
+	(*DomainStored)(nil),              // 32: yard.rpc.v1.DomainStored
+	(*HistoryLoad)(nil),               // 33: yard.rpc.v1.HistoryLoad
+	(*FullKey)(nil),                   // 34: yard.rpc.v1.FullKey
+	(*QueuedTasks)(nil),               // 35: yard.rpc.v1.QueuedTasks
+	(*Hungry)(nil),                    // 36: yard.rpc.v1.Hungry
+	(*GivenUp)(nil),                   // 37: yard.rpc.v1.GivenUp
+	(*Silent)(nil),                    // 38: yard.rpc.v1.Silent
+	(*SilentWorker)(nil),              // 39: yard.rpc.v1.SilentWorker
+	(*ListWorkersRequest)(nil),        // 40: yard.rpc.v1.ListWorkersRequest
+	(*ListWorkersResponse)(nil),       // 41: yard.rpc.v1.ListWorkersResponse
+	(*TasklistScale)(nil),             // 42: yard.rpc.v1.TasklistScale
+	(*DrainedWorkers)(nil),            // 43: yard.rpc.v1.DrainedWorkers
+	(*DrainedWorker)(nil),             // 44: yard.rpc.v1.DrainedWorker
+	(*ListKeysRequest)(nil),           // 45: yard.rpc.v1.ListKeysRequest
+	(*ListKeysResponse)(nil),          // 46: yard.rpc.v1.ListKeysResponse
+	(*CountBatchRequest)(nil),         // 47: yard.rpc.v1.CountBatchRequest
+	(*CountBatchResponse)(nil),        // 48: yard.rpc.v1.CountBatchResponse
+	(*Branches)(nil),                  // 49: yard.rpc.v1.Branches
+	(*Branch)(nil),                    // 50: yard.rpc.v1.Branch
+	(*Wanted)(nil),                    // 51: yard.rpc.v1.Wanted
+	(*TasklistLoad)(nil),              // 52: yard.rpc.v1.TasklistLoad
+	(*PartitionLoad)(nil),             // 53: yard.rpc.v1.PartitionLoad
+	(*Freed)(nil),                     // 54: yard.rpc.v1.Freed
+	(*Restore)(nil),                   // 55: yard.rpc.v1.Restore
+	nil,                               // 56: yard.rpc.v1.DescribeShardResponse.SlotsEntry
+	nil,                               // 57: yard.rpc.v1.DescribeShardResponse.LimitsEntry
+	(*yardv1.Poller)(nil),             // 58: yard.v1.Poller
+	(*yardv1.LimitUse)(nil),           // 59: yard.v1.LimitUse
+	(*yardv1.Task)(nil),               // 60: yard.v1.Task
+	(*yardv1.ListRequest)(nil),        // 61: yard.v1.ListRequest
+	(*yardv1.ListedTasklist)(nil),     // 62: yard.v1.ListedTasklist
+	(*yardv1.PartitionQueues)(nil),    // 63: yard.v1.PartitionQueues
+	(*logv1.Record)(nil),              // 64: yard.log.v1.Record
+	(*yardv1.LiveWorker)(nil),         // 65: yard.v1.LiveWorker
+	(*yardv1.WorkerDrain)(nil),        // 66: yard.v1.WorkerDrain
+	(*yardv1.OrderKey)(nil),           // 67: yard.v1.OrderKey
+	(*logv1.BatchEnds)(nil),           // 68: yard.log.v1.BatchEnds
 }
 var file_yard_rpc_v1_rpc_proto_depIdxs = []int32{
 	2,  // 0: yard.rpc.v1.PollsAnswered.moved:type_name -> yard.rpc.v1.MovedPoll
-	54, // 1: yard.rpc.v1.DescribeShardResponse.slots:type_name -> yard.rpc.v1.DescribeShardResponse.SlotsEntry
-	55, // 2: yard.rpc.v1.DescribeShardResponse.limits:type_name -> yard.rpc.v1.DescribeShardResponse.LimitsEntry
-	56, // 3: yard.rpc.v1.DescribeShardResponse.listed_pollers:type_name -> yard.v1.Poller
+	56, // 1: yard.rpc.v1.DescribeShardResponse.slots:type_name -> yard.rpc.v1.DescribeShardResponse.SlotsEntry
+	57, // 2: yard.rpc.v1.DescribeShardResponse.limits:type_name -> yard.rpc.v1.DescribeShardResponse.LimitsEntry
+	58, // 3: yard.rpc.v1.DescribeShardResponse.listed_pollers:type_name -> yard.v1.Poller
 	5,  // 4: yard.rpc.v1.DescribeShardResponse.top:type_name -> yard.rpc.v1.ShardLimit
-	57, // 5: yard.rpc.v1.ShardLimit.use:type_name -> yard.v1.LimitUse
-	58, // 6: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
-	59, // 7: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
-	58, // 8: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
-	60, // 9: yard.rpc.v1.DescribePartitionResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	61, // 10: yard.rpc.v1.DescribePartitionResponse.queues:type_name -> yard.v1.PartitionQueues
-	60, // 11: yard.rpc.v1.DescribeWaitingResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	59, // 5: yard.rpc.v1.ShardLimit.use:type_name -> yard.v1.LimitUse
+	60, // 6: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
+	61, // 7: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
+	60, // 8: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
+	62, // 9: yard.rpc.v1.DescribePartitionResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	63, // 10: yard.rpc.v1.DescribePartitionResponse.queues:type_name -> yard.v1.PartitionQueues
+	62, // 11: yard.rpc.v1.DescribeWaitingResponse.tasklists:type_name -> yard.v1.ListedTasklist
 	17, // 12: yard.rpc.v1.BookingsRequest.holders:type_name -> yard.rpc.v1.HoldersQuery
 	16, // 13: yard.rpc.v1.BookingsResponse.groups:type_name -> yard.rpc.v1.Bookings
 	18, // 14: yard.rpc.v1.BookingsResponse.holders:type_name -> yard.rpc.v1.LimitHolders
 	19, // 15: yard.rpc.v1.LimitHolders.oldest:type_name -> yard.rpc.v1.SlotAttempt
 	22, // 16: yard.rpc.v1.UndeliveredResponse.grants:type_name -> yard.rpc.v1.UndeliveredGrant
-	62, // 17: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
+	64, // 17: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
 	30, // 18: yard.rpc.v1.FrontendUse.used:type_name -> yard.rpc.v1.DomainUsed
-	33, // 19: yard.rpc.v1.HistoryLoad.queued:type_name -> yard.rpc.v1.QueuedTasks
-	33, // 20: yard.rpc.v1.HistoryLoad.queued_groups:type_name -> yard.rpc.v1.QueuedTasks
-	32, // 21: yard.rpc.v1.HistoryLoad.full_keys:type_name -> yard.rpc.v1.FullKey
-	37, // 22: yard.rpc.v1.Silent.workers:type_name -> yard.rpc.v1.SilentWorker
-	63, // 23: yard.rpc.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
-	42, // 24: yard.rpc.v1.DrainedWorkers.workers:type_name -> yard.rpc.v1.DrainedWorker
-	64, // 25: yard.rpc.v1.DrainedWorker.drain:type_name -> yard.v1.WorkerDrain
-	65, // 26: yard.rpc.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
-	66, // 27: yard.rpc.v1.CountBatchResponse.ends:type_name -> yard.log.v1.BatchEnds
-	48, // 28: yard.rpc.v1.Branches.branches:type_name -> yard.rpc.v1.Branch
-	49, // 29: yard.rpc.v1.Branch.wanted:type_name -> yard.rpc.v1.Wanted
-	51, // 30: yard.rpc.v1.TasklistLoad.partitions:type_name -> yard.rpc.v1.PartitionLoad
-	31, // [31:31] is the sub-list for method output_type
-	31, // [31:31] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	32, // 19: yard.rpc.v1.StoredTasks.domains:type_name -> yard.rpc.v1.DomainStored
+	35, // 20: yard.rpc.v1.HistoryLoad.queued:type_name -> yard.rpc.v1.QueuedTasks
+	35, // 21: yard.rpc.v1.HistoryLoad.queued_groups:type_name -> yard.rpc.v1.QueuedTasks
+	34, // 22: yard.rpc.v1.HistoryLoad.full_keys:type_name -> yard.rpc.v1.FullKey
+	39, // 23: yard.rpc.v1.Silent.workers:type_name -> yard.rpc.v1.SilentWorker
+	65, // 24: yard.rpc.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
+	44, // 25: yard.rpc.v1.DrainedWorkers.workers:type_name -> yard.rpc.v1.DrainedWorker
+	66, // 26: yard.rpc.v1.DrainedWorker.drain:type_name -> yard.v1.WorkerDrain
+	67, // 27: yard.rpc.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
+	68, // 28: yard.rpc.v1.CountBatchResponse.ends:type_name -> yard.log.v1.BatchEnds
+	50, // 29: yard.rpc.v1.Branches.branches:type_name -> yard.rpc.v1.Branch
+	51, // 30: yard.rpc.v1.Branch.wanted:type_name -> yard.rpc.v1.Wanted
+	53, // 31: yard.rpc.v1.TasklistLoad.partitions:type_name -> yard.rpc.v1.PartitionLoad
+	32, // [32:32] is the sub-list for method output_type
+	32, // [32:32] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_yard_rpc_v1_rpc_proto_init() }
@@ -4287,7 +4424,7 @@ func file_yard_rpc_v1_rpc_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_rpc_v1_rpc_proto_rawDesc), len(file_yard_rpc_v1_rpc_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   56,
+			NumMessages:   58,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -290,7 +290,14 @@ type Quota struct {
 	// Bytes that are submitted in a second, as they are stored, 1000..100000000000, likewise. Those of tasks.update do not count. Default 0: any number.
 	SubmitBytesPerS int64 `protobuf:"varint,2,opt,name=submit_bytes_per_s,json=submitBytesPerS,proto3" json:"submit_bytes_per_s,omitempty"`
 	// Polls that wait at once, 1..1000000. Default 0: any number.
-	OpenPolls     int32 `protobuf:"varint,3,opt,name=open_polls,json=openPolls,proto3" json:"open_polls,omitempty"`
+	OpenPolls int32 `protobuf:"varint,3,opt,name=open_polls,json=openPolls,proto3" json:"open_polls,omitempty"`
+	// Tasks that wait, 1..1000000000: for their first or their next attempt, for their time, or on disk. Those that run or have ended do not count, but what was
+	// submitted in the last second does, though it may run by now. The owners of the partitions report what waits, four times a second; what lies unread on disk
+	// is counted within seconds, and within half a minute of a new quota. The last request may exceed it by itself, and so may what is not reported yet: then
+	// that is let in. Default 0: any number.
+	WaitingTasks int64 `protobuf:"varint,4,opt,name=waiting_tasks,json=waitingTasks,proto3" json:"waiting_tasks,omitempty"`
+	// Bytes that the tasks of waiting_tasks take, about as they are stored, 1000..1000000000000000, likewise. Default 0: any number.
+	StoredBytes   int64 `protobuf:"varint,5,opt,name=stored_bytes,json=storedBytes,proto3" json:"stored_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -342,6 +349,20 @@ func (x *Quota) GetSubmitBytesPerS() int64 {
 func (x *Quota) GetOpenPolls() int32 {
 	if x != nil {
 		return x.OpenPolls
+	}
+	return 0
+}
+
+func (x *Quota) GetWaitingTasks() int64 {
+	if x != nil {
+		return x.WaitingTasks
+	}
+	return 0
+}
+
+func (x *Quota) GetStoredBytes() int64 {
+	if x != nil {
+		return x.StoredBytes
 	}
 	return 0
 }
@@ -559,7 +580,7 @@ type GetDomainResponse struct {
 	// Present while the domain is drained.
 	Drain *Pause `protobuf:"bytes,3,opt,name=drain,proto3" json:"drain,omitempty"`
 	// Present if the domain has a quota: the tasks and the bytes that were submitted in the last whole second, and the polls that wait now, as far as one
-	// frontend knows.
+	// frontend knows; if it has one of waiting_tasks or of stored_bytes, also the tasks that wait and their bytes, as last reported.
 	Use           *Quota `protobuf:"bytes,4,opt,name=use,proto3" json:"use,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -8623,12 +8644,14 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x10dead_letters_max\x18\t \x01(\x03R\x0edeadLettersMax\x12$\n" +
 	"\x05quota\x18\n" +
 	" \x01(\v2\x0e.yard.v1.QuotaR\x05quota\x12\x16\n" +
-	"\x06weight\x18\v \x01(\x05R\x06weight\"\x80\x01\n" +
+	"\x06weight\x18\v \x01(\x05R\x06weight\"\xc8\x01\n" +
 	"\x05Quota\x12+\n" +
 	"\x12submit_tasks_per_s\x18\x01 \x01(\x03R\x0fsubmitTasksPerS\x12+\n" +
 	"\x12submit_bytes_per_s\x18\x02 \x01(\x03R\x0fsubmitBytesPerS\x12\x1d\n" +
 	"\n" +
-	"open_polls\x18\x03 \x01(\x05R\topenPolls\"I\n" +
+	"open_polls\x18\x03 \x01(\x05R\topenPolls\x12#\n" +
+	"\rwaiting_tasks\x18\x04 \x01(\x03R\fwaitingTasks\x12!\n" +
+	"\fstored_bytes\x18\x05 \x01(\x03R\vstoredBytes\"I\n" +
 	"\x04Rate\x12\x14\n" +
 	"\x05tasks\x18\x01 \x01(\x05R\x05tasks\x12\x15\n" +
 	"\x06per_ms\x18\x02 \x01(\x03R\x05perMs\x12\x14\n" +

@@ -57,6 +57,8 @@ func (m *Quota) CloneVT() *Quota {
 	r.SubmitTasksPerS = m.SubmitTasksPerS
 	r.SubmitBytesPerS = m.SubmitBytesPerS
 	r.OpenPolls = m.OpenPolls
+	r.WaitingTasks = m.WaitingTasks
+	r.StoredBytes = m.StoredBytes
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
 		copy(r.unknownFields, m.unknownFields)
@@ -2715,6 +2717,16 @@ func (m *Quota) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.StoredBytes != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.StoredBytes))
+		i--
+		dAtA[i] = 0x28
+	}
+	if m.WaitingTasks != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.WaitingTasks))
+		i--
+		dAtA[i] = 0x20
 	}
 	if m.OpenPolls != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.OpenPolls))
@@ -9783,6 +9795,12 @@ func (m *Quota) SizeVT() (n int) {
 	if m.OpenPolls != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.OpenPolls))
 	}
+	if m.WaitingTasks != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.WaitingTasks))
+	}
+	if m.StoredBytes != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.StoredBytes))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -12954,6 +12972,44 @@ func (m *Quota) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.OpenPolls |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 4:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field WaitingTasks", wireType)
+			}
+			m.WaitingTasks = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.WaitingTasks |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field StoredBytes", wireType)
+			}
+			m.StoredBytes = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.StoredBytes |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -30950,6 +31006,44 @@ func (m *Quota) UnmarshalVTUnsafe(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.OpenPolls |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 4:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field WaitingTasks", wireType)
+			}
+			m.WaitingTasks = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.WaitingTasks |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field StoredBytes", wireType)
+			}
+			m.StoredBytes = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.StoredBytes |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
