@@ -164,7 +164,7 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 	room, log := s.room(p), natshistory.NewLog(nc)
 	owner := partition.New(partition.Deps{
 		Partition: p, Partitioning: s.Partitioning, Node: s.Node, Config: s.Config.Partition,
-		Log: log, Capped: partition.Capped{Caps: s.tasklists.caps, Scan: log.Scan}, Archive: natshistory.NewArchive(nc, retention), Reader: reader,
+		Log: log, Capped: partition.Capped{Caps: s.tasklists.caps, Bounded: domains.Bounded, Scan: log.Scan}, Archive: natshistory.NewArchive(nc, retention), Reader: reader,
 		TimerStore: natshistory.NewTimerStore(nc), Timer: natshistory.Timer{Config: nc},
 		Checkpoints: natshistory.Checkpoints{Config: nc, KV: checkpoints}, Snapshots: natshistory.NewSnapshots(nc), Wire: wire, Quarantine: nc.Quarantine,
 		Weight: domains.Weight,

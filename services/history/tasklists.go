@@ -10,7 +10,7 @@ import (
 )
 
 // tasklists is what is set of the tasklists of all domains: those with a cap on their queue (max_queued), or on that of each group
-// (max_queued_per_group), and those with several partitions. Few have any.
+// (max_queued_per_group), and those with several partitions; and the domains with a quota of what waits. Few have any.
 type tasklists struct {
 	capped atomic.Pointer[backlog.Caps]
 	// spread has the tasklists with several partitions. It is not changed once it is made.
@@ -20,6 +20,7 @@ type tasklists struct {
 	most       map[backlog.Tasklist]int64
 	perGroup   map[backlog.Tasklist]int64
 	partitions map[backlog.Tasklist]int
+	bounded    *catalog.Bounded
 	settings   *catalog.Catalog
 }
 
@@ -58,7 +59,7 @@ func (t *tasklists) changed(domain string) {
 	maps.DeleteFunc(t.perGroup, func(l backlog.Tasklist, _ int64) bool { return l.Domain == domain })
 	maps.DeleteFunc(t.partitions, func(l backlog.Tasklist, _ int) bool { return l.Domain == domain })
 	t.take(domain)
-	if !maps.Equal(mostBefore, t.most) || !maps.Equal(perGroupBefore, t.perGroup) || !maps.Equal(partitionsBefore, t.partitions) {
+	if t.bounded != t.settings.Bounded() || !maps.Equal(mostBefore, t.most) || !maps.Equal(perGroupBefore, t.perGroup) || !maps.Equal(partitionsBefore, t.partitions) {
 		t.show()
 	}
 }
@@ -81,7 +82,15 @@ func (t *tasklists) take(domain string) {
 
 // show lets others see what is set now.
 func (t *tasklists) show() {
-	t.capped.Store(backlog.NewCaps(maps.Clone(t.most), maps.Clone(t.perGroup)))
+	t.bounded = t.settings.Bounded()
+	var domains map[string]bool
+	if t.bounded != nil {
+		domains = make(map[string]bool, len(t.bounded.Quotas))
+		for name := range t.bounded.Quotas {
+			domains[name] = true
+		}
+	}
+	t.capped.Store(backlog.NewCaps(maps.Clone(t.most), maps.Clone(t.perGroup), domains))
 	if len(t.partitions) == 0 {
 		t.spread.Store(nil)
 		return

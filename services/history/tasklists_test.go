@@ -2,6 +2,7 @@ package history
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -79,16 +80,42 @@ func TestCapsFollowTheSettings(t *testing.T) {
 		})
 	}
 	s.put("bank", &yardv1.Tasklist{Name: "x", MaxQueued: 3})
-	becomes("&{map[{bank x}:3 {shop mail}:7] map[] [bank shop]}")
+	becomes("&{map[{bank x}:3 {shop mail}:7] map[] map[] [bank shop]}")
 	s.put("shop", &yardv1.Tasklist{Name: "mail", MaxQueuedPerGroup: 5})
-	becomes("&{map[{bank x}:3] map[{shop mail}:5] [bank shop]}")
+	becomes("&{map[{bank x}:3] map[{shop mail}:5] map[] [bank shop]}")
 	s.put("shop", &yardv1.Tasklist{Name: "mail"})
-	becomes("&{map[{bank x}:3] map[] [bank]}")
+	becomes("&{map[{bank x}:3] map[] map[] [bank]}")
 	testkit.NoError(t, testkit.Err(catalog.Tasklists.Delete(t.Context(), s.kv, "bank", "x", 0)))
 	becomes(fmt.Sprint((*backlog.Caps)(nil)))
 	if len(first.Of) != 1 {
 		t.Error("what was returned has changed")
 	}
+}
+
+// TestDomainsWithAQuotaAreCounted from when they get it, and as long as they have it; one of another kind does not matter.
+func TestDomainsWithAQuotaAreCounted(t *testing.T) {
+	s := newBucket(t)
+	put := func(domain string, q *yardv1.Quota) {
+		testkit.NoError(t, testkit.Err(catalog.Domains.Put(t.Context(), s.kv, "", &yardv1.Domain{Name: domain, Quota: q})))
+	}
+	put("bank", &yardv1.Quota{WaitingTasks: 3})
+	c := s.followed()
+	becomes := func(want ...string) {
+		t.Helper()
+		testkit.Eventually(t, time.Minute, func() error {
+			if now := c.caps(); (now == nil) != (len(want) == 0) || now != nil && (!slices.Equal(now.Domains, want) || len(now.Bounded) != len(want) || now.Tasklists()) {
+				return fmt.Errorf("they are %v, want %v", now, want)
+			}
+			return nil
+		})
+	}
+	becomes("bank")
+	put("shop", &yardv1.Quota{StoredBytes: 3000})
+	becomes("bank", "shop")
+	put("bank", &yardv1.Quota{OpenPolls: 3})
+	becomes("shop")
+	testkit.NoError(t, testkit.Err(catalog.Domains.Delete(t.Context(), s.kv, "", "shop", 0)))
+	becomes()
 }
 
 // Partitions follow the settings of tasklists.

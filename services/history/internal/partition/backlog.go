@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
@@ -13,10 +14,12 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 )
 
-// Capped is what an owner needs to tell frontends of tasklists whose queue has a cap. The zero value tells of none.
+// Capped is what an owner needs to tell frontends of tasklists whose queue has a cap, and of domains with a quota of what waits. The zero value tells of none.
 type Capped struct {
 	// Caps returns them, nil = there are none.
 	Caps func() *backlog.Caps
+	// Bounded returns the domains with a quota, nil = there are none.
+	Bounded func() *catalog.Bounded
 	// Scan hands out the messages of a lane from a sequence to its end, in order: those that domains share and those of
 	// these domains. It returns the end, or the error of handle.
 	Scan func(ctx context.Context, lane ids.Lane, domains []string, from uint64, handle func(Record) error) (upTo uint64, err error)
@@ -68,7 +71,7 @@ func (o *Owner) scan(caps *backlog.Caps, s *backlog.Scan) {
 		last = m.Seq
 		filed := ids.Place(strings.Clone(string(topology.PlaceOfSubmit(o.Partition, m.Subject)))) // or all of m is kept
 		// An unreadable message is no task; the lane's reader sees to it.
-		_ = dec.Due(m.Data, m.Time, func(domain, tasklist, group string, tasks int) {
+		_ = dec.Due(m.Data, m.Time, func(domain, tasklist, group string, tasks, bytes int) {
 			of := backlog.Tasklist{Domain: domain, Name: tasklist}
 			if !caps.Has(of) {
 				return
@@ -77,7 +80,7 @@ func (o *Owner) scan(caps *backlog.Caps, s *backlog.Scan) {
 				group = ""
 			}
 			of = backlog.Tasklist{Domain: strings.Clone(domain), Name: strings.Clone(tasklist)} // or all of m is kept
-			found = append(found, backlog.Found{Seq: m.Seq, Of: backlog.Queue{Tasklist: of, Group: strings.Clone(group)}, Filed: filed, Tasks: int64(tasks)})
+			found = append(found, backlog.Found{Seq: m.Seq, Of: backlog.Queue{Tasklist: of, Group: strings.Clone(group)}, Filed: filed, Amount: backlog.Amount{Tasks: int64(tasks), Bytes: int64(bytes)}})
 		})
 		return nil
 	})
@@ -98,7 +101,7 @@ const earlyEvery = beatEvery / 10
 
 // early is ready every earlyEvery while a tasklist has a cap.
 func (o *Owner) early() <-chan time.Time {
-	switch capped := o.Capped.Caps != nil && o.Capped.Caps() != nil; {
+	switch capped := o.Capped.Caps != nil && o.Capped.Caps().Tasklists(); {
 	case capped && o.hurry == nil:
 		o.hurry = time.NewTicker(earlyEvery)
 	case capped:
@@ -121,7 +124,7 @@ func (o *Owner) tellEarly() {
 
 // tellQueued puts into a load report what tasklists with a cap have queued.
 func (o *Owner) tellQueued(load *rpcv1.HistoryLoad) {
-	if o.Capped.Caps == nil || o.Capped.Caps() == nil {
+	if o.Capped.Caps == nil || !o.Capped.Caps().Tasklists() {
 		return
 	}
 	lists, groups := o.unread.Report(o.core)
@@ -134,4 +137,32 @@ func (o *Owner) tellQueued(load *rpcv1.HistoryLoad) {
 	for lane, read := range o.core.ReadLevels() {
 		load.Counted = append(load.Counted, o.unread.To(ids.Lane(lane), read))
 	}
+}
+
+const (
+	// storedPerDomain is how much later the next report comes for each domain in it, about ten times as long as it takes to count one. Frontends take
+	// a report for two seconds; storedLatest is before that.
+	storedPerDomain = 10 * time.Microsecond
+	storedLatest    = 1500 * time.Millisecond
+)
+
+// reportStored tells frontends what domains with a quota have waiting.
+func (o *Owner) reportStored() {
+	if o.Capped.Bounded == nil || o.now().Mono < o.storedNext {
+		return
+	}
+	bounded := o.Capped.Bounded()
+	if bounded == nil {
+		return
+	}
+	report := &rpcv1.StoredTasks{Partition: int32(o.Partition)}
+	all := o.unread.Domains(o.core)
+	o.storedNext = o.now().Mono + min(storedPerDomain*time.Duration(len(all)), storedLatest)
+	for domain, some := range all {
+		if some.Tasks > 0 {
+			report.Domains = append(report.Domains, &rpcv1.DomainStored{Domain: domain, Tasks: some.Tasks, Bytes: some.Bytes})
+		}
+	}
+	report.Domains = bounded.Nearest(report.Domains)
+	o.Wire.Publish(topology.HintStored, encode(report))
 }

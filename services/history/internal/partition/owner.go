@@ -41,6 +41,8 @@ type Owner struct {
 	ended   batches.Ended
 	encoder record.Encoder
 	unread  backlog.Counter
+	// storedNext is when what domains with a quota have waiting is reported next.
+	storedNext time.Duration
 	// hurry is there while a tasklist has a cap.
 	hurry *time.Ticker
 	// recovered: the takeover is over.
@@ -271,6 +273,7 @@ func (o *Owner) beat() {
 	o.endSilent()
 	o.waiters.expire(o.core, o.now())
 	o.Wire.Publish(o.loadReport())
+	o.reportStored()
 	o.ended.Hint(o.Partitioning, o.Wire.Publish)
 	if o.OldestReady != nil {
 		o.OldestReady(o.core.OldestReady(o.now().MS))

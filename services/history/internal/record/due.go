@@ -8,8 +8,8 @@ import (
 )
 
 // Due counts the tasks of a submit batch that was stored at, those that were due then. It calls visit with tasks of one
-// tasklist and group that follow one another; the names lie in the message.
-func (d *Decoder) Due(data []byte, at time.Time, visit func(domain, tasklist, group string, tasks int)) error {
+// tasklist and group that follow one another, and their share of the bytes of the message; the names lie in the message.
+func (d *Decoder) Due(data []byte, at time.Time, visit func(domain, tasklist, group string, tasks, bytes int)) error {
 	defer d.batch.ResetVT()
 	if err := d.batch.UnmarshalVTUnsafe(data); err != nil {
 		return fmt.Errorf("submit batch: %w", err)
@@ -20,7 +20,7 @@ func (d *Decoder) Due(data []byte, at time.Time, visit func(domain, tasklist, gr
 			n++
 		}
 		if next := i + 1; n > 0 && (next == len(d.batch.Tasks) || !alike(d.batch.Tasks[next], r)) {
-			visit(r.Domain, r.Tasklist, r.Group, n)
+			visit(r.Domain, r.Tasklist, r.Group, n, len(data)*n/len(d.batch.Tasks))
 			n = 0
 		}
 		r.Id, r.Payload, r.Trace, r.Result, r.Attempt, r.Headers, r.Expiry = nil, nil, nil, nil, nil, nil, nil

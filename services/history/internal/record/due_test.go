@@ -30,10 +30,10 @@ func TestDueCounts(t *testing.T) {
 	d := NewDecoder()
 	for range 2 {
 		var got []string
-		err = d.Due(data, at, func(domain, tasklist, group string, tasks int) {
-			got = append(got, fmt.Sprint(domain, tasklist, group, tasks))
+		err = d.Due(data, at, func(domain, tasklist, group string, tasks, bytes int) {
+			got = append(got, fmt.Sprint(domain, tasklist, group, tasks, " ", bytes == len(data)*tasks/12))
 		})
-		if err != nil || fmt.Sprint(got) != "[ax2 ayg2 ayh1 ay1 by2]" {
+		if err != nil || fmt.Sprint(got) != "[ax2 true ayg2 true ayh1 true ay1 true by2 true]" {
 			t.Errorf("%v %v", got, err)
 		}
 	}

@@ -159,6 +159,22 @@ func (x *windows) Charge(task Charge, before int32) {
 	}
 }
 
+// TaskBytes is what a task of a domain takes of the windows on average; 0 = none takes anything.
+func (x *windows) TaskBytes(domain string) int64 {
+	var all room
+	for lane := range ids.Lane(ids.Lanes) {
+		if d := x.domains[domainAt{lane, domain}]; d != nil {
+			for _, a := range d.accounts {
+				all.add(a.tasks, a.bytes)
+			}
+		}
+	}
+	if all.tasks == 0 {
+		return 0
+	}
+	return all.bytes / int64(all.tasks)
+}
+
 // halvingsMax is how often a window is halved for what others hold.
 const halvingsMax = 10
 

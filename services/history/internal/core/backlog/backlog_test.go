@@ -13,6 +13,8 @@ var mail, bulk = Tasklist{"shop", "mail"}, Tasklist{"shop", "bulk"}
 // whole is all of a tasklist.
 func whole(of Tasklist) Queue { return Queue{Tasklist: of} }
 
+func some(tasks int64) Amount { return Amount{Tasks: tasks} }
+
 func levels(own, shared uint64) func(ids.Place) uint64 {
 	return func(at ids.Place) uint64 {
 		if at == "" {
@@ -23,17 +25,17 @@ func levels(own, shared uint64) func(ids.Place) uint64 {
 }
 
 func TestWhatIsReadIsForgotten(t *testing.T) {
-	l := NewLane(NewCaps(map[Tasklist]int64{mail: 10}, nil), 5)
-	l.Add(5, whole(mail), "shop", 100) // read already
-	l.Add(6, whole(mail), "shop", 3)
-	l.Add(6, whole(bulk), "shop", 7) // has no cap
-	l.Add(7, whole(mail), "", 2)
-	l.Add(7, whole(mail), "", 2)
-	l.Add(8, whole(mail), "shop", 0)
-	l.Add(9, whole(mail), "shop", -3)
+	l := NewLane(NewCaps(map[Tasklist]int64{mail: 10}, nil, nil), 5)
+	l.Add(5, whole(mail), "shop", some(100)) // read already
+	l.Add(6, whole(mail), "shop", some(3))
+	l.Add(6, whole(bulk), "shop", some(7)) // has no cap
+	l.Add(7, whole(mail), "", some(2))
+	l.Add(7, whole(mail), "", some(2))
+	l.Add(8, whole(mail), "shop", some(0))
+	l.Add(9, whole(mail), "shop", some(-3))
 	l.Counted(9)
 	l.Counted(4)
-	l.Add(9, whole(mail), "shop", 1) // counted before
+	l.Add(9, whole(mail), "shop", some(1)) // counted before
 	if got := l.Tasks(whole(mail)); got != 7 || l.Tasks(whole(bulk)) != 0 || l.To() != 9 || l.Next() != 10 {
 		t.Errorf("%d, %d, up to %d", got, l.Tasks(whole(bulk)), l.To())
 	}
@@ -47,14 +49,14 @@ func TestWhatIsReadIsForgotten(t *testing.T) {
 
 // Tasks of one message are forgotten at once, and take one place. Where there are too many, two messages become one that is forgotten with the first.
 func TestMessagesAreForgottenWhole(t *testing.T) {
-	l := NewLane(NewCaps(map[Tasklist]int64{mail: 10}, nil), 0)
+	l := NewLane(NewCaps(map[Tasklist]int64{mail: 10}, nil, nil), 0)
 	for seq := range uint64(4) {
 		for range 2 {
-			l.Add(seq+1, whole(mail), "shop", int64(seq+1))
+			l.Add(seq+1, whole(mail), "shop", some(int64(seq+1)))
 		}
 	}
 	q := l.lists[place{whole(mail), "shop"}]
-	if len(q.spans) != 4 || q.tasks != 20 {
+	if len(q.spans) != 4 || q.Tasks != 20 {
 		t.Fatalf("%+v", q)
 	}
 	l.Pass(levels(1, 1))
@@ -67,15 +69,15 @@ func TestMessagesAreForgottenWhole(t *testing.T) {
 // Where there are too many groups, the half of them goes with the fewest tasks, and no tasklist; so many also if all have as many.
 func TestGroupsWithFewTasksAreForgotten(t *testing.T) {
 	for name, tasks := range map[string]func(i int) int64{"different": func(i int) int64 { return int64((i*7919)%groupsMax) + 2 }, "even": func(int) int64 { return 2 }} {
-		l := NewLane(NewCaps(map[Tasklist]int64{mail: 10}, map[Tasklist]int64{bulk: 5}), 0)
-		l.Add(1, whole(mail), "shop", 1)
+		l := NewLane(NewCaps(map[Tasklist]int64{mail: 10}, map[Tasklist]int64{bulk: 5}, nil), 0)
+		l.Add(1, whole(mail), "shop", some(1))
 		for i := range groupsMax + 1 {
-			l.Add(uint64(i+2), Queue{bulk, fmt.Sprint(i)}, "shop", tasks(i))
+			l.Add(uint64(i+2), Queue{bulk, fmt.Sprint(i)}, "shop", some(tasks(i)))
 		}
 		least := int64(1 << 40)
 		for at, q := range l.lists {
 			if at.Group != "" && at.Group != fmt.Sprint(groupsMax) {
-				least = min(least, q.tasks)
+				least = min(least, q.Tasks)
 			}
 		}
 		if l.Tasks(whole(mail)) != 1 || l.groups != groupsMax/2+1 || len(l.lists) != l.groups+1 || name == "different" && least != groupsMax/2+2 {
@@ -85,10 +87,10 @@ func TestGroupsWithFewTasksAreForgotten(t *testing.T) {
 }
 
 func TestCapsCover(t *testing.T) {
-	if NewCaps(nil, nil) != nil {
+	if NewCaps(nil, nil, nil) != nil {
 		t.Error("none are some")
 	}
-	one, both := NewCaps(map[Tasklist]int64{mail: 1}, nil), NewCaps(map[Tasklist]int64{mail: 2, bulk: 1, {"bank", "x"}: 1}, nil)
+	one, both := NewCaps(map[Tasklist]int64{mail: 1}, nil, nil), NewCaps(map[Tasklist]int64{mail: 2, bulk: 1, {"bank", "x"}: 1}, nil, nil)
 	if len(both.Domains) != 2 || both.Domains[0] != "bank" {
 		t.Errorf("domains %v", both.Domains)
 	}
@@ -98,7 +100,7 @@ func TestCapsCover(t *testing.T) {
 	if NewLane(one, 0).Covers(both) {
 		t.Error("more are covered")
 	}
-	groups := NewCaps(map[Tasklist]int64{mail: 1}, map[Tasklist]int64{bulk: 2, {"bank", "x"}: 1})
+	groups := NewCaps(map[Tasklist]int64{mail: 1}, map[Tasklist]int64{bulk: 2, {"bank", "x"}: 1}, nil)
 	if len(groups.Domains) != 2 || !groups.Has(mail) || !groups.Has(bulk) || groups.Has(Tasklist{"bank", "y"}) {
 		t.Errorf("%v", groups)
 	}
@@ -118,13 +120,13 @@ func TestAgainstAModel(t *testing.T) {
 	places := [...]ids.Place{"", "shop", "shop.mail"}
 	for run := range 6 {
 		var model []message
-		l, own, shared, seq := NewLane(NewCaps(map[Tasklist]int64{mail: 1}, nil), 0), uint64(0), uint64(0), uint64(0)
+		l, own, shared, seq := NewLane(NewCaps(map[Tasklist]int64{mail: 1}, nil, nil), 0), uint64(0), uint64(0), uint64(0)
 		for range 200 {
 			for range rng.IntN(100) {
 				seq += 1 + rng.Uint64N(3)
 				m := message{seq, places[rng.IntN(len(places))], 1 + rng.Int64N(1000)}
 				model = append(model, m)
-				l.Add(m.seq, whole(mail), m.filed, m.tasks)
+				l.Add(m.seq, whole(mail), m.filed, some(m.tasks))
 			}
 			l.Counted(seq)
 			if run%4 > 0 || rng.IntN(100) == 0 { // else it grows long
@@ -156,13 +158,13 @@ func TestAgainstAModel(t *testing.T) {
 
 // Groups are counted beside their tasklist where it has a cap per group, and only there.
 func TestGroupsAreCountedWhereTheyHaveACap(t *testing.T) {
-	l := NewLane(NewCaps(map[Tasklist]int64{mail: 10}, map[Tasklist]int64{bulk: 5}), 0)
+	l := NewLane(NewCaps(map[Tasklist]int64{mail: 10}, map[Tasklist]int64{bulk: 5}, nil), 0)
 	acme, other := Queue{bulk, "acme"}, Queue{mail, "acme"}
-	l.Add(1, acme, "shop", 3)
-	l.Add(1, other, "", 4)
-	l.Add(2, acme, "", 2)
-	l.Add(2, Queue{bulk, "b"}, "shop", 1)
-	l.Add(3, whole(bulk), "shop", 7)
+	l.Add(1, acme, "shop", some(3))
+	l.Add(1, other, "", some(4))
+	l.Add(2, acme, "", some(2))
+	l.Add(2, Queue{bulk, "b"}, "shop", some(1))
+	l.Add(3, whole(bulk), "shop", some(7))
 	l.Counted(3)
 	byGroup := map[Queue]int64{{bulk, "b"}: 100}
 	if l.ByGroup(byGroup); len(byGroup) != 2 || byGroup[acme] != 5 || byGroup[Queue{bulk, "b"}] != 101 {
@@ -186,17 +188,17 @@ func TestGroupsAreCountedWhereTheyHaveACap(t *testing.T) {
 
 // A hundred thousand groups that have a few tasks each cost bounded memory, and do not hide the one that floods.
 func TestAFloodShowsBesideManyGroups(t *testing.T) {
-	l := NewLane(NewCaps(nil, map[Tasklist]int64{bulk: 1000}), 0)
+	l := NewLane(NewCaps(nil, map[Tasklist]int64{bulk: 1000}, nil), 0)
 	flood, seq, sent := Queue{bulk, "flood"}, uint64(0), int64(0)
 	for i := range 100_000 {
 		seq++
-		l.Add(seq, Queue{bulk, fmt.Sprint("g", i)}, "shop", 1)
+		l.Add(seq, Queue{bulk, fmt.Sprint("g", i)}, "shop", some(1))
 		if i%10 == 0 {
-			l.Add(seq, flood, "shop", 5)
+			l.Add(seq, flood, "shop", some(5))
 			sent += 5
 		}
 		l.Counted(seq)
-		if l.groups > groupsMax || len(l.lists) != l.groups || len(l.lists[place{flood, "shop"}].spans) > groupSpansMax {
+		if l.groups > groupsMax || len(l.lists) != l.groups || len(l.lists[place{flood, "shop"}].spans) > fewSpansMax {
 			t.Fatalf("%d groups are counted, %d are kept", l.groups, len(l.lists))
 		}
 	}
@@ -208,12 +210,12 @@ func TestAFloodShowsBesideManyGroups(t *testing.T) {
 // A domain that floods with groups on disk does not have those of another forgotten (I14).
 func TestI14_GroupsOfADomainLeaveRoomForOthers(t *testing.T) {
 	bank := Tasklist{"bank", "mail"}
-	l := NewLane(NewCaps(nil, map[Tasklist]int64{bulk: 1, bank: 100}), 0)
+	l := NewLane(NewCaps(nil, map[Tasklist]int64{bulk: 1, bank: 100}, nil), 0)
 	for i := range 10 {
-		l.Add(1, Queue{bank, fmt.Sprint("g", i)}, "bank", 1)
+		l.Add(1, Queue{bank, fmt.Sprint("g", i)}, "bank", some(1))
 	}
 	for i := range 10 * groupsMax {
-		l.Add(2, Queue{bulk, fmt.Sprint("g", i)}, "shop", 50)
+		l.Add(2, Queue{bulk, fmt.Sprint("g", i)}, "shop", some(50))
 	}
 	for i := range 10 {
 		if n := l.Tasks(Queue{bank, fmt.Sprint("g", i)}); n != 1 {

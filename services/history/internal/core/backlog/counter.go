@@ -62,6 +62,8 @@ type Memory interface {
 	Queued(Queue) Held
 	// QueuedGroups are those of a tasklist that have queued tasks.
 	QueuedGroups(Tasklist) iter.Seq2[string, Held]
+	// WaitingDomains are those of some domains that have tasks which wait, and what waits.
+	WaitingDomains(of map[string]bool) iter.Seq2[string, Amount]
 }
 
 type counted struct {
@@ -85,7 +87,7 @@ type Found struct {
 	Seq   uint64
 	Of    Queue
 	Filed ids.Place
-	Tasks int64
+	Amount
 }
 
 // Turn takes in how far the partition is read, and returns what is to be read next, or nil. One is under way at a time;
@@ -150,7 +152,7 @@ func (c *Counter) pass(lane ids.Lane, at Progress, now time.Duration) {
 func (c *Counter) Scanned(s *Scan, found []Found, upTo uint64, more bool) {
 	c.scanning = false
 	for _, f := range found {
-		s.into.Add(f.Seq, f.Of, f.Filed, f.Tasks)
+		s.into.Add(f.Seq, f.Of, f.Filed, f.Amount)
 	}
 	s.into.Counted(upTo)
 	l := &c.lanes[s.Lane]
@@ -201,6 +203,24 @@ func (c *Counter) Report(memory Memory) (lists, groups []Queued) {
 		c.known[q.Queue] = memory.Queued(q.Queue)
 	}
 	return all.first(), groups
+}
+
+// Domains is what the domains with a quota of what waits have, if it is any: what is in memory, and what is unread.
+func (c *Counter) Domains(memory Memory) map[string]Amount {
+	all := map[string]Amount{}
+	if c.caps == nil || len(c.caps.Bounded) == 0 {
+		return all
+	}
+	for i := range c.lanes {
+		if l := c.lanes[i].Lane; l != nil {
+			l.ByDomain(all)
+		}
+	}
+	for domain, some := range memory.WaitingDomains(c.caps.Bounded) {
+		some.add(all[domain], 1)
+		all[domain] = some
+	}
+	return all
 }
 
 // groups are what the groups of tasklists with a cap per group have queued.

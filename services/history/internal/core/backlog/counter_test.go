@@ -3,6 +3,7 @@ package backlog
 import (
 	"fmt"
 	"iter"
+	"maps"
 	"testing"
 	"time"
 
@@ -23,7 +24,7 @@ func read(up uint64) (at Progress) {
 	return at
 }
 
-var oneCap = NewCaps(map[Tasklist]int64{mail: 100}, nil)
+var oneCap = NewCaps(map[Tasklist]int64{mail: 100}, nil, nil)
 
 // memory is what a partition has in memory.
 type memory map[Queue]Held
@@ -38,6 +39,16 @@ func (m memory) QueuedGroups(of Tasklist) iter.Seq2[string, Held] {
 			}
 		}
 	}
+}
+
+func (m memory) WaitingDomains(of map[string]bool) iter.Seq2[string, Amount] {
+	sums := map[string]Amount{}
+	for q, held := range m {
+		if of[q.Domain] && q.Group == "" {
+			sums[q.Domain] = Amount{sums[q.Domain].Tasks + held.Tasks, sums[q.Domain].Bytes + 10*held.Tasks}
+		}
+	}
+	return maps.All(sums)
 }
 
 func (c *Counter) reported(of Tasklist) int64 {
@@ -106,7 +117,7 @@ func TestABacklogIsCountedAsItIsRead(t *testing.T) {
 	if again := c.Turn(oneCap, paused(7), time.Hour); again != nil {
 		t.Error("two at a time")
 	}
-	c.Scanned(s, []Found{{Seq: 8, Of: whole(mail), Filed: "shop", Tasks: 5}, {Seq: 9, Of: whole(mail), Tasks: 2}}, 9, true)
+	c.Scanned(s, []Found{{Seq: 8, Of: whole(mail), Filed: "shop", Amount: some(5)}, {Seq: 9, Of: whole(mail), Amount: some(2)}}, 9, true)
 	want(t, &c, "cut", mail, 7, 9)
 	s = c.Turn(oneCap, paused(8), 0)
 	if s == nil || s.From != 10 {
@@ -136,7 +147,7 @@ func TestADomainThatLagsIsCounted(t *testing.T) {
 	if s == nil || s.Lane != lane || s.From != 11 {
 		t.Fatalf("%+v", s)
 	}
-	c.Scanned(s, []Found{{Seq: 11, Of: whole(mail), Filed: "shop", Tasks: 5}, {Seq: 12, Of: whole(mail), Tasks: 100}, {Seq: 60, Of: whole(mail), Filed: "shop", Tasks: 1}}, 60, false)
+	c.Scanned(s, []Found{{Seq: 11, Of: whole(mail), Filed: "shop", Amount: some(5)}, {Seq: 12, Of: whole(mail), Amount: some(100)}, {Seq: 60, Of: whole(mail), Filed: "shop", Amount: some(1)}}, 60, false)
 	c.Turn(oneCap, at, 0)
 	want(t, &c, "what is shared is read with the lane", mail, 6, 60)
 	at.Lagging[2].Read = 11
@@ -146,7 +157,7 @@ func TestADomainThatLagsIsCounted(t *testing.T) {
 
 // Of several domains that lag the one is counted from that is read the least, wherever it stands.
 func TestTheLeastReadIsCountedFrom(t *testing.T) {
-	caps := NewCaps(map[Tasklist]int64{mail: 1, {"bank", "x"}: 1}, nil)
+	caps := NewCaps(map[Tasklist]int64{mail: 1, {"bank", "x"}: 1}, nil, nil)
 	for _, reads := range [][2]uint64{{10, 20}, {20, 10}} {
 		var c Counter
 		at := read(50)
@@ -161,8 +172,8 @@ func TestTheLeastReadIsCountedFrom(t *testing.T) {
 func TestMoreCapsAreCountedAnew(t *testing.T) {
 	var c Counter
 	s := c.Turn(oneCap, paused(7), 0)
-	c.Scanned(s, []Found{{Seq: 8, Of: whole(mail), Filed: "shop", Tasks: 5}, {Seq: 9, Of: whole(bulk), Filed: "shop", Tasks: 3}}, 9, false)
-	more := NewCaps(map[Tasklist]int64{mail: 100, bulk: 2}, nil)
+	c.Scanned(s, []Found{{Seq: 8, Of: whole(mail), Filed: "shop", Amount: some(5)}, {Seq: 9, Of: whole(bulk), Filed: "shop", Amount: some(3)}}, 9, false)
+	more := NewCaps(map[Tasklist]int64{mail: 100, bulk: 2}, nil, nil)
 	s = c.Turn(more, paused(7), RecountEvery-1)
 	if s == nil || s.From != 10 {
 		t.Fatalf("too soon: %+v", s)
@@ -172,14 +183,14 @@ func TestMoreCapsAreCountedAnew(t *testing.T) {
 	if s == nil || s.From != 8 {
 		t.Fatalf("%+v", s)
 	}
-	c.Scanned(s, []Found{{Seq: 8, Of: whole(mail), Filed: "shop", Tasks: 5}}, 8, true)
+	c.Scanned(s, []Found{{Seq: 8, Of: whole(mail), Filed: "shop", Amount: some(5)}}, 8, true)
 	want(t, &c, "half way", mail, 5, 9)
 	want(t, &c, "half way", bulk, 0, 9)
 	s = c.Turn(more, paused(7), 3*RecountEvery) // it does not begin again, however long it takes
 	if s == nil || s.From != 9 {
 		t.Fatalf("%+v", s)
 	}
-	c.Scanned(s, []Found{{Seq: 9, Of: whole(bulk), Filed: "shop", Tasks: 3}}, 9, false)
+	c.Scanned(s, []Found{{Seq: 9, Of: whole(bulk), Filed: "shop", Amount: some(3)}}, 9, false)
 	want(t, &c, "in the end", mail, 5, 9)
 	want(t, &c, "in the end", bulk, 3, 9)
 	all, _ := c.Report(memory{whole(mail): {Tasks: 1}})
@@ -193,10 +204,10 @@ func TestMoreCapsAreCountedAnew(t *testing.T) {
 // What is read while it is counted again is not counted when that is done.
 func TestWhatIsReadMeanwhileIsForgotten(t *testing.T) {
 	var c Counter
-	c.Scanned(c.Turn(oneCap, paused(7), 0), []Found{{Seq: 8, Of: whole(mail), Filed: "shop", Tasks: 5}}, 8, false)
-	more := NewCaps(map[Tasklist]int64{mail: 100, bulk: 2}, nil)
-	c.Scanned(c.Turn(more, paused(7), RecountEvery), []Found{{Seq: 8, Of: whole(mail), Filed: "shop", Tasks: 5}}, 8, true)
-	c.Scanned(c.Turn(more, paused(8), RecountEvery), []Found{{Seq: 9, Of: whole(mail), Filed: "shop", Tasks: 1}}, 9, false)
+	c.Scanned(c.Turn(oneCap, paused(7), 0), []Found{{Seq: 8, Of: whole(mail), Filed: "shop", Amount: some(5)}}, 8, false)
+	more := NewCaps(map[Tasklist]int64{mail: 100, bulk: 2}, nil, nil)
+	c.Scanned(c.Turn(more, paused(7), RecountEvery), []Found{{Seq: 8, Of: whole(mail), Filed: "shop", Amount: some(5)}}, 8, true)
+	c.Scanned(c.Turn(more, paused(8), RecountEvery), []Found{{Seq: 9, Of: whole(mail), Filed: "shop", Amount: some(1)}}, 9, false)
 	want(t, &c, "one is read", mail, 1, 9)
 }
 
@@ -205,7 +216,7 @@ func TestALateScanIsIgnored(t *testing.T) {
 	var c Counter
 	s := c.Turn(oneCap, paused(7), 0)
 	c.Turn(oneCap, read(9), 0)
-	c.Scanned(s, []Found{{Seq: 8, Of: whole(mail), Filed: "shop", Tasks: 5}}, 9, false)
+	c.Scanned(s, []Found{{Seq: 8, Of: whole(mail), Filed: "shop", Amount: some(5)}}, 9, false)
 	want(t, &c, "late", mail, 0, 0)
 	if s = c.Turn(oneCap, paused(9), 0); s == nil || s.From != 10 {
 		t.Errorf("%+v", s)
@@ -219,7 +230,7 @@ func TestAReportIsBounded(t *testing.T) {
 		of[l], held[whole(l)] = int64(i+1), Held{Tasks: 10}
 	}
 	var c Counter
-	c.Turn(NewCaps(of, nil), read(1), 0)
+	c.Turn(NewCaps(of, nil, nil), read(1), 0)
 	all, _ := c.Report(held)
 	if len(all) != ReportMax || all[0].Name != "0" || all[ReportMax-1].Name != fmt.Sprint(ReportMax-1) {
 		t.Errorf("%d: %v…%v", len(all), all[0], all[len(all)-1])
@@ -237,7 +248,7 @@ func TestAReportIsDueEarly(t *testing.T) {
 	}
 	early("before a report", Held{100, 1000}, false)
 	held[whole(mail)] = Held{50, 500}
-	c.Turn(NewCaps(map[Tasklist]int64{mail: 100, bulk: 3}, nil), read(1), 0)
+	c.Turn(NewCaps(map[Tasklist]int64{mail: 100, bulk: 3}, nil, nil), read(1), 0)
 	c.Report(held)
 	early("little has come", Held{54, 504}, false)
 	early("little has gone", Held{46, 500}, false)
@@ -256,10 +267,10 @@ func TestAReportIsDueEarly(t *testing.T) {
 // A report tells the groups that have a cap: in memory and on disk together, the nearest to their cap first, and none of those far below it.
 func TestAReportTellsTheGroups(t *testing.T) {
 	var c Counter
-	caps := NewCaps(map[Tasklist]int64{mail: 100, {"shop", "idle"}: 1}, map[Tasklist]int64{mail: 10, bulk: 5000})
+	caps := NewCaps(map[Tasklist]int64{mail: 100, {"shop", "idle"}: 1}, map[Tasklist]int64{mail: 10, bulk: 5000}, nil)
 	s := c.Turn(caps, paused(7), 0)
 	a, b, big, small := Queue{mail, "a"}, Queue{mail, "b"}, Queue{bulk, "big"}, Queue{bulk, "small"}
-	c.Scanned(s, []Found{{Seq: 8, Of: a, Filed: "shop", Tasks: 2}, {Seq: 8, Of: b, Filed: "shop", Tasks: 9}, {Seq: 8, Of: whole(mail), Filed: "shop", Tasks: 1}, {Seq: 8, Of: small, Filed: "shop", Tasks: 4}}, 8, false)
+	c.Scanned(s, []Found{{Seq: 8, Of: a, Filed: "shop", Amount: some(2)}, {Seq: 8, Of: b, Filed: "shop", Amount: some(9)}, {Seq: 8, Of: whole(mail), Filed: "shop", Amount: some(1)}, {Seq: 8, Of: small, Filed: "shop", Amount: some(4)}}, 8, false)
 	lists, groups := c.Report(memory{whole(mail): {Tasks: 5}, a: {Tasks: 3}, big: {Tasks: 5}, {bulk, "none"}: {Came: 7}})
 	if fmt.Sprint(lists) != "[{{{shop mail} } 17}]" {
 		t.Errorf("lists %v", lists)
@@ -267,7 +278,7 @@ func TestAReportTellsTheGroups(t *testing.T) {
 	if fmt.Sprint(groups) != "[{{{shop mail} b} 9} {{{shop mail} a} 5} {{{shop bulk} big} 5}]" {
 		t.Errorf("groups %v", groups)
 	}
-	c.Turn(NewCaps(nil, map[Tasklist]int64{bulk: 100}), paused(7), 1)
+	c.Turn(NewCaps(nil, map[Tasklist]int64{bulk: 100}, nil), paused(7), 1)
 	if _, groups = c.Report(memory{}); fmt.Sprint(groups) != "[{{{shop bulk} small} 4}]" {
 		t.Errorf("of one that has a cap no more: %v", groups)
 	}
@@ -276,7 +287,7 @@ func TestAReportTellsTheGroups(t *testing.T) {
 // Of a hundred thousand groups a report has so many, the nearest to their cap; and only some of these can make one due early.
 func TestAReportOfManyGroupsIsBounded(t *testing.T) {
 	var c Counter
-	c.Turn(NewCaps(nil, map[Tasklist]int64{mail: 1000}), read(1), 0)
+	c.Turn(NewCaps(nil, map[Tasklist]int64{mail: 1000}, nil), read(1), 0)
 	held := memory{}
 	for i := range 100_000 {
 		held[Queue{mail, fmt.Sprint("g", i)}] = Held{Tasks: 1 + int64(i*7919%100_000)}
@@ -303,7 +314,7 @@ func TestAReportOfManyGroupsIsBounded(t *testing.T) {
 	if !c.Early(held) {
 		t.Error("a twentieth has gone")
 	}
-	c.Turn(NewCaps(nil, map[Tasklist]int64{mail: 10}), read(1), 0)
+	c.Turn(NewCaps(nil, map[Tasklist]int64{mail: 10}, nil), read(1), 0)
 	c.Report(held)
 	held[near] = Held{Tasks: held[near].Tasks - earlyTasks + 1}
 	if c.Early(held) {
@@ -315,7 +326,7 @@ func TestAReportOfManyGroupsIsBounded(t *testing.T) {
 func TestI14_AReportHasTheGroupsOfEachDomain(t *testing.T) {
 	var c Counter
 	bank := Tasklist{"bank", "mail"}
-	caps := NewCaps(map[Tasklist]int64{bank: 10}, map[Tasklist]int64{mail: 1, bank: 10})
+	caps := NewCaps(map[Tasklist]int64{bank: 10}, map[Tasklist]int64{mail: 1, bank: 10}, nil)
 	c.Turn(caps, read(1), 0)
 	held, few := memory{}, 3*earlyGroups
 	for i := range 10 * ReportMax {
@@ -342,4 +353,52 @@ func TestI14_AReportHasTheGroupsOfEachDomain(t *testing.T) {
 		}
 	}
 	testkit.Equal(t, "watched", watched, earlyGroups/2)
+}
+
+// TestDomainsAreCountedWhole: all tasklists of a domain with a quota, in memory and on disk, with their bytes. It begins when there is one, as for a tasklist.
+func TestDomainsAreCountedWhole(t *testing.T) {
+	var c Counter
+	held := memory{whole(mail): {Tasks: 2}, whole(bulk): {Tasks: 1}, whole(Tasklist{"bank", "x"}): {Tasks: 7}}
+	c.Turn(oneCap, paused(7), 0)
+	testkit.Equal(t, "without a quota", len(c.Domains(held)), 0)
+	c.Failed()
+	caps := NewCaps(nil, nil, map[string]bool{"shop": true, "idle": true})
+	s := c.Turn(caps, paused(7), RecountEvery)
+	if s == nil || s.From != 8 || fmt.Sprint(s.Domains) != "[idle shop]" || !caps.Has(bulk) || caps.Has(Tasklist{"bank", "x"}) || caps.Tasklists() {
+		t.Fatalf("%+v", s)
+	}
+	c.Scanned(s, []Found{
+		{Seq: 8, Of: whole(mail), Amount: Amount{5, 500}},
+		{Seq: 9, Of: Queue{bulk, "acme"}, Amount: Amount{3, 30}},
+		{Seq: 10, Of: whole(Tasklist{"bank", "x"}), Amount: Amount{9, 9}},
+	}, 10, false)
+	testkit.Equal(t, "in memory and on disk", fmt.Sprint(c.Domains(held)), "map[shop:{11 560}]")
+	c.Turn(caps, paused(8), 2*RecountEvery)
+	testkit.Equal(t, "with one message read", fmt.Sprint(c.Domains(memory{})), "map[shop:{3 30}]")
+	if lists, groups := c.Report(held); len(lists)+len(groups) != 0 || c.Early(held) {
+		t.Errorf("of tasklists without a cap: %v, %v", lists, groups)
+	}
+	c.Turn(nil, paused(8), 3*RecountEvery)
+	testkit.Equal(t, "without a quota", len(c.Domains(held)), 0)
+}
+
+// TestTheDomainsRememberedAreBounded: those with the fewest tasks are forgotten, and a domain with many messages takes little.
+func TestTheDomainsRememberedAreBounded(t *testing.T) {
+	bounded := map[string]bool{"flood": true}
+	for i := range 2 * groupsMax {
+		bounded[fmt.Sprint("d", i)] = true
+	}
+	l := NewLane(NewCaps(nil, nil, bounded), 0)
+	for i := range 2 * groupsMax {
+		l.Add(uint64(2*i+1), whole(Tasklist{fmt.Sprint("d", i), "x"}), "", some(1))
+		l.Add(uint64(2*i+2), whole(Tasklist{"flood", "x"}), "flood", some(5))
+	}
+	all := map[string]Amount{}
+	l.ByDomain(all)
+	if all["flood"].Tasks != 10*groupsMax || len(all) > groupsMax || len(l.lists) != len(all) || l.groups != len(all) {
+		t.Errorf("%d domains, %d of the flood, %d counted", len(all), all["flood"].Tasks, l.groups)
+	}
+	testkit.Equal(t, "places of the flood", len(l.lists[place{Queue{Tasklist: Tasklist{Domain: "flood"}}, "flood"}].spans) <= fewSpansMax, true)
+	l.Pass(func(ids.Place) uint64 { return 1 << 40 })
+	testkit.Equal(t, "left when all is read", l.groups+len(l.lists), 0)
 }

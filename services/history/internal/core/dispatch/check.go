@@ -36,6 +36,9 @@ func (x *Lists) Check(all []*Entry) error {
 			return fmt.Errorf("task %s, %s in %q, is listed as booked: %v", e.ID, e.State, e.Attempt.Limits, e.booked)
 		}
 	}
+	if err := x.DomainLists.check(x.lists); err != nil {
+		return err
+	}
 	if len(x.order) != len(x.lists) || len(x.idle) > idleMax {
 		return fmt.Errorf("%d tasklists are in order, %d are listed; %d columns are idle", len(x.order), len(x.lists), len(x.idle))
 	}
@@ -167,6 +170,23 @@ func (x *Shards) checkDeliveries(there map[*Entry]bool) error {
 	}
 	if listed != 0 {
 		return fmt.Errorf("%d grants more are listed than tasks have", listed)
+	}
+	return nil
+}
+
+// check says what is wrong, if these are all tasklists.
+func (d DomainLists) check(all map[tasklistKey]*tasklist) error {
+	n := 0
+	for name, of := range d.domains {
+		n += len(of.lists)
+		for i, l := range of.lists {
+			if l.key.domain != name || l.ofDomain != i || all[l.key] != l {
+				return fmt.Errorf("tasklist %v, number %d, is number %d of the domain %s", l.key, l.ofDomain, i, name)
+			}
+		}
+	}
+	if n != len(all) {
+		return fmt.Errorf("%d of %d tasklists are in domains", n, len(all))
 	}
 	return nil
 }

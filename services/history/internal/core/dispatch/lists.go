@@ -8,7 +8,7 @@ import (
 // New makes empty lists.
 func New(cfg Config) *Lists {
 	return &Lists{
-		cfg: cfg, lists: make(map[tasklistKey]*tasklist), Shards: Shards{make(map[uint32]*shard)}, turn: 1,
+		cfg: cfg, lists: make(map[tasklistKey]*tasklist), DomainLists: DomainLists{make(map[string]*domain)}, Shards: Shards{make(map[uint32]*shard)}, turn: 1,
 		releases: make(map[releaseKey]int), groups: make(map[groupKey]uint64),
 	}
 }
@@ -75,6 +75,7 @@ func (x *Lists) Enqueue(e *Entry) {
 			groups: make(map[string]*groupTasks), at: len(x.order),
 		}
 		x.lists[key] = l
+		x.DomainLists.add(l)
 		x.order = append(x.order, l)
 	}
 	e.column = x.columnOf(l, columnKey{packKey{e.Type, e.Priority, x.partitionFor(l, e.ID), e.Cost()}, e.Group()})
@@ -140,6 +141,7 @@ func (x *Lists) forget(c *column) {
 		return
 	}
 	delete(x.lists, l.key)
+	x.DomainLists.remove(l)
 	last := len(x.order) - 1
 	x.order[l.at] = x.order[last]
 	x.order[l.at].at = l.at

@@ -20,6 +20,7 @@ type Config struct {
 type Lists struct {
 	cfg   Config
 	lists map[tasklistKey]*tasklist
+	DomainLists
 	// order is all lists, in an order that does not depend on a map; idle are columns that have had no tasks for a
 	// while, the longest first.
 	order []*tasklist
@@ -71,8 +72,8 @@ type tasklist struct {
 	packs   map[packKey]*pack
 	// groups are those of its columns.
 	groups map[string]*groupTasks
-	// at is its place in Lists.order.
-	at int
+	// at is its place in Lists.order, ofDomain that among the lists of its domain.
+	at, ofDomain int
 	// turn says which partition tasks are given now. spread: it has, or has had, columns of partitions besides the first one.
 	turn   partitionTurn
 	spread bool

@@ -3,8 +3,10 @@ package replica
 import (
 	"bytes"
 	"cmp"
+	"iter"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/backlog"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
@@ -59,3 +61,18 @@ func (r *Replica) ArchiveSeq() uint64 { return r.archive.last }
 
 // Len is how many tasks are in memory that have not left.
 func (r *Replica) Len() int { return r.live }
+
+// storedMin is about how many bytes a task without a payload takes as stored.
+const storedMin = 80
+
+// WaitingDomains are those of some domains that have tasks in memory which wait, and what waits: how many tasks, and about how many bytes these take as stored.
+func (r *Replica) WaitingDomains(of map[string]bool) iter.Seq2[string, backlog.Amount] {
+	return func(yield func(string, backlog.Amount) bool) {
+		for domain, tasks := range r.CountWaiting(of) {
+			each := storedMin + max(0, r.TaskBytes(domain)-taskstate.FootprintMin)
+			if !yield(domain, backlog.Amount{Tasks: tasks, Bytes: tasks * each}) {
+				return
+			}
+		}
+	}
+}

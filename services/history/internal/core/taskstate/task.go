@@ -217,7 +217,7 @@ func stepBytes(s *Step) int {
 
 func (t *Task) step(s Step) {
 	if t.Steps == nil {
-		t.Steps = make([]Step, 0, 4)
+		t.Steps = make([]Step, 0, stepsFew)
 	}
 	// Attempts often fail alike: equal messages share their memory.
 	for _, last := range t.Steps[max(0, len(t.Steps)-2):] {
@@ -242,9 +242,18 @@ func (t *Task) SetSteps(steps []Step, dropped uint32) {
 	}
 }
 
+const (
+	// footprintFixed is what any task takes, footprintStep what a step does.
+	footprintFixed, footprintStep = 640, 88
+	// stepsFew is for how many steps there is room at first.
+	stepsFew = 4
+	// FootprintMin is the Footprint of a task with few steps, without a payload and what else it may have.
+	FootprintMin = footprintFixed + stepsFew*footprintStep
+)
+
 // Footprint is about how much memory t takes, in bytes.
 func (t *Task) Footprint() int {
-	const fixed, step, header, order, updates = 640, 88, 32, 160, 64
+	const header, order, updates = 32, 160, 64
 	n := 0
 	if t.Policy != nil {
 		n = t.Policy.Rules.Footprint() // as if it were its alone, since it may be
@@ -259,6 +268,6 @@ func (t *Task) Footprint() int {
 		n += updates
 	}
 	n += len(t.BatchID())
-	return n + fixed + cap(t.Steps)*step + int(t.stepsBytes) + len(t.Payload.Data) + len(t.Result.Data) +
+	return n + footprintFixed + cap(t.Steps)*footprintStep + int(t.stepsBytes) + len(t.Payload.Data) + len(t.Result.Data) +
 		len(t.Attempt.Progress.Data) + len(t.ErrMessage)
 }
