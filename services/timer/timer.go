@@ -130,6 +130,7 @@ func (s *Service) own(ctx context.Context, p int, cluster *catalog.Catalog) erro
 	var parts lifecycle.Group
 	parts.Add("storage", room)
 	parts.Add("firing", owner)
+	parts.Add("stored", lifecycle.Func(func(ctx context.Context) error { return s.reportStored(ctx, p, owner, cluster) }))
 	parts.Add("calls", lifecycle.Func(func(ctx context.Context) error { return api.Serve(ctx, s.NATS, p, owner, s.Replies, log) }))
 	return parts.Run(ctx)
 }

@@ -250,3 +250,50 @@ func TestConfigDefaultsAreValidAndZeroIsNot(t *testing.T) {
 		t.Error("an empty config is valid")
 	}
 }
+
+// TestTheServiceReportsWhatWaits of domains with a quota, while there is one.
+func TestTheServiceReportsWhatWaits(t *testing.T) {
+	nc, _ := start(t)
+	js, err := jetstream.New(nc)
+	testkit.NoError(t, err)
+	kv, err := provision.Bucket(t.Context(), js, topology.ConfigBucket, nil)
+	testkit.NoError(t, err)
+	reports, err := nc.SubscribeSync(topology.HintStored)
+	testkit.NoError(t, err)
+	all := []*logv1.Record{task(1, 1, "mail", 0), task(1, 2, "sms", 0), task(1, 3, "sms", 0)}
+	all[2].Domain = "free"
+	park(t, nc, 1, all...)
+	put := func(quota *yardv1.Quota) {
+		testkit.NoError(t, testkit.Err(catalog.Domains.Put(t.Context(), kv, "", &yardv1.Domain{Name: "shop", Quota: quota})))
+	}
+	reported := func(want string) {
+		t.Helper()
+		testkit.Eventually(t, soon, func() error {
+			m, err := reports.NextMsg(soon)
+			if err != nil {
+				return err
+			}
+			var got rpcv1.StoredTasks
+			if err := got.UnmarshalVT(m.Data); err != nil || !got.Timer {
+				t.Fatalf("%v, %v", &got, err)
+			}
+			if text := fmt.Sprint(got.Partition, got.Domains); text != want {
+				return fmt.Errorf("the report is %s, want %s", text, want)
+			}
+			return nil
+		})
+	}
+	put(&yardv1.Quota{WaitingTasks: 5})
+	bytes := all[0].SizeVT() + all[1].SizeVT()
+	reported(fmt.Sprint(int32(1), []*rpcv1.DomainStored{{Domain: "shop", Tasks: 2, Bytes: int64(bytes)}}))
+	reported(fmt.Sprint(int32(0), []*rpcv1.DomainStored(nil)))
+	checkFire(t, nc, all[1].Id)
+	reported(fmt.Sprint(int32(1), []*rpcv1.DomainStored{{Domain: "shop", Tasks: 1, Bytes: int64(all[0].SizeVT())}}))
+	put(nil)
+	testkit.Eventually(t, soon, func() error {
+		if m, err := reports.NextMsg(3 * time.Second); err == nil {
+			return fmt.Errorf("a report without a quota: %q", m.Data)
+		}
+		return nil
+	})
+}

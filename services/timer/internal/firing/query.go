@@ -98,6 +98,16 @@ func (o *Owner) Waiting(ctx context.Context, domain, tasklist string) (n int, er
 	return n, err
 }
 
+// Domains is what waits of each wanted domain, if it is any.
+func (o *Owner) Domains(ctx context.Context, wanted func(domain string) bool) (map[string]due.Total, error) {
+	var all map[string]due.Total
+	err := o.ask(ctx, func() { all = o.table.Domains(wanted) })
+	if err != nil {
+		return nil, err // all may still be set
+	}
+	return all, nil
+}
+
 // Tasklists counts the waiting tasks of up to limit tasklists of a domain behind one name, sorted by name.
 func (o *Owner) Tasklists(ctx context.Context, domain, after string, limit int) (all []due.Count, err error) {
 	err = o.searches.Run(ctx, domain, func() error {

@@ -1,6 +1,7 @@
 package due
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -107,9 +108,11 @@ func TestWaitingCountsByTasklistAndDomain(t *testing.T) {
 		{Domain: "a", Tasklist: "y", Priority: 2},
 		{Domain: "b", Tasklist: "x"},
 	} {
-		m.Tasks = append(m.Tasks, Task{ID: testID(i), DueMS: 1, Group: g})
+		m.Tasks = append(m.Tasks, Task{ID: testID(i), DueMS: 1, Bytes: 10, Group: g})
 	}
 	table := newTable(t, m)
+	ofA := func(domain string) bool { return domain == "a" || domain == "c" }
+	testkit.Equal(t, "of wanted domains", fmt.Sprint(table.Domains(ofA)), "map[a:{3 30}]")
 	for _, c := range []struct {
 		domain, tasklist string
 		want             int
@@ -137,7 +140,9 @@ func TestWaitingCountsByTasklistAndDomain(t *testing.T) {
 	}
 	table.Lose(testID(0))
 	testkit.Equal(t, "where one was lost", table.Tasklists("a", "", 9), []Count{{"y", 2}})
+	testkit.Equal(t, "of wanted domains, where one was lost", fmt.Sprint(table.Domains(ofA)), "map[a:{2 20}]")
 	fire(table, 1)
+	testkit.Equal(t, "of wanted domains, where all were fired", len(table.Domains(ofA)), 0)
 	if got := table.Waiting("a", ""); got != 0 || table.Tasklists("a", "", 9) != nil {
 		t.Errorf("%d wait when all were fired", got)
 	}

@@ -8,7 +8,7 @@ type fataler interface {
 
 // check fails the test where the table contradicts itself.
 func (t *Table) check(tb fataler) {
-	live, waiting, refs := map[int32]int{}, map[*queue]int{}, map[groupHandle]int{}
+	live, waiting, bytes, refs := map[int32]int{}, map[*queue]int{}, map[*queue]int64{}, map[groupHandle]int{}
 	used, earlies := 0, 0
 	for h := handle(0); uint32(h) < t.entries.size; h++ {
 		e := t.entries.at(h)
@@ -29,6 +29,7 @@ func (t *Table) check(tb fataler) {
 		}
 		live[e.bucket]++
 		waiting[t.groups.at(e.group).queue]++
+		bytes[t.groups.at(e.group).queue] += int64(e.bytes)
 		record, isEarly := t.record(h)
 		if (t.lines.cursor.Fired(d.name, record) || t.lines.cursor.Fired(d.name, e.key())) && !t.lines.domains.loose {
 			t.fatal(tb, "entry %d waits and was fired", h)
@@ -64,8 +65,8 @@ func (t *Table) check(tb fataler) {
 		}
 	}
 	for _, q := range t.groups.queues {
-		if q.waiting != waiting[q] {
-			t.fatal(tb, "queue %v counts %d of %d", q.key, q.waiting, waiting[q])
+		if q.waiting != waiting[q] || q.bytes != bytes[q] {
+			t.fatal(tb, "queue %v counts %d of %d, %d bytes of %d", q.key, q.waiting, waiting[q], q.bytes, bytes[q])
 		}
 	}
 	if !t.lines.domains.loose {

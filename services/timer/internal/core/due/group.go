@@ -27,11 +27,12 @@ func (g *Group) Lane() ids.Lane {
 
 type queueKey struct{ domain, tasklist string }
 
-// queue counts the waiting tasks of one tasklist.
+// queue counts the waiting tasks of one tasklist, and the bytes of their records.
 type queue struct {
 	key     queueKey
 	domain  *domain
 	waiting int
+	bytes   int64
 	refs    int
 }
 

@@ -96,6 +96,21 @@ func (t *Table) Waiting(domain, tasklist string) int {
 	return n
 }
 
+// Total is what waits of a domain: its tasks, and the bytes of their records.
+type Total struct{ Tasks, Bytes int64 }
+
+// Domains is what waits of each wanted domain, if it is any. It looks at all tasklists.
+func (t *Table) Domains(wanted func(domain string) bool) map[string]Total {
+	all := map[string]Total{}
+	for key, q := range t.groups.queues {
+		if q.waiting > 0 && wanted(key.domain) {
+			sum := all[key.domain]
+			all[key.domain] = Total{sum.Tasks + int64(q.waiting), sum.Bytes + q.bytes}
+		}
+	}
+	return all
+}
+
 // Count is how many tasks of a tasklist wait.
 type Count struct {
 	Tasklist string
