@@ -135,7 +135,7 @@ func New(d Deps) (*Gateway, error) {
 	if d.Log == nil {
 		d.Log = slog.New(slog.DiscardHandler)
 	}
-	g := &Gateway{Deps: d, Quotas: quotas.New(d.Catalog, d.Bus.PublishUse, d.Log), metrics: newMetrics(d.Metrics), pools: newPools(d.Config), queues: &queueCaps{book: caps.NewBook()}}
+	g := &Gateway{Deps: d, Quotas: quotas.New(d.Catalog, d.Bus.PublishUse, d.Metrics, d.Log), metrics: newMetrics(d.Metrics), pools: newPools(d.Config), queues: &queueCaps{book: caps.NewBook()}}
 	g.base, g.giveUp = context.WithCancel(context.Background())
 	g.appender = newAppender(g)
 	g.outcomes = newOutcomes(g)

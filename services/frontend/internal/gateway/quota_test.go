@@ -10,6 +10,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -272,4 +273,56 @@ func TestANewCallbackIsASubmit(t *testing.T) {
 		testkit.Equal(t, "messages are stored", r.log.messages(), stored+1)
 		testkit.NoError(t, create("c", callback()))
 	})
+}
+
+// waits has an owner report so many tasks of shop.
+func (r *rig) waits(t *testing.T, tasks int64) {
+	t.Helper()
+	r.TakeStored(testkit.Encoded(t, &rpcv1.StoredTasks{Domains: []*rpcv1.DomainStored{{Domain: "shop", Tasks: tasks}}}))
+}
+
+// TestWhatIsStoredIsAnsweredAtTheQuotaOfWhatWaits: repeats are, and what is new is refused whole, whatever keys it has, until there is room.
+func TestWhatIsStoredIsAnsweredAtTheQuotaOfWhatWaits(t *testing.T) {
+	for _, counted := range []bool{true, false} {
+		onKnowing(t, func(t *testing.T, r *rig) {
+			r.quota(`"waiting_tasks":10`)
+			unique := func(key string) *yardv1.SubmitRequest {
+				req := withID(tasks(1), counted)
+				req.Tasks[0].UniqueKey = key
+				return req
+			}
+			all := []*yardv1.SubmitRequest{withID(tasks(1), counted), withID(ordered(keyIn(0), keyIn(1)), counted), unique("k")}
+			send := func() {
+				t.Helper()
+				for _, req := range all {
+					accepted(t, <-r.submit(t, req.CloneVT()))
+					if counted {
+						req.Tries++
+					}
+				}
+			}
+			send()
+			time.Sleep(time.Second)
+			r.waits(t, 10)
+			stored := r.log.messages()
+			send()
+			fresh := []*yardv1.SubmitRequest{tasks(1), withID(tasks(500), counted), withID(ordered(keyIn(0), keyIn(1)), counted), unique("new")}
+			for _, req := range fresh {
+				wantOverQuota(t, (<-r.submit(t, req.CloneVT())).err)
+			}
+			callback := &yardv1.CreateBatchRequest{BatchId: "b", Callback: &yardv1.NewTask{Tasklist: "main", Type: "email"}}
+			wantOverQuota(t, testkit.Err(asked(r, "shop", false, r.CreateBatch, callback)))
+			testkit.Equal(t, "messages are stored", r.log.messages(), stored)
+			r.waits(t, 0)
+			for _, req := range fresh {
+				if counted && req.RequestId != "" {
+					req.Tries++
+				}
+				accepted(t, <-r.submit(t, req))
+				time.Sleep(time.Second)
+				r.waits(t, 0)
+			}
+			testkit.NoError(t, testkit.Err(asked(r, "shop", false, r.CreateBatch, callback)))
+		})
+	}
 }

@@ -23,6 +23,7 @@ type Listener interface {
 	TakeTasklistLoad(data []byte)
 	TakeSilent(data []byte)
 	TakeUse(data []byte)
+	TakeStored(data []byte)
 }
 
 // Inbox sends on core NATS and hands what comes back to its listener. It is the
@@ -67,7 +68,7 @@ func (b *Inbox) Run(ctx context.Context) error {
 	var hints []*nats.Subscription
 	for subject, take := range map[string]func([]byte){
 		topology.HintLoad: b.listen.TakeLoad, topology.HintTasklistLoad: b.listen.TakeTasklistLoad, topology.HintSilent: b.listen.TakeSilent,
-		topology.HintUse: b.listen.TakeUse,
+		topology.HintUse: b.listen.TakeUse, topology.HintStored: b.listen.TakeStored,
 	} {
 		sub, err := b.nc.Subscribe(subject, func(m *nats.Msg) { take(m.Data) })
 		if err != nil {

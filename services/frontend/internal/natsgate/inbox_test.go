@@ -24,6 +24,7 @@ func (w words) TakeAnswered(data []byte)            { w <- "answered " + string(
 func (w words) TakeLoad(data []byte)                { w <- "load " + string(data) }
 func (w words) TakeSilent(data []byte)              { w <- "silent " + string(data) }
 func (w words) TakeUse(data []byte)                 { w <- "use " + string(data) }
+func (w words) TakeStored(data []byte)              { w <- "stored " + string(data) }
 func (w words) TakeTasklistLoad(data []byte)        { w <- "tasklists " + string(data) }
 
 // listening is an inbox that runs until the test ends.

@@ -105,6 +105,7 @@ func (h heard) TakeVerdicts(data []byte)          { h.verdicts <- string(data) }
 func (h heard) TakeLoad(data []byte)              { h.loads <- string(data) }
 func (h heard) TakeSilent([]byte)                 {}
 func (h heard) TakeUse([]byte)                    {}
+func (h heard) TakeStored([]byte)                 {}
 func (h heard) TakeTasklistLoad(data []byte)      { h.tasklists <- string(data) }
 func (h heard) TakeAnswered(data []byte)          { h.answered <- string(data) }
 func (h heard) EventsRefused(id uint64, _ string) { h.refused <- id }

@@ -1,7 +1,11 @@
 package quotas
 
 import (
+	"time"
+
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/quota"
 )
@@ -36,12 +40,39 @@ func (c *Charge) Take() error {
 	if c.taken || c.refused != nil {
 		return c.refused
 	}
-	may := mayUse(c.by.catalog.Domain(c.domain))
-	if wait := c.by.book.Take(c.domain, may, c.use, c.by.now()); wait > 0 {
-		c.refused = overQuota("submits more than its quota of %d tasks/s, %d bytes/s (0: any number): nothing was stored; repeat the request later", may.Tasks, may.Bytes).After(wait)
-	}
+	c.refused = c.by.take(c.domain, c.use)
 	c.taken = c.refused == nil
 	return c.refused
+}
+
+// take counts what a domain submits, or says why it may not. The caller has the lock.
+func (q *Quotas) take(domain string, use quota.Use) error {
+	d, now := q.catalog.Domain(domain), q.now()
+	if err := q.takesMore(domain, d.GetQuota(), now); err != nil {
+		return err
+	}
+	may := mayUse(d)
+	if wait := q.book.Take(domain, may, use, now); wait > 0 {
+		return q.refuse(signals.QuotaSubmits, wait, "submits more than its quota of %d tasks/s, %d bytes/s (0: any number): nothing was stored; repeat the request later", may.Tasks, may.Bytes)
+	}
+	return nil
+}
+
+// takesMore refuses what a domain submits that has as much waiting as it may. All that is fresh counts as waiting, since no owner may have reported it yet.
+func (q *Quotas) takesMore(domain string, of *yardv1.Quota, now time.Duration) error {
+	tasks, bytes := of.GetWaitingTasks(), of.GetStoredBytes()
+	if tasks == 0 && bytes == 0 {
+		return nil
+	}
+	waits, fresh := q.waiting.Count(domain, now), q.book.Fresh(domain, now)
+	const over = "has %d %s waiting and submitted %d in the last second, and its quota of %s is %d: nothing was stored; repeat the request later"
+	switch {
+	case tasks > 0 && waits.Tasks+fresh.Tasks >= tasks:
+		return q.refuse(signals.QuotaWaitingTasks, againWait, over, waits.Tasks, "tasks", fresh.Tasks, "waiting_tasks", tasks)
+	case bytes > 0 && waits.Bytes+fresh.Bytes >= bytes:
+		return q.refuse(signals.QuotaStoredBytes, againWait, over, waits.Bytes, "bytes", fresh.Bytes, "stored_bytes", bytes)
+	}
+	return nil
 }
 
 // Return takes so many of the tasks out of the charge: this request does not store them.

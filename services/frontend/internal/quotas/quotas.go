@@ -1,7 +1,7 @@
 // Package quotas keeps domains near their quotas.
 //
-// Owns: the book of what is let in here, and the talk with other frontends about it. Never does: store anything. On failure: reports that do not arrive
-// let a domain exceed its quota by what each frontend lets in alone.
+// Owns: the book of what is let in here, the talk with other frontends about it, and what owners of partitions report of what waits. Never does: store
+// anything. On failure: reports that do not arrive let a domain exceed its quota, by what each frontend lets in alone, or by what waits in the partition.
 package quotas
 
 import (
@@ -19,10 +19,11 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/quota"
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
-// pollWait is after what a client is to poll again that was refused.
-const pollWait = time.Second
+// againWait is after what a client is to come again that was refused for its polls, or for what waits.
+const againWait = time.Second
 
 // Quotas are those of all domains, at one frontend. They are safe for concurrent use.
 type Quotas struct {
@@ -33,15 +34,21 @@ type Quotas struct {
 	self    uint64
 	began   time.Time
 
-	mu    sync.Mutex
-	book  *quota.Book
-	polls *quota.Polls
+	metrics metrics
+
+	mu      sync.Mutex
+	book    *quota.Book
+	polls   *quota.Polls
+	waiting *quota.Waiting
 }
 
 // New makes them; publish sends a report to all frontends (topology.HintUse).
-func New(c *catalog.Catalog, publish func(data []byte) error, log *slog.Logger) *Quotas {
+func New(c *catalog.Catalog, publish func(data []byte) error, m *telemetry.Metrics, log *slog.Logger) *Quotas {
 	book := quota.New(rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))
-	return &Quotas{catalog: c, publish: publish, log: log, self: rand.Uint64(), began: time.Now(), book: book, polls: quota.NewPolls()}
+	return &Quotas{
+		catalog: c, publish: publish, log: log, self: rand.Uint64(), began: time.Now(), metrics: newMetrics(m),
+		book: book, polls: quota.NewPolls(), waiting: quota.NewWaiting(),
+	}
 }
 
 func (q *Quotas) now() time.Duration { return time.Since(q.began) }
@@ -53,10 +60,12 @@ func mayUse(d *yardv1.Domain) quota.Use {
 // has reports whether a domain has a quota.
 func (q *Quotas) has(domain string) bool { return q.catalog.Domain(domain).GetQuota() != nil }
 
-func overQuota(format string, args ...any) *fault.Error {
+// refuse counts a refusal for a quota, and says why.
+func (q *Quotas) refuse(which string, wait time.Duration, format string, args ...any) error {
+	q.metrics.refusals[which].Add(1)
 	refusal := fault.New(fault.ResourceExhausted, "the domain "+format, args...)
 	refusal.Detail = map[string]string{fault.DetailReason: "quota"}
-	return refusal
+	return refusal.After(wait)
 }
 
 // Open counts a poll, or refuses it.
@@ -65,7 +74,7 @@ func (q *Quotas) Open(domain string) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !q.polls.Open(domain, most, q.now()) {
-		return overQuota("has %d polls that wait, as many as its quota allows", most).After(pollWait)
+		return q.refuse(signals.QuotaOpenPolls, againWait, "has %d polls that wait, as many as its quota allows", most)
 	}
 	return nil
 }
@@ -84,8 +93,30 @@ func (q *Quotas) Use(d *yardv1.Domain) *yardv1.Quota {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	last := q.book.Last(d.Name, q.now())
-	return &yardv1.Quota{SubmitTasksPerS: last.Tasks, SubmitBytesPerS: last.Bytes, OpenPolls: int32(q.polls.Count(d.Name, q.now()))}
+	return q.use(d.Name, q.now())
+}
+
+func (q *Quotas) use(domain string, now time.Duration) *yardv1.Quota {
+	last, waits := q.book.Last(domain, now), q.waiting.Count(domain, now)
+	return &yardv1.Quota{
+		SubmitTasksPerS: last.Tasks, SubmitBytesPerS: last.Bytes, OpenPolls: int32(q.polls.Count(domain, now)), WaitingTasks: waits.Tasks, StoredBytes: waits.Bytes,
+	}
+}
+
+// TakeStored reads what domains with a quota have waiting in a partition (topology.HintStored).
+func (q *Quotas) TakeStored(data []byte) {
+	var m rpcv1.StoredTasks
+	if err := m.UnmarshalVT(data); err != nil {
+		q.log.Error("an unreadable report of waiting tasks was dropped", "bytes", len(data), signals.Error, err)
+		return
+	}
+	all := make(map[string]quota.Use, len(m.Domains))
+	for _, d := range m.Domains {
+		all[d.Domain] = quota.Use{Tasks: d.Tasks, Bytes: d.Bytes}
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting.Report(quota.Source{Partition: m.Partition, Timer: m.Timer}, all, q.now())
 }
 
 // TakeUse reads what a frontend has let in (topology.HintUse).
@@ -114,9 +145,13 @@ func (q *Quotas) TakeUse(data []byte) {
 	}
 }
 
-// ShareUse tells all frontends what this one has let in of domains with a quota, until ctx ends.
+// ShareUse tells all frontends what this one has let in of domains with a quota, and shows how much the domains use, until ctx ends.
 func (q *Quotas) ShareUse(ctx context.Context) error {
-	for said := false; backoff.Sleep(ctx, quota.ReportEvery); {
+	for said, shown := false, q.now(); backoff.Sleep(ctx, quota.ReportEvery); {
+		if now := q.now(); now-shown >= showEvery {
+			shown = now
+			q.show(now)
+		}
 		m := q.unsaid()
 		if len(m.Used) == 0 && !said {
 			continue

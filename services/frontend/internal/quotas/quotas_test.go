@@ -12,8 +12,11 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/catalog/catalogtest"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/quotas"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/shared/testkit/signalkit"
 )
 
 // catalogOf has the domain shop, whose quota put changes.
@@ -38,7 +41,7 @@ type cluster struct {
 func frontends(t *testing.T, c *catalog.Catalog, n int) *cluster {
 	cl := &cluster{}
 	for range n {
-		cl.all = append(cl.all, quotas.New(c, cl.publish, slog.New(slog.DiscardHandler)))
+		cl.all = append(cl.all, quotas.New(c, cl.publish, nil, slog.New(slog.DiscardHandler)))
 	}
 	for _, q := range cl.all {
 		go func() { testkit.Check(t, q.ShareUse(t.Context())) }()
@@ -188,5 +191,81 @@ func TestAStalledFrontendRefusesNothingForWhatIsOver(t *testing.T) {
 			time.Sleep(400 * time.Millisecond)
 		})
 		wantOver(t, submit(cl.all[1], "shop", 1, 1))
+	})
+}
+
+// reports has an owner report what shop has waiting.
+func reports(t *testing.T, q *quotas.Quotas, partition int32, timer bool, tasks, bytes int64) {
+	t.Helper()
+	q.TakeStored(testkit.Encoded(t, &rpcv1.StoredTasks{Partition: partition, Timer: timer, Domains: []*rpcv1.DomainStored{{Domain: "shop", Tasks: tasks, Bytes: bytes}}}))
+}
+
+// TestADomainWithAsMuchWaitingAsItMayIsRefused: as reported by the owners of the partitions, whose reports hold for two seconds. Another domain is not.
+func TestADomainWithAsMuchWaitingAsItMayIsRefused(t *testing.T) {
+	for quota, value := range map[string]string{signals.QuotaWaitingTasks: `{"waiting_tasks":100}`, signals.QuotaStoredBytes: `{"stored_bytes":100000}`} {
+		synctest.Test(t, func(t *testing.T) {
+			c, put := catalogOf()
+			put(value)
+			metrics := signalkit.Metrics(t)
+			q := quotas.New(c, func([]byte) error { return nil }, metrics, slog.New(slog.DiscardHandler))
+			go func() { testkit.Check(t, q.ShareUse(t.Context())) }()
+			testkit.NoError(t, submit(q, "shop", 1, 1)) // nothing is known yet
+			time.Sleep(1500 * time.Millisecond)
+			reports(t, q, 0, false, 60, 60_000)
+			reports(t, q, 0, true, 39, 39_000)
+			testkit.NoError(t, submit(q, "shop", 50, 50_000)) // the last one may exceed it
+			time.Sleep(time.Second)
+			reports(t, q, 0, false, 110, 110_000)
+			time.Sleep(900 * time.Millisecond)
+			wantOver(t, submit(q, "shop", 1, 1))
+			testkit.NoError(t, submit(q, "free", 1000, 1000))
+			if use := q.Use(c.Domain("shop")); use.WaitingTasks != 149 || use.StoredBytes != 149_000 {
+				t.Errorf("the use is %v", use)
+			}
+			testkit.Equal(t, "percent used", metrics.Gauge(signals.QuotaUsed, quota).Value(), 149)
+			for _, one := range signals.Quotas {
+				want := int64(0)
+				if one == quota {
+					want = 1
+				}
+				testkit.Equal(t, "refusals for "+one, metrics.Counter(signals.QuotaRefusals, one).Value(), want)
+			}
+			reports(t, q, 0, true, 0, 0)
+			reports(t, q, 0, false, 99, 99_000)
+			time.Sleep(time.Second)
+			testkit.NoError(t, submit(q, "shop", 1, 1))
+			reports(t, q, 0, false, 100, 100_000)
+			wantOver(t, submit(q, "shop", 1, 1))
+			put("null")
+			testkit.NoError(t, submit(q, "shop", 1, 1))
+			put(value)
+			time.Sleep(2 * time.Second) // its owner is away
+			testkit.NoError(t, submit(q, "shop", 1, 1))
+			q.TakeStored([]byte("no message"))
+		})
+	}
+}
+
+// TestAFloodIsRefusedBeforeItIsReported: what came in the last second counts, at every frontend. A refused request does not, nor one that was not stored.
+func TestAFloodIsRefusedBeforeItIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, put := catalogOf()
+		put(`{"waiting_tasks":100}`)
+		all := frontends(t, c, 2).all
+		accepted := 0
+		for range 50 {
+			if submit(all[0], "shop", 10, 10) == nil {
+				accepted += 10
+			}
+		}
+		testkit.Equal(t, "accepted at one frontend", accepted, 100)
+		time.Sleep(150 * time.Millisecond)
+		wantOver(t, submit(all[1], "shop", 1, 1))
+		time.Sleep(time.Second) // and it has all been done
+		charge := all[0].Charge("shop", 100, 100)
+		testkit.NoError(t, charge.Take())
+		wantOver(t, submit(all[0], "shop", 1, 1))
+		charge.Return(100)
+		testkit.NoError(t, submit(all[0], "shop", 1, 1))
 	})
 }

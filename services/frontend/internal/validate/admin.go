@@ -33,6 +33,8 @@ func PutDomain(req *yardv1.PutDomainRequest) error {
 		optional("/domain/quota/submit_tasks_per_s", d.GetQuota().GetSubmitTasksPerS(), 1, SubmitTasksMax),
 		optional("/domain/quota/submit_bytes_per_s", d.GetQuota().GetSubmitBytesPerS(), SubmitBytesMin, SubmitBytesMax),
 		optional("/domain/quota/open_polls", d.GetQuota().GetOpenPolls(), 1, OpenPollsMax),
+		optional("/domain/quota/waiting_tasks", d.GetQuota().GetWaitingTasks(), 1, WaitingTasksMax),
+		optional("/domain/quota/stored_bytes", d.GetQuota().GetStoredBytes(), StoredBytesMin, StoredBytesMax),
 		revision("/domain/revision", d.Revision),
 	)
 }

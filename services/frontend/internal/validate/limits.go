@@ -82,11 +82,14 @@ const (
 	DeadLettersMax    = 10_000_000
 	// TurnsMax is the largest weight of a domain.
 	TurnsMax = 100
-	// SubmitTasksMax, SubmitBytesMin, SubmitBytesMax and OpenPollsMax bound the quota of a domain.
-	SubmitTasksMax = 10_000_000
-	SubmitBytesMin = 1000
-	SubmitBytesMax = 100_000_000_000
-	OpenPollsMax   = 1_000_000
+	// SubmitTasksMax and the others bound the quota of a domain.
+	SubmitTasksMax  = 10_000_000
+	SubmitBytesMin  = 1000
+	SubmitBytesMax  = 100_000_000_000
+	OpenPollsMax    = 1_000_000
+	WaitingTasksMax = 1_000_000_000
+	StoredBytesMin  = 1000
+	StoredBytesMax  = 1_000_000_000_000_000
 
 	// RetentionMin, RetentionMax and RetentionDefault bound how long a domain
 	// keeps finished tasks.

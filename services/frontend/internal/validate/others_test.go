@@ -168,7 +168,7 @@ func TestListRefuses(t *testing.T) {
 func TestPutDomainRefuses(t *testing.T) {
 	refusals(t, func() *yardv1.PutDomainRequest {
 		return &yardv1.PutDomainRequest{Domain: &yardv1.Domain{Name: "shop", RetentionMs: 900_000, MaxConcurrency: 1_000_000, DeadLettersMaxAgeMs: 60_000, DeadLettersMax: 10_000_000, Quota: &yardv1.Quota{
-			SubmitTasksPerS: 10_000_000, SubmitBytesPerS: 1000, OpenPolls: 1_000_000,
+			SubmitTasksPerS: 10_000_000, SubmitBytesPerS: 1000, OpenPolls: 1_000_000, WaitingTasks: 1_000_000_000, StoredBytes: 1000,
 		}}}
 	}, PutDomain, map[string]row[*yardv1.PutDomainRequest]{
 		"none":             {func(r *yardv1.PutDomainRequest) { r.Domain = nil }, "/domain"},
@@ -187,6 +187,10 @@ func TestPutDomainRefuses(t *testing.T) {
 		"few bytes":        {func(r *yardv1.PutDomainRequest) { r.Domain.Quota.SubmitBytesPerS = 999 }, "/domain/quota/submit_bytes_per_s"},
 		"many bytes":       {func(r *yardv1.PutDomainRequest) { r.Domain.Quota.SubmitBytesPerS = 100_000_000_001 }, "/domain/quota/submit_bytes_per_s"},
 		"many polls":       {func(r *yardv1.PutDomainRequest) { r.Domain.Quota.OpenPolls = 1_000_001 }, "/domain/quota/open_polls"},
+		"many waiting":     {func(r *yardv1.PutDomainRequest) { r.Domain.Quota.WaitingTasks = 1_000_000_001 }, "/domain/quota/waiting_tasks"},
+		"negative waiting": {func(r *yardv1.PutDomainRequest) { r.Domain.Quota.WaitingTasks = -1 }, "/domain/quota/waiting_tasks"},
+		"few stored":       {func(r *yardv1.PutDomainRequest) { r.Domain.Quota.StoredBytes = 999 }, "/domain/quota/stored_bytes"},
+		"many stored":      {func(r *yardv1.PutDomainRequest) { r.Domain.Quota.StoredBytes = 1_000_000_000_000_001 }, "/domain/quota/stored_bytes"},
 		"negative polls":   {func(r *yardv1.PutDomainRequest) { r.Domain.Quota.OpenPolls = -1 }, "/domain/quota/open_polls"},
 	})
 	r := &yardv1.PutDomainRequest{Domain: &yardv1.Domain{Name: "shop"}}

@@ -19,7 +19,7 @@ type report struct {
 const (
 	// ReportEvery is how often a frontend reports.
 	ReportEvery = 100 * time.Millisecond
-	// reportFor is for how long a report holds: a frontend that has none any more says nothing.
+	// reportFor is for how long a report holds: a frontend that has no polls any more says nothing, nor does an owner that has ended.
 	reportFor = 2 * time.Second
 	// backlogMax bounds what counts of the reports that a frontend hears at once after it was stalled: these are of a time that is over.
 	backlogMax = time.Second

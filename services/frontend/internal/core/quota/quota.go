@@ -1,11 +1,12 @@
-// Package quota bounds what each domain submits in a second, and its polls, on all frontends together.
+// Package quota bounds what each domain submits in a second, its polls, and what it has waiting, on all frontends together.
 //
 // Owns: how much of each domain is ahead of its rate: a leaky bucket used as a meter (ITU-T I.371), which what other frontends have let in fills,
-// too. So a frontend that is alone with a domain gives it the whole quota, and several exceed it by what they let in between two reports.
+// too; and what the owners of partitions reported last of domains with a quota of what waits. So a frontend that is alone with a domain gives it the whole quota, and several exceed it by what they let in between two reports.
 // Never does: read a clock, or know who reports. On failure: a report that is lost lets its domain have that much more.
 package quota
 
 import (
+	"iter"
 	"maps"
 	"math/rand/v2"
 	"time"
@@ -15,6 +16,9 @@ import (
 type Use struct{ Tasks, Bytes int64 }
 
 func (u Use) plus(o Use) Use { return Use{u.Tasks + o.Tasks, u.Bytes + o.Bytes} }
+
+// changed is u and o, but not less than nothing: o may take back what was before.
+func (u Use) changed(o Use) Use { return Use{max(0, u.Tasks+o.Tasks), max(0, u.Bytes+o.Bytes)} }
 
 // meter is how much of a domain is ahead of its rates.
 type meter struct {
@@ -28,6 +32,9 @@ type meter struct {
 	// current is what was let in during the second of that number, by all frontends, last what was in the one before.
 	second        int64
 	current, last Use
+	// half is the number of the half second in which fresh was let in; older was in the one before.
+	half         int64
+	fresh, older Use
 }
 
 const (
@@ -102,11 +109,24 @@ func (b *Book) Last(domain string, now time.Duration) Use {
 	return m.last
 }
 
+// Fresh is what a domain submitted in this half second and the one before: the owners of the partitions may not have reported it yet.
+func (b *Book) Fresh(domain string, now time.Duration) Use {
+	m := b.meters[domain]
+	if m == nil {
+		return Use{}
+	}
+	m.advance(now)
+	return m.fresh.plus(m.older)
+}
+
+// Domains are those that have submitted something recently.
+func (b *Book) Domains() iter.Seq[string] { return maps.Keys(b.meters) }
+
 // meter is that of a domain, brought up to now.
 func (b *Book) meter(domain string, may Use, now time.Duration) *meter {
 	m := b.meters[domain]
 	if m == nil {
-		m = &meter{at: now, second: int64(now / time.Second)}
+		m = &meter{at: now, second: int64(now / time.Second), half: int64(now / (time.Second / 2))}
 		b.meters[domain] = m
 	}
 	m.advance(now)
@@ -134,11 +154,18 @@ func (m *meter) advance(now time.Duration) {
 		}
 		m.second, m.current = second, Use{}
 	}
+	if half := int64(now / (time.Second / 2)); half > m.half {
+		if m.older = m.fresh; half > m.half+1 {
+			m.older = Use{}
+		}
+		m.half, m.fresh = half, Use{}
+	}
 }
 
 func (m *meter) add(u Use) {
 	m.tasks, m.bytes = max(0, m.tasks+float64(u.Tasks)), max(0, m.bytes+float64(u.Bytes))
-	m.current = Use{max(0, m.current.Tasks+u.Tasks), max(0, m.current.Bytes+u.Bytes)}
+	m.current = m.current.changed(u)
+	m.fresh = m.fresh.changed(u)
 }
 
 // drained is what is left of a level after some seconds.
