@@ -34,6 +34,8 @@ Its finished tasks are kept for their retention; a domain created again with the
 			flags.IntVar(&d.Weight, "weight", d.Weight, "turns for each one of a domain with weight 1, where domains wait for their turn, 1 to 100; 0 = 1")
 			flags.Int64Var(&d.Quota.SubmitTasksPerSecond, "submit-tasks-per-second", d.Quota.SubmitTasksPerSecond, "tasks that are submitted in a second; 0 = any number")
 			flags.Int64Var(&d.Quota.SubmitBytesPerSecond, "submit-bytes-per-second", d.Quota.SubmitBytesPerSecond, "bytes that are submitted in a second, as stored; 0 = any number")
+			flags.Int64Var(&d.Quota.WaitingTasks, "waiting-tasks", d.Quota.WaitingTasks, "tasks that wait and do not run, delayed ones and those on disk, too; 0 = any number")
+			flags.Int64Var(&d.Quota.StoredBytes, "stored-bytes", d.Quota.StoredBytes, "bytes that these tasks take, about as stored; 0 = any number")
 			flags.IntVar(&d.Quota.OpenPolls, "open-polls", d.Quota.OpenPolls, "polls that wait at once; 0 = any number")
 		},
 		complete: func(d *yard.Domain, name string) { d.Name = name },
@@ -71,6 +73,8 @@ func printDomain(a *command.App, d yard.Domain) error {
 		}
 		of("submits", answer.Use.GetSubmitTasksPerS(), d.Quota.SubmitTasksPerSecond, " tasks in the last second")
 		of("submitted", answer.Use.GetSubmitBytesPerS(), d.Quota.SubmitBytesPerSecond, " bytes in the last second")
+		of("waiting", answer.Use.GetWaitingTasks(), d.Quota.WaitingTasks, " tasks")
+		of("stored", answer.Use.GetStoredBytes(), d.Quota.StoredBytes, " bytes")
 		of("open polls", int64(answer.Use.GetOpenPolls()), int64(d.Quota.OpenPolls), "")
 		about.Row("dead letters", command.Or(d.DeadLettersMax, "all"), "are kept")
 		about.Row("kept for", command.Or(d.DeadLettersMaxAge, "until they are redriven or purged"))

@@ -16,8 +16,8 @@ func domainUsage(a *command.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "usage [DOMAIN]", Short: "Show how much domains use of their quotas, and which are paused or drained",
 		Long: `Show how much a domain uses of its quota, or each domain: the tasks and the bytes that it submitted
-in the last second, and its polls that wait, as one frontend knows them. A dash means that there is
-no quota. Nothing is counted for a domain without any.`,
+in the last second, its polls that wait, its tasks that wait and their bytes, as one frontend knows
+them. A dash means that there is no quota. Nothing is counted for a domain without any.`,
 		Example: `  yard domain usage
   yard domain usage shop -o json`,
 		Args: command.ArgCount(0, 1, "one name, or none for all domains"),
@@ -53,7 +53,7 @@ func gotten(d yard.Domain) *yardv1.GetDomainResponse {
 
 func printUsage(a *command.App, domains []yard.Domain) error {
 	return a.Show(map[string][]*yardv1.GetDomainResponse{"domains": command.Each(domains, gotten)}, func(t *command.Table) {
-		t.Row("DOMAIN", "TASKS/S", "QUOTA", "USED", "BYTES/S", "QUOTA", "USED", "POLLS", "QUOTA", "USED", "PAUSED", "DRAINED")
+		t.Row("DOMAIN", "TASKS/S", "QUOTA", "USED", "BYTES/S", "QUOTA", "USED", "POLLS", "QUOTA", "USED", "WAITING", "QUOTA", "USED", "BYTES", "QUOTA", "USED", "PAUSED", "DRAINED")
 		for _, d := range domains {
 			use := d.Use
 			if use == nil {
@@ -63,6 +63,8 @@ func printUsage(a *command.App, domains []yard.Domain) error {
 			cells = append(cells, usedOf(use.SubmitTasksPerSecond, d.Quota.SubmitTasksPerSecond)...)
 			cells = append(cells, usedOf(use.SubmitBytesPerSecond, d.Quota.SubmitBytesPerSecond)...)
 			cells = append(cells, usedOf(int64(use.OpenPolls), int64(d.Quota.OpenPolls))...)
+			cells = append(cells, usedOf(use.WaitingTasks, d.Quota.WaitingTasks)...)
+			cells = append(cells, usedOf(use.StoredBytes, d.Quota.StoredBytes)...)
 			t.Row(append(cells, pausedUntil(d.Pause), pausedUntil(d.Drain))...)
 		}
 	})
