@@ -57,7 +57,7 @@ var (
 // places are all subjects of the engine's inside, that no one but services may publish or read.
 func places(n topology.Partitioning) []string {
 	id := ids.NewTaskID(time.UnixMilli(1_700_000_000_000), 0, 1)
-	all := []string{topology.HintLoad, topology.HintTasklistLoad, topology.HintMissingTriggers, topology.HintFreed, topology.HintRestore, topology.HintSilent, topology.Dead(victim, "mail", id)}
+	all := []string{topology.HintLoad, topology.HintTasklistLoad, topology.HintMissingTriggers, topology.HintFreed, topology.HintRestore, topology.HintSilent, topology.HintUse, topology.HintStored, topology.Dead(victim, "mail", id)}
 	for p := range n.History {
 		all = append(
 			all, topology.Submit(p, ids.LaneFirst, victim, "mail"), topology.Submit(p, ids.LaneFirst, attacker, "mail"), topology.Event(p), topology.Fired(p), topology.UniqueKey(p, victim, "7"), topology.UniqueKey(p, attacker, "7"),
