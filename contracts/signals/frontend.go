@@ -47,7 +47,7 @@ var (
 		Worry: "waiting_tasks, stored_bytes: the workers of a domain do not keep up, see `yard domain usage`",
 	})
 	QuotaUsed = frontend.add(Metric{
-		Name: "yardmaster.quota.used", Kind: Gauge, Unit: "%", Attributes: []string{Quota},
+		Name: "yardmaster.quota.used", Kind: Gauge, Unit: "{percent}", Attributes: []string{Quota},
 		Means: "How much is used of a quota by the domain that uses most of its own, as this frontend knows.",
 		Worry: "waiting_tasks, stored_bytes: above 80; at 100 the domain is refused",
 	})

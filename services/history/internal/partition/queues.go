@@ -19,8 +19,7 @@ type queueReader struct {
 	full int
 }
 
-// fullMax is how many beats a reader without room is kept. One that waits holds messages which no one reads for now,
-// and there may be many.
+// fullMax is how many beats a reader without room is kept: it holds messages that no one reads for now, and there may be many.
 const fullMax = 4
 
 // queueReaders are the readers of the queues. They belong to the loop, but for lagging.
