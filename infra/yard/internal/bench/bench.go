@@ -239,7 +239,7 @@ func (t *target) connect() (*nats.Conn, error) {
 // measured is a system at work.
 func (t *target) prepare(ctx context.Context, s shape, retention time.Duration) error {
 	if !t.tenant() {
-		if err := t.domains(ctx, append([]string{domain}, s.domains...), retention); err != nil {
+		if err := t.domains(ctx, slices.Concat([]string{domain}, s.domains, named("idle-", t.IdleDomains)), retention); err != nil {
 			return err
 		}
 	}

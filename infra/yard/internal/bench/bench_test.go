@@ -267,6 +267,7 @@ func TestWrongOptionsAreRefused(t *testing.T) {
 		{LoadOptions: LoadOptions{Producers: -1}},
 		{LoadOptions: LoadOptions{Domains: -1}},
 		{LoadOptions: LoadOptions{Domains: domainsMax + 1}},
+		{LoadOptions: LoadOptions{IdleDomains: -1}},
 		{Syncs: []string{"always", "often"}},
 		{Syncs: []string{"always", "1s"}, URL: "nats://127.0.0.1:1"},
 	} {

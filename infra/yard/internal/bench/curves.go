@@ -20,7 +20,7 @@ const (
 	curveTasks = 20_000
 )
 
-// curve is how W1 follows one setting: a point for each value, all else as it is by default.
+// curve is how W1 follows one setting, or W8 the domains: a point for each value, all else as it is by default.
 type curve struct {
 	name string
 	// of says what the values are.
@@ -48,6 +48,10 @@ func curves() []curve {
 			o.OrderKeys, o.Tasks = x, max(o.Tasks, x)
 		}},
 		{"partitions", "partitions of the tasklist", []int{1, 2, 4, 8, 16}, func(o *Options, x int) { o.Spread = x }},
+		{"domains", "domains, of which 1,000 have tasks at most; W8", []int{1, 10, 100, 1000, 10_000, 100_000}, func(o *Options, x int) {
+			o.Workloads, o.Domains = []string{"W8"}, min(x, w8Domains)
+			o.IdleDomains = x - o.Domains
+		}},
 		{"pollers", "polls that wait for tasks at once", []int{1, 10, 100, 1000, 10_000}, func(o *Options, x int) { o.Polls = x }},
 	}
 }
@@ -76,7 +80,7 @@ type Curve struct {
 	Points []Point `json:"points"`
 }
 
-// Point is the median run of W1 for one value.
+// Point is the median run for one value.
 type Point struct {
 	X      int    `json:"x"`
 	Result Result `json:"result"`

@@ -61,11 +61,11 @@ func TestACurveIsMeasuredAndDrawn(t *testing.T) {
 
 // Each value of each curve is a measurement that can be made, and differs from its neighbours in what the curve is of.
 func TestEveryPointCanBeMeasured(t *testing.T) {
-	if names := CurveNames(); !slices.Equal(names, []string{"levels", "saturation", "types", "groups", "order-keys", "partitions", "pollers"}) {
+	if names := CurveNames(); !slices.Equal(names, []string{"levels", "saturation", "types", "groups", "order-keys", "partitions", "domains", "pollers"}) {
 		t.Fatalf("%v", names)
 	}
 	for _, c := range curves() {
-		seen := map[[8]int]bool{}
+		seen := map[[9]int]bool{}
 		for _, x := range c.at {
 			o := Options{Tasks: curveTasks}
 			c.set(&o, x)
@@ -76,7 +76,7 @@ func TestEveryPointCanBeMeasured(t *testing.T) {
 			if o.Limit == 0 {
 				limited = 0
 			}
-			seen[[8]int{limited, o.Limit, o.LimitAll, o.Types, o.Groups, o.Spread, o.Polls, o.OrderKeys}] = true
+			seen[[9]int{limited, o.Limit, o.LimitAll, o.Types, o.Groups, o.Spread, o.Polls, o.OrderKeys, o.Domains + o.IdleDomains}] = true
 			if o.Tasks < o.Groups {
 				t.Errorf("%s at %d: %d tasks cannot be of %d groups", c.name, x, o.Tasks, o.Groups)
 			}
@@ -107,5 +107,18 @@ func TestWrongCurvesAreRefused(t *testing.T) {
 func TestAWrongAddressOfRedisShowsNoPassword(t *testing.T) {
 	if err := new(target).openRedis("redis://ann:secret@:x"); err == nil || strings.Contains(err.Error(), "secret") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Of many domains 1,000 have tasks, and the others are there.
+func TestTheCurveOfDomains(t *testing.T) {
+	chosen, err := chooseCurves([]string{"domains"})
+	testkit.NoError(t, err)
+	for x, want := range map[int][2]int{1: {1, 0}, 1000: {1000, 0}, 100_000: {1000, 99_000}} {
+		var o Options
+		chosen[0].set(&o, x)
+		if got := [2]int{o.Domains, o.IdleDomains}; got != want || !slices.Equal(o.Workloads, []string{"W8"}) {
+			t.Errorf("at %d: %v, %v", x, got, o.Workloads)
+		}
 	}
 }

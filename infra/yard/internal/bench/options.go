@@ -82,6 +82,8 @@ type LoadOptions struct {
 	Producers int `json:"producers,omitempty"`
 	// Domains are those of W8 and W8s, 1 to 10,000. Default 1000.
 	Domains int `json:"domains"`
+	// IdleDomains exist beside those of the workload and have no tasks, 0 to 1,000,000. Default 0.
+	IdleDomains int `json:"idle_domains,omitempty"`
 }
 
 func (o *Options) fill() error {
@@ -104,6 +106,7 @@ func (o *Options) fill() error {
 		{"tasks", o.Tasks, 0, math.MaxInt},
 		{"producers", o.Producers, 0, math.MaxInt},
 		{"domains", o.Domains, 1, domainsMax},
+		{"idle domains", o.IdleDomains, 0, groupsMax},
 		{"types", o.Types, 1, typesMax},
 		{"tasks of each type at once", o.Limit, 0, math.MaxInt},
 		{"polls", o.Polls, 1, pollsMax},

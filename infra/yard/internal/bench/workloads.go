@@ -102,10 +102,13 @@ var backlog = shape{producers: bulk.producers, request: bulk.request, ahead: tru
 func (s shape) warmUp() int { return max(warmUpTasks, len(s.domains)*s.request) }
 
 // many are the names of the domains of W8, and of the small ones of W7.
-func many(n int) []string {
+func many(n int) []string { return named(domain+"-", n) }
+
+// named are names with a prefix and a number.
+func named(prefix string, n int) []string {
 	names := make([]string, n)
 	for i := range names {
-		names[i] = fmt.Sprint(domain, "-", i)
+		names[i] = fmt.Sprint(prefix, i)
 	}
 	return names
 }

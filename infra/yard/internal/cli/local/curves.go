@@ -28,7 +28,10 @@ a fresh system, or with --url on a running one:
   saturation  what the polls take at once, 1,600 tasks, in % of the limit of their only type: 25 to 3200
   types       types that the tasks are of, 1 to 1,000
   groups      groups that the tasks are of, 1 to 100,000, and at least as many tasks
+  order-keys  order keys that the tasks are of, none to 100,000
+  partitions  partitions of the tasklist, 1 to 16
   pollers     polls that wait for tasks at once, 1 to 10,000
+  domains     of W8, one task per request: domains that exist, 1 to 100,000; 1,000 of them at most have tasks
 
 Print a table, and write into the folder of --out curves.json and a picture of each curve, such as levels.png. What Redis did is from
 its own counters: its CPU time, the calls of scripts, and the commands that these made. Every task is counted, as in bench.`,
