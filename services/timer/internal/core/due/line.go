@@ -176,7 +176,9 @@ func (s *lines) apart(line int) {
 // no one else has anything due, the shared line first takes over how far the domain has come.
 func (s *lines) sameAsShared(line int) bool {
 	l, shared := s.cursor.line(line), &s.cursor.Line
-	if l.inRound() || l.Ahead != shared.Ahead {
+	own := *l
+	own.forgetWithin(shared.Base.part()) // the domain may fire nothing any more, and then its line would keep them
+	if l.inRound() || own.Ahead != shared.Ahead {
 		return false
 	}
 	if !shared.inRound() && shared.Base.within(l.Base) && !s.waits(0, l.Base.DueMS) {

@@ -209,3 +209,35 @@ func TestI10_ALineInARoundIsNotExtended(t *testing.T) {
 	next := takeOver(table.Cursor(), 3000, o.messages...)
 	testkit.Equal(t, "fired", fire(next, 3000), []ids.TaskID{testID(1), testID(2)})
 }
+
+// TestR23_ADomainIsNotApartForAClockThatWasAhead: the domain fired by a clock an hour ahead, which then went back, and has nothing more to fire. The line that
+// it was apart from says the same of its tasks once it has come to that hour.
+func TestR23_ADomainIsNotApartForAClockThatWasAhead(t *testing.T) {
+	const hour = int64(3_600_000)
+	var o overdue
+	o.park("flood", 400)
+	o.park("quiet", 5)
+	table := newTable(t, o.messages...)
+	fireOne(t, table, hour, chunkOf(100))
+	fireOne(t, table, hour, chunkOf(100))
+	table.Load(o.parkDue("flood", 800, 1500)) // so it has something due when its first round ends
+	now := hour
+	for table.Cursor().Apart[0].Base == (Mark{}) {
+		now++
+		fireOne(t, table, now, chunkOf(100))
+	}
+	table.Load(o.parkDue("quiet", 1, 1500))
+	for table.Cursor().Base.Seq < 4 { // the shared line's next round has ended, and the domain's has not
+		now++
+		fireOne(t, table, now, chunkOf(100))
+	}
+	for now = 2000; table.Len() > 0; now++ { // the clock is right again
+		fireOne(t, table, now, chunkOf(100))
+	}
+	testkit.Equal(t, "before the hour the domain is apart", apartIn(table), 1)
+	messages := append(o.messages, o.parkDue("quiet", 1, 2*hour))
+	table.Load(messages[len(messages)-1])
+	fireOne(t, table, 2*hour, chunkOf(100))
+	testkit.Equal(t, "behind it", apartIn(table), 0)
+	testkit.Equal(t, "the next owner fires again", len(fire(takeOver(table.Cursor(), 2*hour, messages...), 2*hour)), 0)
+}
