@@ -92,14 +92,17 @@ func (g *Gate) nextQueue() (next *queue) {
 	return next
 }
 
-// splitOverflows splits off the domains whose tasklists that are split off take more than that lets them read: they come in messages with other
-// tasklists, which the lane reads.
+// overflows tells whether the tasklists of a domain that are split off take more than that lets them read: it comes in messages with other tasklists, which
+// the lane reads unless the domain is split off.
+func (x *windows) overflows(d *domain) bool { return x.takesWindows(d, domainWindows-1) }
+
+// splitOverflows splits off the domains that overflow.
 func (g *Gate) splitOverflows() {
 	if !g.MayAdmit() {
 		return
 	}
 	for _, q := range g.sortedQueues() {
-		if at := (Queue{q.Lane, q.Place.Around()}); at.Place != "" && g.queues[at] == nil && g.takesWindows(q.domain, domainWindows-1) && g.maySplit() {
+		if at := (Queue{q.Lane, q.Place.Around()}); at.Place != "" && g.queues[at] == nil && g.overflows(q.domain) && g.maySplit() {
 			g.split(at)
 		}
 	}

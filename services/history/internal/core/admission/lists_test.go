@@ -252,6 +252,11 @@ func TestI7_WhatComesWithOtherTasklistsIsBounded(t *testing.T) {
 		testkit.Equal(t, "it comes in", mixed(8), true)
 		b.looks()
 	}
+	b.g.BeginTurn()
+	b.g.EndTurn(nil)
+	b.looks() // nothing has come since, so the domain has caught up, and would be split off again
+	testkit.Equal(t, "steps while it overflows", len(b.g.BeginTurn()), 0)
+	b.g.EndTurn(nil)
 	testkit.Equal(t, "it comes in after that", mixed(1), false)
 	testkit.Equal(t, "room beside three windows", b.g.QueueRoom(Queue{lane, "shop"}, seq), true)
 	b.g.Charge(Charge{lane, "shop", "bulk", false, taskBytes}, 0)

@@ -105,8 +105,12 @@ func (g *Gate) merge(q *queue) {
 	g.note(Step{Queue: q.Queue, Kind: Merge, To: g.lanes[q.Lane]})
 }
 
-// fitsIn tells whether what a queue still holds leaves half of the window free that it goes back to. Else it would soon be split off again.
+// fitsIn tells whether what a queue still holds leaves half of the window free that it goes back to; and, if it is a domain's, whether that does not overflow.
+// Else it would soon be split off again.
 func (g *Gate) fitsIn(q *queue) bool {
+	if q.Place.Tasklist() == "" && g.overflows(q.domain) {
+		return false
+	}
 	w := g.rooms[q.Lane]
 	if around := q.around(); around != nil {
 		w = around.room
