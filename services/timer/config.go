@@ -38,6 +38,7 @@ func (c Config) Validate() []settings.Problem {
 	check(f.FiredKeep >= 0 && f.FiredKeep <= 24*time.Hour, "fired_keep", "want 0 to 24h")
 	check(f.FiredKeepMax >= 0 && f.FiredKeepMax <= 10_000_000, "fired_keep_max", "want 0 to 10000000")
 	check(f.EarlyFor >= 10*time.Millisecond && f.EarlyFor <= 10*time.Second, "early_for", "want 10ms to 10s")
+	check(f.CriticalFailures >= 1 && f.CriticalFailures <= 1_000_000, "critical_failures", "want 1 to 1000000")
 	if why := c.Storage.Valid(); why != "" {
 		all = append(all, settings.Problem{Path: "storage", What: why})
 	}

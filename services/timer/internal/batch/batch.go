@@ -190,7 +190,8 @@ func decodeTask(data []byte) (due.Task, error) {
 		case recordDueAt:
 			task.DueMS = max(int64(f.Varint), 0)
 		case recordFailures:
-			task.Group.Retry = int32(f.Varint) > 0
+			task.Failures = int(int32(f.Varint))
+			task.Group.Retry = task.Failures > 0
 		case recordParkings:
 			task.Parkings = uint32(f.Varint)
 		}

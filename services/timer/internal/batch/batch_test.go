@@ -67,7 +67,7 @@ func TestDecodeReadsWhatTheGeneratedCodeWrites(t *testing.T) {
 				t.Fatalf("record %d was cut badly: %v", i, err)
 			}
 			if got, want := tasks[i], (due.Task{
-				ID: ids.TaskID(r.Id), DueMS: max(r.DueAtMs, 0), Parkings: r.Parkings, Bytes: uint32(len(record)),
+				ID: ids.TaskID(r.Id), DueMS: max(r.DueAtMs, 0), Parkings: r.Parkings, Bytes: uint32(len(record)), Failures: int(r.Failures),
 				Group: due.Group{Domain: r.Domain, Tasklist: r.Tasklist, Type: r.Type, Priority: priority, Retry: r.Failures > 0, Keyed: r.Order != nil},
 			}); got != want {
 				t.Fatalf("%+v, want %+v", got, want)

@@ -30,6 +30,9 @@ type Config struct {
 	FiredKeepMax int `koanf:"fired_keep_max"`
 	// EarlyFor is how long a call that has tasks fire early goes on, 10 ms to 10 s. Default 500 ms, and the rest is asked for again.
 	EarlyFor time.Duration `koanf:"early_for"`
+	// CriticalFailures is how often a task may have failed before its next attempts come in as the least urgent ones, 1..1000000, so
+	// that endless retries hold up no fresh task. Those with an order key keep their place. Default 50.
+	CriticalFailures int `koanf:"critical_failures"`
 }
 
 // DefaultConfig returns the defaults.
@@ -37,6 +40,7 @@ func DefaultConfig() Config {
 	return Config{
 		ChunkTasksMax: 5000, ChunkBytesMax: 2 << 20, FetchParallel: 16, CacheBytes: 32 << 20,
 		PurgeEvery: 10 * time.Second, FiredKeep: 10 * time.Minute, FiredKeepMax: 250_000, EarlyFor: 500 * time.Millisecond,
+		CriticalFailures: 50,
 	}
 }
 
@@ -50,7 +54,7 @@ func (c Config) Limits() due.Limits {
 
 // Table is what the due table remembers.
 func (c Config) Table() due.Config {
-	return due.Config{FiredKeepMS: c.FiredKeep.Milliseconds(), FiredMost: c.FiredKeepMax}
+	return due.Config{FiredKeepMS: c.FiredKeep.Milliseconds(), FiredMost: c.FiredKeepMax, CriticalFailures: c.CriticalFailures}
 }
 
 const (

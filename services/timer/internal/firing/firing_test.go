@@ -90,6 +90,25 @@ func TestI11_OverdueTasksOfDomainsFireInTurn(t *testing.T) {
 	}
 }
 
+// TestATaskThatHasFailedTooOftenIsFiredAsTheLeastUrgent, unless it has an order key, whose tasks stay together.
+func TestATaskThatHasFailedTooOftenIsFiredAsTheLeastUrgent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	want := w.park(3, time.Now(), func(i int, r *logv1.Record) {
+		r.Priority, r.Failures = 2, int32(3+i)
+		if i == 2 {
+			r.Order = &logv1.Order{Key: "k"}
+		}
+	})
+	w.own(func(d *firing.Deps) { d.Config.CriticalFailures = 3 })
+	got := w.eachOnce(want)
+	for i, lane := range []ids.Lane{2, ids.LaneLast, ids.LaneKeyed} {
+		f := got[key(want[i])][0]
+		testkit.Equal(t, "filed under", f.subject, topology.Submit(0, lane, f.record.Domain, f.record.Tasklist))
+		testkit.Equal(t, "its priority", f.record.Priority, 2)
+	}
+}
+
 func TestI10_KilledInTheMiddleEachFiresOnce(t *testing.T) {
 	t.Parallel()
 	testkit.Slow(t, "waits for tasks to be due, or for answers that do not come")

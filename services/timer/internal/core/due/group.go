@@ -15,12 +15,17 @@ type Group struct {
 	Retry bool
 	// Keyed tells that the task has an order key.
 	Keyed bool
+	// Failing tells that the task has failed so often that it is fired into the least urgent lane. Table.Load sets it.
+	Failing bool
 }
 
 // Lane is where its tasks are fired to.
 func (g *Group) Lane() ids.Lane {
-	if g.Keyed {
+	switch {
+	case g.Keyed:
 		return ids.LaneKeyed
+	case g.Failing:
+		return ids.LaneLast
 	}
 	return ids.Lane(g.Priority)
 }

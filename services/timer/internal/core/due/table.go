@@ -10,6 +10,8 @@ type Config struct {
 	FiredMost int
 	// Weight is how many turns a domain has that is apart for each one of others; nil = all have as many.
 	Weight func(domain string) int
+	// CriticalFailures is how often a task may have failed before it is fired into the least urgent lane; 0 = any number.
+	CriticalFailures int
 }
 
 // Message is the index of one message of the store.
@@ -49,7 +51,9 @@ type Task struct {
 	Parkings uint32
 	// Bytes is the size of the record.
 	Bytes uint32
-	Group Group
+	// Failures is how often it has failed.
+	Failures int
+	Group    Group
 }
 
 // Table is the due table of one partition. It is made empty, filled with Load,
@@ -126,9 +130,11 @@ func (t *Table) add(seq uint64, index uint32, bucket int32, task *Task) {
 		t.remove(known)
 		t.lines.endRounds()
 	}
+	group := task.Group
+	group.Failing = t.cfg.CriticalFailures > 0 && task.Failures > t.cfg.CriticalFailures
 	h := t.entries.add(entry{
 		id: task.ID, dueMS: task.DueMS, seq: seq, index: index, parkings: task.Parkings,
-		group: t.groups.take(task.Group), bucket: bucket, bytes: task.Bytes,
+		group: t.groups.take(group), bucket: bucket, bytes: task.Bytes,
 	})
 	t.byID.add(h)
 	t.bucket(bucket).live++
