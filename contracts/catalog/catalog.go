@@ -98,6 +98,12 @@ func (c *Catalog) Domain(name string) *yardv1.Domain { return Domains.Of(c, "", 
 // Weight is how many turns a domain has for each one of a domain with weight 1.
 func (c *Catalog) Weight(domain string) int { return max(1, int(c.Domain(domain).GetWeight())) }
 
+// FullWeight is how many tasks of a domain come in with its full weight in a second, 0 = all; shadow: those over it are counted only.
+func (c *Catalog) FullWeight(domain string) (perSecond int64, shadow bool) {
+	d := c.Domain(domain)
+	return d.GetFullWeightTasksPerS(), d.GetFullWeightShadow()
+}
+
 // Weights returns the weights of a domain's groups that are not 1, by name. They are read-only.
 func (c *Catalog) Weights(domain string) map[string]float64 { return c.now.Load().weights[domain] }
 

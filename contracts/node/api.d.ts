@@ -1338,6 +1338,10 @@ export interface Domain {
   quota?: Quota;
   /** How many turns the domain has for each one of a domain with weight 1, 1..100, wherever domains wait for their turn: submits for a flush of the log, outcomes for the owner of a partition, and the messages of domains that are split off a lane, since they have more there than is kept in memory. A change holds within a second. Default 1. */
   weight?: number;
+  /** How many tasks of the domain come in with its full weight in a second, 1..10000000. Tasks over it are not refused: they are read from the log with a low class, one turn of five, while others have something to read there, and at once while they have not. A task counts when it is read, also when it comes back for another attempt; one message (1 to 1000 tasks) may exceed the number and is paid for later. Each partition of the log has an equal share. A change holds within a second. Default 0: all tasks. */
+  full_weight_tasks_per_s?: number;
+  /** Tasks over full_weight_tasks_per_s are counted only (yardmaster_history_tasks_over_rate_total), and come in as all others. Default false. */
+  full_weight_shadow?: boolean;
 }
 
 /** Quota bounds what a domain asks of the cluster, on all frontends together. A request over it is refused with RESOURCE_EXHAUSTED and a retry_after, `detail` has `reason` `quota`, and nothing is stored. Frontends tell each other of what they let in ten times a second, so several of them may together exceed it for that long. */

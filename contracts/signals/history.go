@@ -61,13 +61,18 @@ var (
 	})
 	SubmitMessagesPassedOver = history.add(Metric{
 		Name: "yardmaster.history.submit_messages.skipped", Kind: Counter, Unit: "{message}",
-		Means: "Messages of submits that a lane's reader skipped: the domain or tasklist has too many ready tasks and a reader of its own.",
+		Means: "Messages of submits that a lane's reader skipped: the domain or tasklist has a reader of its own, since it has too many ready tasks or is over its rate.",
 		Worry: "a rate for hours: a domain or tasklist floods and has too few workers",
+	})
+	TasksOverRate = history.add(Metric{
+		Name: "yardmaster.history.tasks.over_rate", Kind: Counter, Unit: "{task}", Attributes: []string{Domain},
+		Means: "Tasks that came in with the low class, since their domain was over its `full_weight_tasks_per_s`; with `full_weight_shadow` those that would have.",
+		Worry: "a rate for hours: the domain submits more than was agreed, or the number is too low",
 	})
 	DomainsSplitOff = history.add(Metric{
 		Name: "yardmaster.history.domains.lagging", Kind: Gauge, Unit: "{domain}", Attributes: []string{Partition},
-		Means: "Domains and tasklists that have too many ready tasks of a priority and are read separately; others are not delayed.",
-		Worry: "more than 0 for hours: they have too few workers",
+		Means: "Domains and tasklists that have too many ready tasks of a priority, or are over their rate, and are read separately; others are not delayed.",
+		Worry: "more than 0 for hours: they have too few workers, or are over their rate",
 	})
 	EventMessagesApplied = history.add(Metric{
 		Name: "yardmaster.history.event_messages.applied", Kind: Counter, Unit: "{message}",

@@ -48,6 +48,11 @@ type Domain struct {
 	Quota Quota
 	// Weight is how many turns the domain has for each one of a domain with weight 1, where domains wait for their turn, 1..100. Default 0 = 1.
 	Weight int
+	// FullWeightTasksPerSecond is how many tasks come in with the full weight of the domain in a second, 1..10000000. Tasks over it are not refused: they are
+	// read with a low class, one turn of five, while other domains have something to read. Default 0 = all.
+	FullWeightTasksPerSecond int64
+	// FullWeightShadow: tasks over FullWeightTasksPerSecond are counted only, and come in as all others.
+	FullWeightShadow bool
 	// Revision changes with every put. PutDomain replaces only this revision, or any if it is 0.
 	Revision int64
 	// Pause and Drain are those of the whole domain, if there are any; GetDomain has them, and PutDomain leaves them as they are.
@@ -140,7 +145,8 @@ func (d Domain) Wire() *yardv1.Domain {
 	return &yardv1.Domain{
 		Name: d.Name, Description: d.Description, RetentionMs: milliseconds(d.Retention),
 		MaxConcurrency: int32Of(d.MaxConcurrency), MaxConcurrencyPerGroup: int32Of(d.MaxConcurrencyPerGroup),
-		Rate: d.Rate.wire(), DeadLettersMaxAgeMs: milliseconds(d.DeadLettersMaxAge), DeadLettersMax: d.DeadLettersMax, Quota: d.Quota.Wire(), Weight: int32Of(d.Weight), Revision: d.Revision,
+		Rate: d.Rate.wire(), DeadLettersMaxAgeMs: milliseconds(d.DeadLettersMaxAge), DeadLettersMax: d.DeadLettersMax, Quota: d.Quota.Wire(), Weight: int32Of(d.Weight),
+		FullWeightTasksPerS: d.FullWeightTasksPerSecond, FullWeightShadow: d.FullWeightShadow, Revision: d.Revision,
 	}
 }
 
@@ -150,5 +156,6 @@ func domainOf(w *yardv1.Domain) Domain {
 		Retention:      time.Duration(w.GetRetentionMs()) * time.Millisecond,
 		MaxConcurrency: int(w.GetMaxConcurrency()), MaxConcurrencyPerGroup: int(w.GetMaxConcurrencyPerGroup()), Rate: rateOf(w.GetRate()), Revision: w.GetRevision(),
 		DeadLettersMaxAge: milliTime(w.GetDeadLettersMaxAgeMs()), DeadLettersMax: w.GetDeadLettersMax(), Quota: quotaOf(w.GetQuota()), Weight: int(w.GetWeight()),
+		FullWeightTasksPerSecond: w.GetFullWeightTasksPerS(), FullWeightShadow: w.GetFullWeightShadow(),
 	}
 }

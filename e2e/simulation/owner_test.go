@@ -34,6 +34,12 @@ func (w *world) spawn() *proc {
 		Shards: shards, WindowTasks: w.plan.window, WindowBytes: 1 << 20, CheckpointEveryMS: 500, PurgeEveryMS: 700,
 		SnapshotBytes: w.plan.snapshot, SnapshotEveryMS: 5000, JobTasks: w.plan.job,
 		Partitions: func(domain, tasklist string) int { return p.spread.count(domain, tasklist) },
+		FullWeight: func(domain string) historysim.FullWeight {
+			if domain == flood && w.plan.has(lowRates) {
+				return historysim.FullWeight{PerSecond: 0.5}
+			}
+			return historysim.FullWeight{}
+		},
 	}, p)
 	w.procs = append(w.procs, p)
 	w.say(p.name, "starts, wall clock %+v", p.wall)

@@ -66,6 +66,7 @@ const (
 	blocks
 	redrives
 	oneList
+	lowRates
 	faultsEnd
 )
 
@@ -80,7 +81,7 @@ var faultNames = [...]string{
 	"skewed clocks", "stepping server", "stores down", "lost triggers", "quiet answers", "lost answers", "repeated asks",
 	"silent workers", "late outcomes", "failures", "cancels", "foreign cancels", "delayed tasks", "slow timer", "timer pauses", "timer rivals", "timer crashes", "full stores", "doubled submits", "slow readers",
 	"matching pauses", "matching rivals", "matching kills", "matching drains", "wiped tables", "slow tables", "away tables", "unknown calls",
-	"late acks", "gone workers", "limit edits", "shared messages", "floods", "expiries", "groups", "rates", "partition edits", "group limits", "own policies", "unique keys", "silences", "updates", "order keys", "blocking tasks", "redrives", "a tasklist floods",
+	"late acks", "gone workers", "limit edits", "shared messages", "floods", "expiries", "groups", "rates", "partition edits", "group limits", "own policies", "unique keys", "silences", "updates", "order keys", "blocking tasks", "redrives", "a tasklist floods", "low rates",
 }
 
 func (f faults) String() string {
@@ -173,6 +174,9 @@ func planOf(seed uint64) plan {
 	}
 	if p.has(floods) && d.chance(500) {
 		p.faults |= oneList
+	}
+	if d.chance(400) {
+		p.faults |= lowRates
 	}
 	return p
 }

@@ -167,7 +167,7 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 		Log: log, Capped: partition.Capped{Caps: s.tasklists.caps, Bounded: domains.Bounded, Scan: log.Scan}, Archive: natshistory.NewArchive(nc, retention), Reader: reader,
 		TimerStore: natshistory.NewTimerStore(nc), Timer: natshistory.Timer{Config: nc},
 		Checkpoints: natshistory.Checkpoints{Config: nc, KV: checkpoints}, Snapshots: natshistory.NewSnapshots(nc), Wire: wire, Quarantine: nc.Quarantine,
-		Weight: domains.Weight,
+		Weights: partition.Weights{Weight: domains.Weight, FullWeight: domains.FullWeight},
 		Gauges: partition.Gauges{
 			Lagging:     func(n int) { lagging.Set(int64(n)) },
 			OldestReady: func(age time.Duration) { oldest.Set(int64(age / time.Second)) },

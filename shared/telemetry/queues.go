@@ -26,6 +26,11 @@ func (m *Metrics) CountersByQueue(of signals.Metric) *Queues[*Counter] {
 	return newQueues(func(domain, tasklist string) *Counter { return m.Counter(of, domain, tasklist) })
 }
 
+// CountersByDomain are those of a metric by domain; their tasklist is "".
+func (m *Metrics) CountersByDomain(of signals.Metric) *Queues[*Counter] {
+	return newQueues(func(domain, _ string) *Counter { return m.Counter(of, domain) })
+}
+
 // HistogramsByQueue are those of a metric by domain and tasklist.
 func (m *Metrics) HistogramsByQueue(of signals.Metric) *Queues[*Histogram] {
 	return newQueues(func(domain, tasklist string) *Histogram { return m.Histogram(of, domain, tasklist) })

@@ -166,9 +166,16 @@ type Domain struct {
 	// How many turns the domain has for each one of a domain with weight 1, 1..100, wherever domains wait for their turn: submits for a flush of the log, outcomes
 	// for the owner of a partition, and the messages of domains that are split off a lane, since they have more there than is kept in memory. A change holds
 	// within a second. Default 1.
-	Weight        int32 `protobuf:"varint,11,opt,name=weight,proto3" json:"weight,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Weight int32 `protobuf:"varint,11,opt,name=weight,proto3" json:"weight,omitempty"`
+	// How many tasks of the domain come in with its full weight in a second, 1..10000000. Tasks over it are not refused: they are read from the log with a
+	// low class, one turn of five, while others have something to read there, and at once while they have not. A task counts when it is read, also when it comes
+	// back for another attempt; one message (1 to 1000 tasks) may exceed the number and is paid for later. Each partition of the log has an equal share. A
+	// change holds within a second. Default 0: all tasks.
+	FullWeightTasksPerS int64 `protobuf:"varint,12,opt,name=full_weight_tasks_per_s,json=fullWeightTasksPerS,proto3" json:"full_weight_tasks_per_s,omitempty"`
+	// Tasks over full_weight_tasks_per_s are counted only (yardmaster_history_tasks_over_rate_total), and come in as all others. Default false.
+	FullWeightShadow bool `protobuf:"varint,13,opt,name=full_weight_shadow,json=fullWeightShadow,proto3" json:"full_weight_shadow,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Domain) Reset() {
@@ -276,6 +283,20 @@ func (x *Domain) GetWeight() int32 {
 		return x.Weight
 	}
 	return 0
+}
+
+func (x *Domain) GetFullWeightTasksPerS() int64 {
+	if x != nil {
+		return x.FullWeightTasksPerS
+	}
+	return 0
+}
+
+func (x *Domain) GetFullWeightShadow() bool {
+	if x != nil {
+		return x.FullWeightShadow
+	}
+	return false
 }
 
 // Quota bounds what a domain asks of the cluster, on all frontends together. A request over it is refused with RESOURCE_EXHAUSTED and a retry_after, `detail` has
@@ -8631,7 +8652,7 @@ var File_yard_v1_admin_proto protoreflect.FileDescriptor
 
 const file_yard_v1_admin_proto_rawDesc = "" +
 	"\n" +
-	"\x13yard/v1/admin.proto\x12\ayard.v1\x1a\x13yard/v1/tasks.proto\"\xa2\x03\n" +
+	"\x13yard/v1/admin.proto\x12\ayard.v1\x1a\x13yard/v1/tasks.proto\"\x86\x04\n" +
 	"\x06Domain\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12!\n" +
@@ -8644,7 +8665,9 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x10dead_letters_max\x18\t \x01(\x03R\x0edeadLettersMax\x12$\n" +
 	"\x05quota\x18\n" +
 	" \x01(\v2\x0e.yard.v1.QuotaR\x05quota\x12\x16\n" +
-	"\x06weight\x18\v \x01(\x05R\x06weight\"\xc8\x01\n" +
+	"\x06weight\x18\v \x01(\x05R\x06weight\x124\n" +
+	"\x17full_weight_tasks_per_s\x18\f \x01(\x03R\x13fullWeightTasksPerS\x12,\n" +
+	"\x12full_weight_shadow\x18\r \x01(\bR\x10fullWeightShadow\"\xc8\x01\n" +
 	"\x05Quota\x12+\n" +
 	"\x12submit_tasks_per_s\x18\x01 \x01(\x03R\x0fsubmitTasksPerS\x12+\n" +
 	"\x12submit_bytes_per_s\x18\x02 \x01(\x03R\x0fsubmitBytesPerS\x12\x1d\n" +

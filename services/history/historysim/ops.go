@@ -14,6 +14,7 @@ import (
 // The core's types, for who may not import them.
 type (
 	Config       = replica.Config
+	FullWeight   = replica.FullWeight
 	Checkpoint   = replica.Checkpoint
 	Levels       = replica.Levels
 	Queue        = replica.Queue

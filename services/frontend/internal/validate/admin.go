@@ -30,6 +30,7 @@ func PutDomain(req *yardv1.PutDomainRequest) error {
 		optional("/domain/dead_letters_max_age_ms", d.DeadLettersMaxAgeMs, ms(DeadLettersAgeMin), ms(AheadMax)),
 		optional("/domain/dead_letters_max", d.DeadLettersMax, 1, DeadLettersMax),
 		optional("/domain/weight", d.Weight, 1, TurnsMax),
+		optional("/domain/full_weight_tasks_per_s", d.FullWeightTasksPerS, 1, SubmitTasksMax),
 		optional("/domain/quota/submit_tasks_per_s", d.GetQuota().GetSubmitTasksPerS(), 1, SubmitTasksMax),
 		optional("/domain/quota/submit_bytes_per_s", d.GetQuota().GetSubmitBytesPerS(), SubmitBytesMin, SubmitBytesMax),
 		optional("/domain/quota/open_polls", d.GetQuota().GetOpenPolls(), 1, OpenPollsMax),

@@ -82,7 +82,7 @@ const (
 	DeadLettersMax    = 10_000_000
 	// TurnsMax is the largest weight of a domain.
 	TurnsMax = 100
-	// SubmitTasksMax and the others bound the quota of a domain.
+	// SubmitTasksMax and the others bound the quota of a domain; SubmitTasksMax what comes in with its full weight, too.
 	SubmitTasksMax  = 10_000_000
 	SubmitBytesMin  = 1000
 	SubmitBytesMax  = 100_000_000_000

@@ -182,6 +182,7 @@ func TestPutDomainRefuses(t *testing.T) {
 		"short-lived":      {func(r *yardv1.PutDomainRequest) { r.Domain.DeadLettersMaxAgeMs = 59_999 }, "/domain/dead_letters_max_age_ms"},
 		"many letters":     {func(r *yardv1.PutDomainRequest) { r.Domain.DeadLettersMax = 10_000_001 }, "/domain/dead_letters_max"},
 		"negative letters": {func(r *yardv1.PutDomainRequest) { r.Domain.DeadLettersMax = -1 }, "/domain/dead_letters_max"},
+		"much full weight": {func(r *yardv1.PutDomainRequest) { r.Domain.FullWeightTasksPerS = 10_000_001 }, "/domain/full_weight_tasks_per_s"},
 		"many tasks":       {func(r *yardv1.PutDomainRequest) { r.Domain.Quota.SubmitTasksPerS = 10_000_001 }, "/domain/quota/submit_tasks_per_s"},
 		"negative tasks":   {func(r *yardv1.PutDomainRequest) { r.Domain.Quota.SubmitTasksPerS = -1 }, "/domain/quota/submit_tasks_per_s"},
 		"few bytes":        {func(r *yardv1.PutDomainRequest) { r.Domain.Quota.SubmitBytesPerS = 999 }, "/domain/quota/submit_bytes_per_s"},

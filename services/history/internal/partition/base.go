@@ -59,6 +59,15 @@ type Gauges struct {
 	OldestReady func(time.Duration)
 }
 
+// Weights are settings of domains, which may change at any time.
+type Weights struct {
+	// Weight is how many turns a domain has for each one of a domain with weight 1; nil = all have as many.
+	Weight func(domain string) int
+	// FullWeight is how many tasks of a domain come in with its full weight in a second, in all partitions together, 0 = all; shadow: those over it are
+	// counted only. Nil = all of all.
+	FullWeight func(domain string) (perSecond int64, shadow bool)
+}
+
 // Deps is what an owner works with. Tracing may be nil.
 type Deps struct {
 	Partition    int
@@ -74,8 +83,7 @@ type Deps struct {
 	Snapshots    Snapshots
 	Wire         Wire
 	Quarantine   Quarantine
-	// Weight is how many turns a domain has for each one of a domain with weight 1; nil = all have as many.
-	Weight func(domain string) int
+	Weights
 	Gauges
 	// StorageFull tells why the log has no room for further tasks, "" if it has; nil = it always has.
 	StorageFull func() string

@@ -24,7 +24,7 @@ type Metrics struct {
 	SubmitBatches, Loaded, EventBatches, Events, Refused, Triggers, Retriggered *telemetry.Counter
 	Granted, Bounced, Archived, Parked, Snapshots, WriteRetries, Poison         *telemetry.Counter
 	PassedOver, Silent, Overdue, Undelivered                                    *telemetry.Counter
-	dead                                                                        *telemetry.Queues[*telemetry.Counter]
+	dead, overRate                                                              *telemetry.Queues[*telemetry.Counter]
 	waits                                                                       *telemetry.Queues[*telemetry.Histogram]
 	writes                                                                      map[string]*telemetry.Histogram // by what is written
 }
@@ -47,6 +47,7 @@ func NewMetrics(m *telemetry.Metrics) *Metrics {
 		Snapshots:     m.Counter(signals.SnapshotsStored),
 		PassedOver:    m.Counter(signals.SubmitMessagesPassedOver),
 		dead:          m.CountersByQueue(signals.TasksDead),
+		overRate:      m.CountersByDomain(signals.TasksOverRate),
 		Silent:        m.Counter(signals.AttemptsExpired, signals.ReasonSilent),
 		Overdue:       m.Counter(signals.AttemptsExpired, signals.ReasonDeadline),
 		Undelivered:   m.Counter(signals.AttemptsExpired, signals.ReasonUndelivered),
@@ -119,4 +120,7 @@ func (m *Metrics) add(fx *replica.Effects) {
 	m.Silent.Add(c.Silent)
 	m.Overdue.Add(c.Overdue)
 	m.Undelivered.Add(c.Undelivered)
+	for _, o := range fx.OverRate {
+		m.overRate.Of(o.Domain, "").Add(int64(o.Tasks))
+	}
 }

@@ -61,6 +61,9 @@ func New(d Deps) *Owner {
 		inTimer:  turns.NewLine(turns.Config{AtOnce: findingMax, Most: waitingMax, Weight: d.Weight}),
 		looks:    turns.NewLine(turns.Config{Most: lookingMax, Rest: true, Weight: d.Weight}),
 	}
+	if b.FullWeight == nil {
+		b.FullWeight = func(string) (int64, bool) { return 0, false }
+	}
 	if b.Workers == nil {
 		b.Workers = hearing.New()
 	}
@@ -244,8 +247,12 @@ func (o *Owner) take(in input) {
 		o.fatal = fmt.Errorf("%w: %w", ErrUnreadable, in.err)
 		return
 	}
+	split := o.core.Splits()
 	if !o.taken(in.what) {
 		o.offered = &in // what is looked at above may be otherwise by then
+	}
+	if o.core.Splits() != split {
+		o.readQueues() // a domain is over its rate, and its next messages are passed over from now on
 	}
 }
 

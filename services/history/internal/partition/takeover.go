@@ -47,10 +47,14 @@ func (o *Owner) takeOver(ctx context.Context) error {
 	if err := start.Check(last, start.TimerSeq, start.ArchiveSeq); err != nil {
 		return err
 	}
+	fullWeight := func(domain string) replica.FullWeight {
+		n, shadow := o.FullWeight(domain)
+		return replica.FullWeight{PerSecond: float64(n) / float64(o.Partitioning.History), Shadow: shadow}
+	}
 	o.core = replica.New(replica.Config{
 		Shards: o.Partitioning.Matching, WindowTasks: o.Config.WindowTasks, WindowBytes: o.Config.WindowBytes, KeyTasks: o.Config.OrderKeyTasks,
 		CheckpointEveryMS: o.Config.CheckpointEvery.Milliseconds(), PurgeEveryMS: o.Config.PurgeEvery.Milliseconds(),
-		SnapshotBytes: o.Config.SnapshotAfter, SnapshotEveryMS: o.Config.SnapshotEvery.Milliseconds(), Partitions: o.TasklistPartitions,
+		SnapshotBytes: o.Config.SnapshotAfter, SnapshotEveryMS: o.Config.SnapshotEvery.Milliseconds(), Partitions: o.TasklistPartitions, FullWeight: fullWeight,
 	}, start)
 	o.leaseUntil.Store(int64(claimedAt + replica.LeaseFor))
 	upTo, err := o.turns.Claim(ctx, o.epoch)

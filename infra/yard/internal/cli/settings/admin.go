@@ -32,6 +32,8 @@ Its finished tasks are kept for their retention; a domain created again with the
 			command.DurationVar(flags, &d.DeadLettersMaxAge, "dead-letters-max-age", d.DeadLettersMaxAge, "how long dead letters are kept, 1m to 8784h; 0 = until they are redriven or purged")
 			flags.Int64Var(&d.DeadLettersMax, "dead-letters-max", d.DeadLettersMax, "how many dead letters are kept, the latest; 0 = all")
 			flags.IntVar(&d.Weight, "weight", d.Weight, "turns for each one of a domain with weight 1, where domains wait for their turn, 1 to 100; 0 = 1")
+			flags.Int64Var(&d.FullWeightTasksPerSecond, "full-weight-tasks-per-second", d.FullWeightTasksPerSecond, "tasks that come in with the full weight in a second, those over it with a low one; 0 = all")
+			flags.BoolVar(&d.FullWeightShadow, "full-weight-shadow", d.FullWeightShadow, "count tasks over --full-weight-tasks-per-second only")
 			flags.Int64Var(&d.Quota.SubmitTasksPerSecond, "submit-tasks-per-second", d.Quota.SubmitTasksPerSecond, "tasks that are submitted in a second; 0 = any number")
 			flags.Int64Var(&d.Quota.SubmitBytesPerSecond, "submit-bytes-per-second", d.Quota.SubmitBytesPerSecond, "bytes that are submitted in a second, as stored; 0 = any number")
 			flags.Int64Var(&d.Quota.WaitingTasks, "waiting-tasks", d.Quota.WaitingTasks, "tasks that wait and do not run, delayed ones and those on disk, too; 0 = any number")
@@ -66,6 +68,7 @@ func printDomain(a *command.App, d yard.Domain) error {
 		about.Row("per group", command.OrDash(d.MaxConcurrencyPerGroup))
 		about.Row("rate", rateText(d.Rate))
 		about.Row("weight", max(1, d.Weight))
+		about.Some("full weight", fullWeightText(d))
 		of := func(what string, used, most int64, when string) {
 			if most > 0 {
 				about.Row(what, used, fmt.Sprintf("of %d%s", most, when))
@@ -79,6 +82,17 @@ func printDomain(a *command.App, d yard.Domain) error {
 		about.Row("dead letters", command.Or(d.DeadLettersMax, "all"), "are kept")
 		about.Row("kept for", command.Or(d.DeadLettersMaxAge, "until they are redriven or purged"))
 	})
+}
+
+// fullWeightText is how many tasks come in with the full weight of a domain; "" = all.
+func fullWeightText(d yard.Domain) string {
+	switch {
+	case d.FullWeightTasksPerSecond == 0:
+		return ""
+	case d.FullWeightShadow:
+		return fmt.Sprintf("%d tasks in a second, in shadow", d.FullWeightTasksPerSecond)
+	}
+	return fmt.Sprintf("%d tasks in a second", d.FullWeightTasksPerSecond)
 }
 
 func printDomains(a *command.App, domains []yard.Domain) error {

@@ -8,10 +8,12 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
 
-// Config bounds what is held of one lane.
+// Config bounds what is held of one lane, and of domains what comes in with their full weight.
 type Config struct {
 	WindowTasks int
 	WindowBytes int64
+	// FullWeight is that of a domain, which may change at any time; nil = of none.
+	FullWeight func(domain string) FullWeight
 }
 
 // windows are what tasks take of the window of each lane.

@@ -1,7 +1,7 @@
 // Package admission decides which submits of a partition come into its state next, and says so in the log.
 //
 // Owns: how far each lane is read, and each domain or tasklist that is split off one; the steps since the last turn; what tasks
-// take of each lane's window; when a place is split off, and when it goes back (decisions 0003, 0022, 0051).
+// take of each lane's window; when a place is split off, and when it goes back (decisions 0003, 0022, 0051, 0055).
 // Never does: know tasks, read the log or a clock. On failure: a message that is read twice is a defect of the caller and panics.
 package admission
 
@@ -16,6 +16,7 @@ type Gate struct {
 	// watched is the queue that was last looked at.
 	watched  Queue
 	schedule schedule
+	budgets
 	// steps are those since the last turn. They go into the next one: a takeover takes the same steps between the same turns, so the
 	// state is a function of the log. While a turn is being stored there are none, since it would be open on which side of it they lie.
 	steps    []Step
@@ -24,7 +25,15 @@ type Gate struct {
 
 // New makes the gate of a partition of which nothing is read.
 func New(cfg Config) *Gate {
-	return &Gate{windows: windows{cfg: cfg, domains: make(map[domainAt]*domain), queues: make(map[Queue]*queue)}}
+	if cfg.FullWeight == nil {
+		cfg.FullWeight = func(string) FullWeight { return FullWeight{} }
+	}
+	g := &Gate{
+		windows: windows{cfg: cfg, domains: make(map[domainAt]*domain), queues: make(map[Queue]*queue)},
+		budgets: budgets{of: cfg.FullWeight, left: make(map[string]float64)},
+	}
+	g.schedule.budgets = &g.budgets
+	return g
 }
 
 // StepKind says what a step does to its queue.

@@ -45,8 +45,7 @@ func (g *Gate) Replay(s Step) {
 func (g *Gate) startQueue(q *queue) {
 	q.domain = g.domainOf(q.Queue.domain())
 	if len(q.domain.queues) == 0 {
-		of := &g.schedule.of[q.Lane]
-		of.apart = append(of.apart, q.domain)
+		g.schedule.apart[q.Lane] = append(g.schedule.apart[q.Lane], q.domain)
 	}
 	q.domain.queues = append(q.domain.queues, q)
 	g.queues[q.Queue] = q
@@ -80,13 +79,13 @@ func (g *Gate) split(at Queue) {
 	g.note(Step{Queue: at, Kind: Split, To: q.read})
 }
 
-// MergeBack lets the queues go back that have caught up: those of tasklists to their domain's, if it has one, and else to the lane.
+// MergeBack lets the queues go back that have caught up, of domains within their rates: those of tasklists to their domain's, if it has one, and else to the lane.
 func (g *Gate) MergeBack() {
 	if !g.MayAdmit() {
 		return
 	}
 	for _, q := range g.sortedQueues() {
-		if q.readToEnd() && g.fitsIn(q) {
+		if g.full(q.domain.Name) && q.readToEnd() && g.fitsIn(q) {
 			g.merge(q)
 		}
 	}
@@ -97,8 +96,7 @@ func (g *Gate) merge(q *queue) {
 	d := q.domain
 	d.queues = slices.DeleteFunc(d.queues, func(o *queue) bool { return o == q })
 	if len(d.queues) == 0 {
-		of := &g.schedule.of[q.Lane]
-		of.apart = slices.DeleteFunc(of.apart, func(o *domain) bool { return o == d })
+		g.schedule.apart[q.Lane] = slices.DeleteFunc(g.schedule.apart[q.Lane], func(o *domain) bool { return o == d })
 	}
 	g.assign(d)
 	g.dropDomain(d)

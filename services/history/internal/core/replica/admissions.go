@@ -17,6 +17,7 @@ type (
 	Admission   = admission.Step
 	Reading     = admission.Reading
 	Look        = admission.Look
+	FullWeight  = admission.FullWeight
 )
 
 // The kinds of admissions.

@@ -39,6 +39,8 @@ type Effects struct {
 	// Ended are tasks that have just ended, for who waits for them.
 	Ended []*Entry
 
+	// OverRate are tasks that came in over the rates of their domains.
+	OverRate []OverRate
 	// Traced are tasks with a trace context of which something is to be shown.
 	Traced []Traced
 	Counts Counts
@@ -56,7 +58,7 @@ func (fx *Effects) Reset() {
 	clear(fx.Letters)
 	fx.Effects.Reset()
 	*fx = Effects{
-		Effects: fx.Effects, Searches: fx.Searches[:0], Looks: fx.Looks[:0], Letters: fx.Letters[:0],
+		Effects: fx.Effects, Searches: fx.Searches[:0], Looks: fx.Looks[:0], Letters: fx.Letters[:0], OverRate: fx.OverRate[:0],
 		Answers: fx.Answers[:0], Ended: fx.Ended[:0], Traced: fx.Traced[:0],
 	}
 }
@@ -92,6 +94,12 @@ type Proposal struct {
 type Checkpoint struct {
 	// Snapshot is the one that a takeover begins with.
 	Snapshot SnapshotRef
+}
+
+// OverRate is so many tasks of a domain.
+type OverRate struct {
+	Domain string
+	Tasks  int
 }
 
 // The kinds of a Traced.

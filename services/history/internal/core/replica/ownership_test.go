@@ -51,6 +51,7 @@ func newOwnership(t *testing.T, seed uint64) *ownership {
 		T: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 1)), now: Now{MS: scenarioStart},
 		cfg: Config{
 			Shards: 2, WindowTasks: 5, WindowBytes: 1 << 20, CheckpointEveryMS: 1, PurgeEveryMS: 1000, SnapshotBytes: 1500, SnapshotEveryMS: 2000, JobTasks: 3,
+			FullWeight: func(string) FullWeight { return FullWeight{PerSecond: float64(seed % 3)} },
 		},
 		outside: newOutside(), images: make(map[uint64]string), fired: make(map[Stay]bool),
 	}

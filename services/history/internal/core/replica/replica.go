@@ -31,6 +31,8 @@ type Config struct {
 	SnapshotBytes, SnapshotEveryMS int64
 	// JobTasks bounds a job; 0 = jobTasksMax.
 	JobTasks int
+	// FullWeight bounds how many tasks of a domain come in with its full weight; nil = of none does it.
+	FullWeight func(domain string) FullWeight
 	// Partitions tells how many partitions a tasklist has, 1 to ids.PartitionsMax; nil = each has one. It decides only where triggers go,
 	// so owners may hear of a change at different times.
 	Partitions func(domain, tasklist string) int
@@ -53,7 +55,7 @@ func New(cfg Config, start *Start) *Replica {
 	cfg.JobTasks = cmp.Or(cfg.JobTasks, jobTasksMax)
 	r := &Replica{
 		lines: line.New(cfg.KeyTasks),
-		Gate:  admission.New(admission.Config{WindowTasks: cfg.WindowTasks, WindowBytes: cfg.WindowBytes}), cfg: cfg, tasks: make(map[ids.TaskID]*Entry), Lists: dispatch.New(dispatch.Config{Shards: cfg.Shards, Partitions: cfg.Partitions}),
+		Gate:  admission.New(admission.Config{WindowTasks: cfg.WindowTasks, WindowBytes: cfg.WindowBytes, FullWeight: cfg.FullWeight}), cfg: cfg, tasks: make(map[ids.TaskID]*Entry), Lists: dispatch.New(dispatch.Config{Shards: cfg.Shards, Partitions: cfg.Partitions}),
 		wake:    deadline.Heap[*Entry]{Entry: func(e *Entry) *deadline.Entry { return &e.wakeup }},
 		locator: locate.New(),
 		replay:  &replay{base: start.Checkpoint, parked: start.Parked, archived: start.Archived}, Members: make(batch.Counts), outbox: outbox{letters: make(map[ids.TaskID]Letter)},
@@ -202,6 +204,7 @@ func (s step) tick() {
 	if s.replay == nil {
 		s.locator.Expire(s.Replica, s)
 		s.listen()
+		s.Refill(s.now.MS)
 		s.MergeBack()
 	}
 	if s.saving == nil && s.now.MS-s.savedAt >= s.cfg.CheckpointEveryMS {

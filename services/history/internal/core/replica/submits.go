@@ -36,6 +36,21 @@ func (s step) submits(in *Submits) {
 	}
 	s.fx.Counts.SubmitBatches++
 	s.fx.Counts.Loaded += int64(len(in.Tasks))
+	s.meter(in)
+}
+
+// meter takes the tasks of a message off the budgets of their domains. The owner before has done that for those of a takeover.
+func (s step) meter(in *Submits) {
+	for all := in.Tasks; len(all) > 0 && s.replay == nil; {
+		domain, n := all[0].Domain, 1
+		for n < len(all) && all[n].Domain == domain {
+			n++
+		}
+		all = all[n:]
+		if over := s.Meter(Queue{Lane: in.Lane, Place: in.By}, domain, n); over > 0 {
+			s.fx.OverRate = append(s.fx.OverRate, OverRate{domain, over})
+		}
+	}
 }
 
 // arrive places a stay that has been read: it comes in, or is known already.
