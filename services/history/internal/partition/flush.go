@@ -3,12 +3,12 @@ package partition
 import (
 	"slices"
 
-	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/line"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/hints"
 )
 
 // flush carries out what the turn asks for: writes begin, hints go out, then answers. While the lease does not hold it
@@ -52,8 +52,7 @@ func (o *Owner) flush() {
 		go o.readers.look(l)
 	}
 	if len(fx.Triggers) > 0 || len(fx.Releases) > 0 {
-		hints := hints{wire: o.Wire, shards: make([]logv1.Hints, o.Partitioning.Matching), sizes: make([]int, o.Partitioning.Matching)}
-		hints.send(fx)
+		hints.Send(o.Wire, o.Partitioning.Matching, fx.Triggers, fx.Releases)
 	}
 	showTraces(&o.Deps, fx)
 	for _, a := range fx.Answers {
@@ -86,58 +85,6 @@ func (o *Owner) answer(a *replica.Answer) {
 		}
 		o.Wire.Answer(a.ReplyTo, m, func() { o.report(replica.Bounced{Grants: grants}) })
 	}
-}
-
-// hintBytesMax bounds one hint message.
-const hintBytesMax = 400 << 10
-
-// hints gathers triggers and releases into messages, by shard.
-type hints struct {
-	wire   Wire
-	shards []logv1.Hints
-	sizes  []int
-}
-
-func (h *hints) send(fx *replica.Effects) {
-	for i := range fx.Releases {
-		g := &fx.Releases[i]
-		h.room(g.Shard, len(g.Packed)+len(g.Domain)+len(g.Type)+len(g.Limits.String()))
-		h.shards[g.Shard].Releases = append(h.shards[g.Shard].Releases, &logv1.SlotRelease{
-			Domain: g.Domain, Type: g.Type, Limits: g.Limits.Refs(), Bookings: g.Packed,
-		})
-	}
-	for i := range fx.Triggers {
-		g := &fx.Triggers[i]
-		h.room(g.Shard, g.Bytes())
-		h.shards[g.Shard].Triggers = append(h.shards[g.Shard].Triggers, &logv1.TriggerBatch{
-			Domain: g.Domain, Tasklist: g.Tasklist, TasklistPartition: g.Partition, Priority: g.Priority, Type: g.Type, ReadyAtUs: g.ReadyAt * 1000, Triggers: g.Packed,
-			Groups: g.Groups, GroupAt: g.GroupAt, Cost: g.Cost,
-		})
-	}
-	for shard := range h.shards {
-		h.publish(shard)
-	}
-}
-
-// room publishes what a shard has if n bytes more would not fit.
-func (h *hints) room(shard, n int) {
-	if h.sizes[shard] > 0 && h.sizes[shard]+n > hintBytesMax {
-		h.publish(shard)
-	}
-	const overhead = 48
-	h.sizes[shard] += n + overhead
-}
-
-func (h *hints) publish(shard int) {
-	if h.sizes[shard] == 0 {
-		return
-	}
-	send := h.wire.Publish // what is ready is triggered again in time
-	if len(h.shards[shard].Releases) > 0 {
-		send = h.wire.Store // the slots of a release that is lost stay taken until their attempts' deadline
-	}
-	send(topology.Matching(shard), encode(&h.shards[shard]))
-	h.shards[shard], h.sizes[shard] = logv1.Hints{}, 0
 }
 
 // loadReport is what frontends learn about the partition.
