@@ -261,8 +261,8 @@ func (x *windows) inLane(lane ids.Lane) (all []claim) {
 	return x.sorted(all)
 }
 
-// largestList is the tasklist of a domain that takes most of what the lane has of the domain, or a queue of it, if it takes half of that at
-// least; and the domain may split another off.
+// largestList is the tasklist of a domain that takes most of what the lane has of the domain, or a queue of it; and whether it is to be split off. The domain
+// may have listsMax split off, and so many can only be all that fills the window if the largest takes as large a part of it at least.
 func (x *windows) largestList(at domainAt, in *queue) (Queue, bool) {
 	d := x.domains[at]
 	if d == nil || at.Lane == ids.LaneKeyed || d.lists() >= listsMax {
@@ -280,7 +280,7 @@ func (x *windows) largestList(at domainAt, in *queue) (Queue, bool) {
 		return Queue{}, false
 	}
 	most := x.sorted(all)[0]
-	return most.Queue, 2*x.weight(most.room) >= x.weight(whole)
+	return most.Queue, listsMax*x.weight(most.room) >= x.weight(whole)
 }
 
 // apartMax bounds the places that frontends must store apart. It has all that are split off: what one of them goes on

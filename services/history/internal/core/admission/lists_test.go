@@ -56,19 +56,19 @@ func TestATasklistThatHoldsUpItsDomainIsSplitOff(t *testing.T) {
 	}
 }
 
-// Only one that has half of what its domain has is split off alone; and only so many.
+// Only one that has a quarter of what its domain has is split off alone; and only so many.
 func TestWhichTasklistIsSplitOff(t *testing.T) {
 	at := domainAt{lane, "shop"}
 	b := newBench(t)
-	b.file(false, 1, "shop.a", 4)
-	b.file(false, 2, "shop.b", 3)
-	b.file(false, 3, "shop.c", 3)
-	if most, ok := b.g.largestList(at, nil); ok {
-		t.Errorf("%v is", most)
+	for n, list := range []ids.Place{"a", "b", "c", "d", "e"} {
+		b.file(false, uint64(n+1), "shop."+list, 1)
 	}
-	b.file(false, 4, "shop.a", 2)
+	if most, ok := b.g.largestList(at, nil); ok {
+		t.Errorf("%v is, of five that have as much", most)
+	}
+	b.file(false, 6, "shop.b", 1)
 	most, ok := b.g.largestList(at, nil)
-	testkit.Equal(t, "half", most.Place, "shop.a")
+	testkit.Equal(t, "a third", most.Place, "shop.b")
 	testkit.Equal(t, "is enough", ok, true)
 	for n := range listsMax {
 		b.split(ids.Place(fmt.Sprint("shop.", n)))
@@ -81,6 +81,33 @@ func TestWhichTasklistIsSplitOff(t *testing.T) {
 	if most, ok := g.largestList(domainAt{ids.LaneKeyed, "shop"}, nil); ok {
 		t.Errorf("%v is, though an order key may have tasks of other tasklists", most)
 	}
+}
+
+// As many tasklists without a worker as may be split off hold up no other of their domain, though none has half of what fills the lane.
+func TestI11_TasklistsWithoutAWorkerHoldUpNoOther(t *testing.T) {
+	b := newBench(t)
+	dead := []ids.Place{"shop.a", "shop.b", "shop.c", "shop.d"}
+	for seq := uint64(1); seq <= 60; seq++ {
+		if at := dead[seq%listsMax]; !b.g.IsSplit(Queue{lane, at}) {
+			for range 20 * lookAgainMS / congestedMS {
+				for _, l := range b.looks() {
+					own := uint64(0)
+					if l.Place == "shop" {
+						own = 5
+					}
+					b.answer(l, 5, own) // what waits behind is of the domain, and of a tasklist with a worker
+				}
+				if b.g.Room(lane) {
+					break
+				}
+			}
+			if !b.g.Room(lane) {
+				t.Fatalf("there is no room behind %d messages, and split off are %+v", seq, b.g.Readings())
+			}
+		}
+		b.file(false, seq, dead[seq%listsMax], 1)
+	}
+	testkit.Equal(t, "split off", b.g.Splits(), listsMax)
 }
 
 // The queue of a domain is looked at like a lane; what it has not read of a tasklist that is split off it, that one reads.
