@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/quota"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
@@ -29,13 +31,14 @@ func (q *Quotas) show(now time.Duration) {
 	most := map[string]int64{}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for domain := range q.active() {
-		quota, use := q.catalog.Domain(domain).GetQuota(), q.use(domain, now)
+	waits := q.waiting.All(now)
+	for domain := range q.active(waits) {
+		of, use := q.catalog.Domain(domain).GetQuota(), q.use(domain, waits[domain], now)
 		for which, share := range map[string]int64{
-			signals.QuotaSubmits:      max(percent(use.SubmitTasksPerS, quota.GetSubmitTasksPerS()), percent(use.SubmitBytesPerS, quota.GetSubmitBytesPerS())),
-			signals.QuotaOpenPolls:    percent(int64(use.OpenPolls), int64(quota.GetOpenPolls())),
-			signals.QuotaWaitingTasks: percent(use.WaitingTasks, quota.GetWaitingTasks()),
-			signals.QuotaStoredBytes:  percent(use.StoredBytes, quota.GetStoredBytes()),
+			signals.QuotaSubmits:      max(percent(use.SubmitTasksPerS, of.GetSubmitTasksPerS()), percent(use.SubmitBytesPerS, of.GetSubmitBytesPerS())),
+			signals.QuotaOpenPolls:    percent(int64(use.OpenPolls), int64(of.GetOpenPolls())),
+			signals.QuotaWaitingTasks: percent(use.WaitingTasks, of.GetWaitingTasks()),
+			signals.QuotaStoredBytes:  percent(use.StoredBytes, of.GetStoredBytes()),
 		} {
 			most[which] = max(most[which], share)
 		}
@@ -46,12 +49,12 @@ func (q *Quotas) show(now time.Duration) {
 }
 
 // active are the domains with a quota that use something of it, as far as is known here.
-func (q *Quotas) active() map[string]bool {
+func (q *Quotas) active(waits map[string]quota.Use) map[string]bool {
 	all := map[string]bool{}
 	for domain := range q.book.Domains() {
 		all[domain] = true
 	}
-	for domain := range q.waiting.Domains() {
+	for domain := range waits {
 		all[domain] = true
 	}
 	for domain := range q.polls.Own() {

@@ -93,11 +93,12 @@ func (q *Quotas) Use(d *yardv1.Domain) *yardv1.Quota {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.use(d.Name, q.now())
+	now := q.now()
+	return q.use(d.Name, q.waiting.Count(d.Name, now), now)
 }
 
-func (q *Quotas) use(domain string, now time.Duration) *yardv1.Quota {
-	last, waits := q.book.Last(domain, now), q.waiting.Count(domain, now)
+func (q *Quotas) use(domain string, waits quota.Use, now time.Duration) *yardv1.Quota {
+	last := q.book.Last(domain, now)
 	return &yardv1.Quota{
 		SubmitTasksPerS: last.Tasks, SubmitBytesPerS: last.Bytes, OpenPolls: int32(q.polls.Count(domain, now)), WaitingTasks: waits.Tasks, StoredBytes: waits.Bytes,
 	}

@@ -1,9 +1,6 @@
 package quota
 
-import (
-	"iter"
-	"time"
-)
+import "time"
 
 // Source is who reports what waits: the owner of a partition, in history or in timer.
 type Source struct {
@@ -43,15 +40,16 @@ func (w *Waiting) Count(domain string, now time.Duration) (sum Use) {
 	return sum
 }
 
-// Domains are those that have something waiting. One may come several times.
-func (w *Waiting) Domains() iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, last := range w.from {
-			for domain := range last.domains {
-				if !yield(domain) {
-					return
-				}
-			}
+// All is Count of each domain in a report that holds.
+func (w *Waiting) All(now time.Duration) map[string]Use {
+	all := map[string]Use{}
+	for _, last := range w.from {
+		if now-last.at >= reportFor {
+			continue
+		}
+		for domain, some := range last.domains {
+			all[domain] = all[domain].plus(some)
 		}
 	}
+	return all
 }

@@ -13,6 +13,7 @@ func TestWhatWaitsIsTheSumOfTheLastReports(t *testing.T) {
 	want := func(what string, now time.Duration, tasks, bytes int64) {
 		t.Helper()
 		testkit.Equal(t, what, w.Count("shop", now), Use{Tasks: tasks, Bytes: bytes})
+		testkit.Equal(t, what+", of all", w.All(now)["shop"], Use{Tasks: tasks, Bytes: bytes})
 	}
 	want("before a report", 0, 0, 0)
 	w.Report(Source{Partition: 1}, map[string]Use{"shop": {5, 500}, "bank": {7, 7}}, 0)
