@@ -75,7 +75,9 @@ func (b *bench) check() {
 func (b *bench) looks() []Look {
 	b.now += congestedMS
 	b.g.MergeBack()
-	return b.g.Congested(b.now)
+	all := b.g.Congested(b.now)
+	b.check()
+	return all
 }
 
 // look waits for a look.

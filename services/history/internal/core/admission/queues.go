@@ -179,7 +179,7 @@ func (g *Gate) Passed(lane ids.Lane, seq uint64, domain string) bool {
 		return false
 	}
 	for at, q := range g.queues {
-		if at.Lane == lane && (domain == "" || at.Place.Domain() == domain) && q.level(read) < seq && q.read < min(seq, q.last) {
+		if at.Lane == lane && (domain == "" || at.Place.Domain() == domain) && q.read < min(seq, q.last) {
 			return false
 		}
 	}

@@ -54,6 +54,8 @@ func TestDomainsThatAreSplitOffTakeTurnsWithTheirLane(t *testing.T) {
 	testkit.Equal(t, "one of them", reads(t, g, nil, 80, own, b), map[Queue]int{own: 40, b: 40})
 	g.Replay(Step{Queue: a, Kind: Merge})
 	testkit.Equal(t, "after one went back", reads(t, g, nil, 80, own, a, b), map[Queue]int{own: 40, b: 40})
+	g.Replay(Step{Queue: a, Kind: Split})
+	testkit.Equal(t, "after it was split off again", reads(t, g, nil, 80, own, a, b), map[Queue]int{own: 40, a: 20, b: 20})
 }
 
 // Domains that are split off share what they have by their weights, which may change at any time.
