@@ -441,7 +441,9 @@ func TestI11_ATasklistThatLagsGoesAlone(t *testing.T) {
 			req.Tasks[0].Tasklist = list
 			return req
 		}
-		r.TakeLoad(testkit.Encoded(t, &rpcv1.HistoryLoad{SharedTasks: 1000, SharedBytes: 1 << 20, Apart: []string{"shop.bulk"}}))
+		for _, at := range []string{"shop.mail", "shop.bulk"} { // the last report holds
+			r.TakeLoad(testkit.Encoded(t, &rpcv1.HistoryLoad{SharedTasks: 1000, SharedBytes: 1 << 20, Apart: []string{at}}))
+		}
 		var got []<-chan outcome
 		for _, list := range []string{"bulk", "mail", "bulk"} {
 			got = append(got, r.submitAs(t, "shop", of(list)))
@@ -456,6 +458,16 @@ func TestI11_ATasklistThatLagsGoesAlone(t *testing.T) {
 		}
 		testkit.Equal(t, "filed", places, map[ids.Place]int{"shop.bulk": 2, "": 2})
 	})
+}
+
+// Tasks with order keys are filed under their domain also if their tasklist is split off another lane: a key may have several tasklists.
+func TestTasksWithOrderKeysAreFiledUnderTheirDomain(t *testing.T) {
+	p := partition{apart: map[ids.Place]bool{"shop.bulk": true}}
+	r := filing.Request{Destination: filing.Destination{Lane: ids.LaneKeyed, Domain: "shop", Tasklist: "bulk"}}
+	p.setApart(&r)
+	if !r.Apart || r.ListApart {
+		t.Errorf("it is filed by domain: %v, by tasklist: %v", r.Apart, r.ListApart)
+	}
 }
 
 // TestI11_WhatLagsNeverGoesWithOthers: more domains lag than get messages of their own in a flush. What others share holds

@@ -48,3 +48,29 @@ func TestForgetTakesDomainsInTurn(t *testing.T) {
 		t.Errorf("%d messages are left, the stuck one is needed; %v", n, err)
 	}
 }
+
+// TestI1_ForgetKeepsWhatAPlaceHasNotRead: a tasklist that is split off keeps its messages beside those of its domain, and a domain's queue that is behind
+// keeps those of the tasklist, which it reads, too.
+func TestI1_ForgetKeepsWhatAPlaceHasNotRead(t *testing.T) {
+	t.Parallel()
+	owner, _ := serverPorts(t)
+	log := NewLog(Config{NATS: owner.NATS, JetStream: owner.JetStream, Log: slog.New(slog.DiscardHandler)})
+	var seqs []uint64
+	for _, list := range []string{"bulk", "mail", "bulk", "mail", "bulk"} {
+		seqs = append(seqs, store(t, owner.NATS, topology.Submit(0, 3, "shop", list), []byte("b")))
+	}
+	at := func(place ids.Place, seq uint64) replica.QueueLevel {
+		return replica.QueueLevel{Queue: replica.Queue{Lane: 3, Place: place}, Seq: seq}
+	}
+	forget := func(what string, want []uint64, queues ...replica.QueueLevel) {
+		t.Helper()
+		testkit.NoError(t, log.Forget(t.Context(), replica.Levels{Lanes: [ids.Lanes]uint64{3: seqs[4]}, Queues: queues}))
+		var left []uint64
+		testkit.NoError(t, natslog.ReadAll(t.Context(), owner.JetStream,
+			natslog.ReadConfig{Stream: topology.HistoryStream(0), Filters: []string{topology.SubmitLane(0, 3)}},
+			func(r natslog.Record) error { left = append(left, r.Seq); return nil }))
+		testkit.Equal(t, what, left, want)
+	}
+	forget("left beside a domain that is behind", seqs[1:], at("shop", seqs[0]), at("shop.bulk", seqs[4]))
+	forget("left beside a tasklist that is behind", []uint64{seqs[2], seqs[4]}, at("shop.bulk", seqs[0]))
+}

@@ -314,6 +314,41 @@ func TestI1_WhatWasNotCountedIsReadOn(t *testing.T) {
 	})
 }
 
+// halfCountedLog has no answer to every second count of the flood.
+type halfCountedLog struct {
+	partition.Log
+	counts atomic.Int64
+}
+
+func (l *halfCountedLog) Backlog(ctx context.Context, of replica.Queue, read uint64) (uint64, error) {
+	if of.Place == "flood" && l.counts.Add(1)%2 == 0 {
+		return 0, errors.New("no answer")
+	}
+	return l.Log.Backlog(ctx, of, read)
+}
+
+// A domain that waits for itself alone is not split off, however often that is counted; nor is one of which a count failed.
+func TestADomainThatHoldsUpNobodyIsNotSplitOff(t *testing.T) {
+	for name, logOf := range map[string]func(partition.Log) partition.Log{
+		"counted": func(l partition.Log) partition.Log { return l },
+		"failed":  func(l partition.Log) partition.Log { return &halfCountedLog{Log: l} },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newTenants(t)
+			d := s.deps("n")
+			d.Config.WindowTasks = 10
+			d.Log = logOf(s.world)
+			var most atomic.Int64
+			d.Lagging = func(n int) { most.Store(max(most.Load(), int64(n))) }
+			s.serves(d)
+			s.submit("flood", 12)
+			s.submit("flood", 1)
+			time.Sleep(30 * time.Second)
+			testkit.Equal(t, name+": queues", most.Load(), 0)
+		})
+	}
+}
+
 // watchedLog counts the readers of queues, and fails to forget so many times.
 type watchedLog struct {
 	partition.Log

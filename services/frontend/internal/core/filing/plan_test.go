@@ -308,6 +308,18 @@ func TestI11_ATasklistThatLagsIsFiledApart(t *testing.T) {
 	}
 }
 
+// I7: what is filed apart takes nothing of the room of the most urgent lane, also if it belongs there; and a batch keeps its own message in a domain that
+// is filed apart.
+func TestI7_WhatIsFiledApartLeavesTheRoom(t *testing.T) {
+	list, first, second := request(ids.LaneFirst, "shop", "bulk", 1), request(3, "flood", "+a", 1), request(3, "flood", "+b", 1)
+	list.ListApart = true
+	first.Apart, first.Alone, second.Apart, second.Alone = true, true, true, true
+	room := roomOf(100, 1<<40)
+	want(t, plan(t, []Request{list, first, second}, room, most), Message{Destination{ids.LaneFirst, "shop", "bulk"}, []int{0}},
+		Message{Destination{3, "flood", "+a"}, []int{1}}, Message{Destination{3, "flood", "+b"}, []int{2}})
+	testkit.Equal(t, "tasks left", room.left.tasks, 100)
+}
+
 // However many domains the owner wants apart, a flush has not more messages than so many; what others share has nothing of
 // them, and the rest waits for the next flush.
 func TestMessagesApartAreBounded(t *testing.T) {

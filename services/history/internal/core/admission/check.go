@@ -70,8 +70,8 @@ func (g *Gate) checkQueues(replays bool) error {
 			return fmt.Errorf("queue %+v is read up to %d, passed over up to %d, the lane is read up to %d", at, q.read, q.last, read)
 		}
 	}
-	for lane, of := range g.schedule.of {
-		for _, d := range of.apart {
+	for lane, apart := range g.schedule.apart {
+		for _, d := range apart {
 			if len(d.queues) == 0 || g.domains[d.domainAt] != d {
 				return fmt.Errorf("domain %s has turns in lane %s and no queue", d.Name, ids.Lane(lane))
 			}

@@ -90,11 +90,11 @@ func TestWhereAQueueGoesBack(t *testing.T) {
 		held   map[string]int
 		want   int
 	}{
-		"half is left":                        {Config{10, 1 << 20}, []ids.Place{"shop.bulk"}, map[string]int{"bulk": 2, "mail": 3}, 0},
-		"less is left":                        {Config{10, 1 << 20}, []ids.Place{"shop.bulk"}, map[string]int{"bulk": 3, "mail": 3}, 1},
-		"less is left of the bytes":           {Config{100, 10 * taskBytes}, []ids.Place{"shop.bulk"}, map[string]int{"bulk": 3, "mail": 3}, 1},
-		"it holds nothing":                    {Config{10, 1 << 20}, []ids.Place{"shop.bulk"}, map[string]int{"mail": 9}, 0},
-		"less is left of its domain's window": {Config{10, 1 << 20}, []ids.Place{"shop", "shop.bulk"}, map[string]int{"bulk": 3, "mail": 6}, 2},
+		"half is left":                        {Config{WindowTasks: 10, WindowBytes: 1 << 20}, []ids.Place{"shop.bulk"}, map[string]int{"bulk": 2, "mail": 3}, 0},
+		"less is left":                        {Config{WindowTasks: 10, WindowBytes: 1 << 20}, []ids.Place{"shop.bulk"}, map[string]int{"bulk": 3, "mail": 3}, 1},
+		"less is left of the bytes":           {Config{WindowTasks: 100, WindowBytes: 10 * taskBytes}, []ids.Place{"shop.bulk"}, map[string]int{"bulk": 3, "mail": 3}, 1},
+		"it holds nothing":                    {Config{WindowTasks: 10, WindowBytes: 1 << 20}, []ids.Place{"shop.bulk"}, map[string]int{"mail": 9}, 0},
+		"less is left of its domain's window": {Config{WindowTasks: 10, WindowBytes: 1 << 20}, []ids.Place{"shop", "shop.bulk"}, map[string]int{"bulk": 3, "mail": 6}, 2},
 	} {
 		b := &bench{T: t, g: New(c.cfg)}
 		b.split(c.splits...)
@@ -161,13 +161,13 @@ func TestWhenWhatHasEndedShouldLeave(t *testing.T) {
 		ended  int
 		want   bool
 	}{
-		"the lane has room":                  {Config{10, 1 << 20}, nil, 9, 9, false},
-		"the lane is full":                   {Config{10, 1 << 20}, nil, 10, 2, true},
-		"few have ended":                     {Config{10, 1 << 20}, nil, 10, 1, false},
-		"few have ended, the bytes are full": {Config{100, 10 * taskBytes}, nil, 10, 0, true},
-		"the pool is full":                   {Config{10, 1 << 20}, []ids.Place{"shop"}, 10, 2, true},
-		"the pool is full of bytes":          {Config{100, 10 * taskBytes}, []ids.Place{"shop"}, 10, 0, true},
-		"the pool has room":                  {Config{10, 1 << 20}, []ids.Place{"shop"}, 9, 9, false},
+		"the lane has room":                  {Config{WindowTasks: 10, WindowBytes: 1 << 20}, nil, 9, 9, false},
+		"the lane is full":                   {Config{WindowTasks: 10, WindowBytes: 1 << 20}, nil, 10, 2, true},
+		"few have ended":                     {Config{WindowTasks: 10, WindowBytes: 1 << 20}, nil, 10, 1, false},
+		"few have ended, the bytes are full": {Config{WindowTasks: 100, WindowBytes: 10 * taskBytes}, nil, 10, 0, true},
+		"the pool is full":                   {Config{WindowTasks: 10, WindowBytes: 1 << 20}, []ids.Place{"shop"}, 10, 2, true},
+		"the pool is full of bytes":          {Config{WindowTasks: 100, WindowBytes: 10 * taskBytes}, []ids.Place{"shop"}, 10, 0, true},
+		"the pool has room":                  {Config{WindowTasks: 10, WindowBytes: 1 << 20}, []ids.Place{"shop"}, 9, 9, false},
 	} {
 		b := &bench{T: t, g: New(c.cfg)}
 		b.split(c.splits...)

@@ -241,3 +241,15 @@ func TestR23_ADomainIsNotApartForAClockThatWasAhead(t *testing.T) {
 	testkit.Equal(t, "behind it", apartIn(table), 0)
 	testkit.Equal(t, "the next owner fires again", len(fire(takeOver(table.Cursor(), 2*hour, messages...), 2*hour)), 0)
 }
+
+// TestI1_ALineWithSomethingDueDoesNotJoin: the shared line says of a task that waits in it that it was fired.
+func TestI1_ALineWithSomethingDueDoesNotJoin(t *testing.T) {
+	c := Cursor{Line: Line{Base: Mark{2000, 5}}, Apart: [ApartMost]Apart{{Domain: "apart", Line: Line{Base: Mark{1000, 1}}}}}
+	var o overdue
+	o.parkDue("quiet", 1, 500)
+	o.parkDue("apart", 1, 1500)
+	table := takeOver(c, 2100, o.messages...)
+	table.check(t)
+	next := takeOver(table.Cursor(), 2100, o.messages...)
+	testkit.Equal(t, "fired", fire(next, 2100), []ids.TaskID{testID(2)})
+}
