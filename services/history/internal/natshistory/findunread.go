@@ -115,10 +115,14 @@ func (r *Reader) scan(ctx context.Context, all []*search) {
 	if all[0].next == 0 {
 		step = r.findBegin
 	}
-	err := step(ctx, all)
+	failed := step(ctx, all)
 	for _, s := range append(all[1:], all[0]) {
+		err := failed
 		if err == nil && !s.over {
-			err = r.searches.Add(s.domain, s, 1)
+			err = r.searches.Add(s.domain, s, 1) // its domain may have no place to wait, others have
+		}
+		if errors.Is(err, batcher.ErrFull) {
+			err = partition.ErrReaderBusy
 		}
 		if err != nil {
 			s.finish(err)
