@@ -48,10 +48,10 @@ var unwritten = []string{
 	// A dead letter is deleted with the write that parks its task, a moment after it has come back.
 	"SnapshotTask.letter", "SnapshotTask.letter_tasklist", "SnapshotTask.before",
 	// A domain that floods lags behind its lane.
-	"Admission.domain", "Admission.kind", "SnapshotHead.queues", "SnapshotHead.fences",
+	"Admission.place", "Admission.kind", "SnapshotHead.queues", "SnapshotHead.fences",
 	// A command waits for its task for a moment only.
 	"SnapshotChunk.commands", "SnapshotCommand.at_ms", "SnapshotCommand.event", "SnapshotCommand.index", "SnapshotCommand.seq",
-	"QueueCursor.domain", "QueueCursor.lane", "QueueCursor.first_seq", "QueueCursor.last_seq", "QueueCursor.read_seq",
+	"QueueCursor.place", "QueueCursor.lane", "QueueCursor.first_seq", "QueueCursor.last_seq", "QueueCursor.read_seq",
 	// A batch expires after a minute at the soonest.
 	"BatchHome.expired", "BatchEnds.expired",
 }

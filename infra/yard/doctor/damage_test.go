@@ -41,12 +41,15 @@ func damagedStays() []damage {
 			p.put(topology.Fired(0), testkit.Encoded(p.t, &logv1.Cursor{Epoch: 1, BaseDueMs: time.Now().UnixMilli() + 1, BaseSeq: seq}))
 		}, []doctor.Code{doctor.FiredAndLost}},
 		{"a task of a domain that is apart was fired early and is lost", func(p *patient) {
-			apart := &logv1.Cursor{Domain: domain, BaseDueMs: time.Now().UnixMilli() + 1, BaseSeq: p.early()}
+			seq := p.early()
+			apart := &logv1.Cursor{Domain: domain, BaseDueMs: time.Now().UnixMilli() + 1, BaseSeq: seq}
 			p.put(topology.Fired(0), testkit.Encoded(p.t, &logv1.Cursor{Epoch: 1, Apart: []*logv1.Cursor{apart}}))
 		}, []doctor.Code{doctor.FiredAndLost}},
 		{"a domain that is apart has not fired what others have", func(p *patient) {
-			others := &logv1.Cursor{Epoch: 1, BaseDueMs: time.Now().UnixMilli() + 1, BaseSeq: p.early(), Apart: []*logv1.Cursor{{Domain: domain}}}
-			p.put(topology.Fired(0), testkit.Encoded(p.t, others))
+			seq := p.early()
+			due := time.Now().UnixMilli() + 1
+			apart := &logv1.Cursor{Domain: domain, BaseDueMs: due, BaseSeq: seq - 1} // what was fired before
+			p.put(topology.Fired(0), testkit.Encoded(p.t, &logv1.Cursor{Epoch: 1, BaseDueMs: due, BaseSeq: seq, Apart: []*logv1.Cursor{apart}}))
 		}, []doctor.Code{doctor.Overdue}},
 		{"a task does not fire early", func(p *patient) { p.early() }, []doctor.Code{doctor.Overdue}},
 		{"a stay that was stored twice is fired once", func(p *patient) {
