@@ -26,8 +26,8 @@ func (p Place) Tasklist() string {
 	return tasklist
 }
 
-// Around is the place that p is a part of: the domain of a tasklist, or the whole lane.
-func (p Place) Around() Place {
+// Parent is the place that p is a part of: the domain of a tasklist, or the whole lane.
+func (p Place) Parent() Place {
 	if p.Tasklist() != "" {
 		return Place(p.Domain())
 	}
@@ -36,5 +36,5 @@ func (p Place) Around() Place {
 
 // Has tells whether o is p or a part of it.
 func (p Place) Has(o Place) bool {
-	return p == "" || p == o || o.Around() == p
+	return p == "" || p == o || o.Parent() == p
 }

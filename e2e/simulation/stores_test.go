@@ -269,7 +269,7 @@ func (w *world) purge(p *proc, levels historysim.Levels) {
 		for _, m := range w.subjects[i] {
 			last, upTo := m.Last, levels.Events
 			if !m.Event {
-				last, upTo = m.Seq, levels.Needless(historysim.Queue{Lane: m.Lane, Place: m.Place})
+				last, upTo = m.Seq, levels.PurgeTo(historysim.Queue{Lane: m.Lane, Place: m.Place})
 			}
 			if last > upTo {
 				kept = append(kept, m)

@@ -375,7 +375,7 @@ func (p *pass) admitted(r natslog.Record) bool {
 	if !ok || p.head == nil {
 		return false
 	}
-	for at := topology.PlaceOfSubmit(p.partition, r.Subject); at != ""; at = at.Around() {
+	for at := topology.PlaceOfSubmit(p.partition, r.Subject); at != ""; at = at.Parent() {
 		for _, q := range p.head.Queues { // the lane's own cursor does not cover these
 			if q.Lane == uint32(lane) && q.Place == string(at) {
 				return r.Seq <= q.ReadSeq

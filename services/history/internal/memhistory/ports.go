@@ -151,7 +151,7 @@ func (w *World) Forget(_ context.Context, levels replica.Levels) error {
 		}
 		upTo := levels.Events
 		if m.lane != laneEvent {
-			upTo = levels.Needless(replica.Queue{Lane: m.lane, Place: m.place})
+			upTo = levels.PurgeTo(replica.Queue{Lane: m.lane, Place: m.place})
 		}
 		if m.rec.Seq <= upTo {
 			m.gone = true

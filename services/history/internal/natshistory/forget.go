@@ -51,7 +51,7 @@ func (l *Log) Forget(ctx context.Context, levels replica.Levels) error {
 		}
 		more = more || !all
 		for _, f := range some {
-			if err := purge(f.subject, levels.Needless(replica.Queue{Lane: lane, Place: f.at})); err != nil {
+			if err := purge(f.subject, levels.PurgeTo(replica.Queue{Lane: lane, Place: f.at})); err != nil {
 				return err
 			}
 		}

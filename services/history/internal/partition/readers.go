@@ -225,7 +225,7 @@ func (r *readers) read(ctx context.Context, s Source, by ids.Place, from, upTo u
 		switch at := (replica.Queue{Lane: ids.Lane(s), Place: topology.PlaceOfSubmit(r.Partition, m.Subject)}); {
 		case s == SourceEvents:
 			in.what, in.err = r.decodeTurn(ctx, dec, m)
-		case by == "" && (r.queues.splitAt(at) > 0 || r.queues.splitAt(replica.Queue{Lane: at.Lane, Place: at.Place.Around()}) > 0):
+		case by == "" && (r.queues.splitAt(at) > 0 || r.queues.splitAt(replica.Queue{Lane: at.Lane, Place: at.Place.Parent()}) > 0):
 			in.what, in.passed = &replica.Submits{Lane: at.Lane, Place: at.Place, Seq: m.Seq, At: m.Time.UnixMilli()}, true
 		default:
 			in.what, in.err = r.decodeSubmits(ctx, dec, at, by, m)

@@ -61,7 +61,7 @@ func (x *windows) accountOf(at domainAt, tasklist string) *account {
 
 // queueOf is the queue that has what is filed at a place; nil = the lane has it.
 func (x *windows) queueOf(at Queue) *queue {
-	for ; len(x.queues) > 0 && at.Place != ""; at.Place = at.Place.Around() {
+	for ; len(x.queues) > 0 && at.Place != ""; at.Place = at.Place.Parent() {
 		if q := x.queues[at]; q != nil {
 			return q
 		}

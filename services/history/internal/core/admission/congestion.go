@@ -102,7 +102,7 @@ func (g *Gate) splitOverflows() {
 		return
 	}
 	for _, q := range g.sortedQueues() {
-		if at := (Queue{q.Lane, q.Place.Around()}); at.Place != "" && g.queues[at] == nil && g.overflows(q.domain) && g.maySplit() {
+		if at := (Queue{q.Lane, q.Place.Parent()}); at.Place != "" && g.queues[at] == nil && g.overflows(q.domain) && g.maySplit() {
 			g.split(at)
 		}
 	}
@@ -114,10 +114,10 @@ func (g *Gate) maySplit() bool { return len(g.queues) < queuesMax }
 // Counted takes in how much waits behind what has no room. A place that waits for itself alone stays: it has the
 // whole window. Else it is taken out of it; and out of a lane those that hold most, until half of the window is free.
 func (g *Gate) Counted(in Counts, nowMS int64) {
-	c, around := &g.congested[in.Lane], g.queues[Queue{in.Lane, in.In}]
-	c.asked = false // perhaps too early, if it is the queue's look that is over: then the lane is counted twice
-	if around != nil {
-		c = &around.congested
+	c, parent := &g.congested[in.Lane], g.queues[Queue{in.Lane, in.In}]
+	c.asked = false // also if this answers a look of the queue: then the lane may be counted twice
+	if parent != nil {
+		c = &parent.congested
 		c.asked = false
 	}
 	if !g.MayAdmit() {
@@ -139,7 +139,7 @@ func (g *Gate) Counted(in Counts, nowMS int64) {
 		g.splitLane(in.Lane)
 		return
 	}
-	if at, ok := g.largestList(in.domain(), around); ok && at == in.Queue && g.maySplit() {
+	if at, ok := g.largestList(in.domain(), parent); ok && at == in.Queue && g.maySplit() {
 		g.split(at)
 	}
 }

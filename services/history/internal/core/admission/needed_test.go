@@ -40,7 +40,7 @@ func TestI1_WhatAQueueHasNotReadIsNeeded(t *testing.T) {
 	b.file(false, 3, "shop.mail", 1)
 	levels := b.g.Levels("", 0)
 	testkit.Equal(t, "the lane is not needed up to", levels.Lowest(lane), 0)
-	testkit.Equal(t, "the tasklist is not needed up to", levels.Needless(Queue{lane, "shop.bulk"}), 0)
+	testkit.Equal(t, "the tasklist is not needed up to", levels.PurgeTo(Queue{lane, "shop.bulk"}), 0)
 	testkit.Equal(t, "its domain's other tasklist is read up to", levels.Of(Queue{lane, "shop.mail"}), 2)
 	testkit.Equal(t, "all of its domain is read", b.g.Passed(lane, 3, "shop"), false)
 	testkit.Equal(t, "all of another domain is read", b.g.Passed(lane, 3, "bank"), true)

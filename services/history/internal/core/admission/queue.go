@@ -46,10 +46,10 @@ type queue struct {
 	readAt uint64
 }
 
-// around is the queue of its domain, if q is that of a tasklist and there is one.
-func (q *queue) around() *queue {
+// parent is the queue of its domain, if q is that of a tasklist and there is one.
+func (q *queue) parent() *queue {
 	for _, o := range q.domain.queues {
-		if o.Place == q.Place.Around() {
+		if o.Place == q.Place.Parent() {
 			return o
 		}
 	}
@@ -62,24 +62,24 @@ func (q *queue) unread(seq uint64) bool {
 	if seq <= q.read {
 		return false
 	}
-	around := q.around()
-	return q.first <= seq && seq <= q.last || around != nil && around.unread(seq)
+	parent := q.parent()
+	return q.first <= seq && seq <= q.last || parent != nil && parent.unread(seq)
 }
 
 // readToEnd tells whether all its messages up to the lane's read level are read.
 func (q *queue) readToEnd() bool {
-	around := q.around()
-	return q.last <= q.read && (around == nil || around.readToEnd())
+	parent := q.parent()
+	return q.last <= q.read && (parent == nil || parent.readToEnd())
 }
 
 // level is up to where the messages of the queue are read, if the lane is read up to one.
 func (q *queue) level(lane uint64) uint64 {
-	around := q.around()
+	parent := q.parent()
 	switch {
 	case q.last > q.read:
 		return q.read
-	case around != nil && !around.readToEnd():
-		return max(q.read, around.read)
+	case parent != nil && !parent.readToEnd():
+		return max(q.read, parent.read)
 	}
 	return lane
 }
@@ -154,7 +154,7 @@ type congestion struct {
 	askAt int64
 	// unsure counts the last counts in a row that were.
 	unsure int
-	// alone is the domain that a lane was found to wait for, while only messages of its own wait: next it is looked whether they are all of one tasklist.
+	// alone is the domain that fills the lane, if only messages of its own wait: next they are counted by tasklist.
 	alone string
 }
 

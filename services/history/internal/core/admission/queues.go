@@ -110,8 +110,8 @@ func (g *Gate) fitsIn(q *queue) bool {
 		return false
 	}
 	w := g.rooms[q.Lane]
-	if around := q.around(); around != nil {
-		w = around.room
+	if parent := q.parent(); parent != nil {
+		w = parent.room
 	}
 	return 2*(w.tasks+q.room.tasks) <= g.cfg.WindowTasks && 2*(w.bytes+q.room.bytes) <= g.cfg.WindowBytes || q.room.tasks == 0
 }
@@ -288,7 +288,7 @@ type Levels struct {
 
 // Of is the level of the messages that are filed at a place; "" = of those which domains share.
 func (l *Levels) Of(at Queue) uint64 {
-	for ; len(l.Queues) > 0 && at.Place != ""; at.Place = at.Place.Around() {
+	for ; len(l.Queues) > 0 && at.Place != ""; at.Place = at.Place.Parent() {
 		if i, ok := slices.BinarySearchFunc(l.Queues, at, func(q Level, at Queue) int { return q.compare(at) }); ok {
 			return l.Queues[i].Seq
 		}
@@ -296,10 +296,10 @@ func (l *Levels) Of(at Queue) uint64 {
 	return l.Lanes[at.Lane]
 }
 
-// Needless is up to where the messages that are filed at a place are no longer needed: those of a tasklist that is split off are read twice, by its queue and
+// PurgeTo is up to where the messages that are filed at a place are no longer needed: those of a tasklist that is split off are read twice, by its queue and
 // by that of its domain, which passes over them and may be behind.
-func (l *Levels) Needless(at Queue) uint64 {
-	return min(l.Of(at), l.Of(Queue{at.Lane, at.Place.Around()}))
+func (l *Levels) PurgeTo(at Queue) uint64 {
+	return min(l.Of(at), l.Of(Queue{at.Lane, at.Place.Parent()}))
 }
 
 // Lowest is the level that all messages of a lane have at least.

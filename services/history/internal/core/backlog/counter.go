@@ -135,7 +135,7 @@ func (c *Counter) pass(lane ids.Lane, at Progress, now time.Duration) {
 		l.fresh, l.began = NewLane(c.caps, first), now
 	}
 	read := func(filed ids.Place) uint64 {
-		for ; len(lags) > 0 && filed != ""; filed = filed.Around() {
+		for ; len(lags) > 0 && filed != ""; filed = filed.Parent() {
 			if level, ok := lags[filed]; ok {
 				return level
 			}

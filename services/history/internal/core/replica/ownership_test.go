@@ -139,7 +139,7 @@ func (h *ownership) flush(fx *Effects) {
 		maps.DeleteFunc(h.snapshots, func(seq uint64, _ *Snapshot) bool { return seq < fx.Forget.Seq })
 	}
 	if fx.Purge != nil {
-		h.lanes = slices.DeleteFunc(h.lanes, func(m *message) bool { return m.seq <= fx.Purge.Needless(Queue{Lane: m.lane, Place: m.place}) })
+		h.lanes = slices.DeleteFunc(h.lanes, func(m *message) bool { return m.seq <= fx.Purge.PurgeTo(Queue{Lane: m.lane, Place: m.place}) })
 		h.turns = slices.DeleteFunc(h.turns, func(turn *Turn) bool { return turn.Seq <= fx.Purge.Events })
 		h.step(Purged{})
 	}
