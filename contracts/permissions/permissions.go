@@ -166,6 +166,11 @@ func (l *lists) provisioner(n topology.Partitioning) {
 		l.publish(api("STREAM.DELETE", topology.MatchingStream(m)))
 	}
 	l.publish(streamNames) // which exist, though they do not answer
+	// A backup, to a NATS that has none of these.
+	for _, s := range topology.Stored(n) {
+		l.publish(api("STREAM.RESTORE", s), "$JS.SNAPSHOT.RESTORE."+s+".*")
+	}
+	l.pings()
 	l.publish(api("STREAM.MSG.GET", topology.BucketStream(topology.ConfigBucket)))
 	for _, key := range []string{topology.ClusterKey, topology.VersionKey, topology.TokenSecretKey} {
 		l.publish(topology.BucketSubject(topology.ConfigBucket, key))
@@ -181,6 +186,17 @@ func (l *lists) inspector(n topology.Partitioning) {
 	for p := range n.History {
 		l.calls(p, topology.HistoryCall, "bookings")
 		l.publish(topology.UniqueKeyAny(p))
+	}
+	for _, s := range topology.Stored(n) { // backups
+		l.publish(api("STREAM.SNAPSHOT", s), "$JS.SNAPSHOT.ACK."+s+".>")
+	}
+	l.pings()
+}
+
+// pings ask whether a service lives.
+func (l *lists) pings() {
+	for _, s := range []Role{Frontend, History, Matching, Timer} {
+		l.publish(topology.Ping(string(s)))
 	}
 }
 

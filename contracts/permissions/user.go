@@ -19,9 +19,10 @@ const (
 	History  Role = "history"
 	Matching Role = "matching"
 	Timer    Role = "timer"
-	// Provisioner creates and corrects streams and buckets, and nothing else.
+	// Provisioner creates and corrects streams and buckets, restores those of a backup where they do not exist, and does nothing
+	// else.
 	Provisioner Role = "provisioner"
-	// Inspector reads all that is stored, of all domains, for `yard doctor`; and writes nothing but that a unique key is free,
+	// Inspector reads all that is stored, of all domains, for `yard doctor` and backups; and writes nothing but that a unique key is free,
 	// and deletes consumers, which its repairs do.
 	Inspector Role = "inspector"
 	// Operator manages domains, upgrades and quarantine. Of the tasks of domains

@@ -104,6 +104,20 @@ func Streams(n Partitioning) []Stream {
 	)
 }
 
+// Stored names every stream with what must survive, those behind the buckets too. The config bucket comes last:
+// without it there is no cluster.
+func Stored(n Partitioning) (names []string) {
+	for _, s := range Streams(n) {
+		if !s.Memory {
+			names = append(names, s.Name)
+		}
+	}
+	for _, bucket := range []string{CheckpointsBucket, MembersBucket, ConfigBucket} {
+		names = append(names, BucketStream(bucket))
+	}
+	return names
+}
+
 // hintsBytesMax bounds a hint stream. The servers set it aside in memory at each replica, whether it
 // is used or not.
 const hintsBytesMax = 64 << 20

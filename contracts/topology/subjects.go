@@ -411,6 +411,9 @@ func TimerCall(p int, verb string) string { return "yard.rpc.timer." + num(p) + 
 // Health is where every process of a service answers how ready it is.
 func Health(service string) string { return "yard.health." + service }
 
+// Ping is where every process of a service answers any client of NATS that it lives.
+func Ping(service string) string { return "$SRV.PING.yard-" + service }
+
 // HintBranch carries rpcv1.Branches: what the owner of matching shard m learns of partitions below those that it serves. Core NATS, lost
 // without harm.
 func HintBranch(m int) string { return "yard.hint.branch." + num(m) }
