@@ -80,6 +80,7 @@ var (
 	msForm   = regexp.MustCompile(`"([a-z_]+_at_ms|at_ms|since_ms|until_ms)":\d+`)
 	revForm  = regexp.MustCompile(`("revision":|revision )\d+`)
 	ageForm  = regexp.MustCompile(`oldest for \S+`)
+	liveForm = regexp.MustCompile(`(these live): .* \(`)
 )
 
 // steady replaces what differs from run to run.
@@ -88,6 +89,7 @@ func steady(text string) string {
 	text = timeForm.ReplaceAllString(text, "<time>")
 	text = msForm.ReplaceAllString(text, `"$1":0`)
 	text = revForm.ReplaceAllString(text, "${1}0")
+	text = liveForm.ReplaceAllString(text, "$1: <names> (")
 	return ageForm.ReplaceAllString(text, "oldest for <age>")
 }
 

@@ -92,6 +92,12 @@ func examines(t *testing.T, url, dir string, tenant []string) {
 	if out, errs, code := run(t, "", append([]string{"doctor", "--wait", "1s"}, inspector...)...); code != cli.ExitOK || strings.Count(out, "Not checked") != 1 {
 		t.Errorf("the inspector: exit %d: %s%s", code, out, errs)
 	}
+	if _, errs, code := run(t, "", append([]string{"backup", "create", t.TempDir()}, inspector...)...); code != cli.ExitFailed || !strings.Contains(errs, "not at rest") {
+		t.Errorf("a backup by the inspector: exit %d: %s", code, errs)
+	}
+	if _, errs, code := run(t, "", append([]string{"backup", "create", t.TempDir()}, tenant...)...); code != cli.ExitFailed || !strings.Contains(errs, "PERMISSION_DENIED") {
+		t.Errorf("a backup by a tenant: exit %d: %s", code, errs)
+	}
 	if _, errs, code := run(t, "", append([]string{"doctor"}, tenant...)...); code != cli.ExitBlind || !strings.Contains(errs, "PERMISSION_DENIED") {
 		t.Errorf("the doctor of a tenant: exit %d: %s", code, errs)
 	}
