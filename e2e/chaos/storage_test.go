@@ -20,6 +20,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/e2e/cluster"
+	"github.com/yardmaster-io/yardmaster/e2e/sealed"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -47,7 +48,7 @@ func TestI1_R43_FullStorage(t *testing.T) {
 	s.limitLogs(logBytes)
 	s.fill()
 	s.awaitSaid(true)
-	if out, err := c.Yard(binaries, "status"); err != nil || !strings.Contains(out, "storage is full") {
+	if out, err := c.Yard(binaries, sealed.Operator(), "status"); err != nil || !strings.Contains(out, "storage is full") {
 		t.Errorf("yard status: %v\n%s", err, out)
 	} else {
 		t.Logf("yard status:\n%s", out)

@@ -25,6 +25,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/e2e/cluster"
+	"github.com/yardmaster-io/yardmaster/e2e/sealed"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -120,7 +121,7 @@ func TestR44_ANodeWithAClockTooFarOffIsNotLetIn(t *testing.T) {
 			t.Errorf("%s-0 was let in", s)
 		}
 	}
-	out, err := w.Yard(binaries, "status") // fails unless each service has a node that is ready
+	out, err := w.Yard(binaries, sealed.Operator(), "status") // fails unless each service has a node that is ready
 	if n := strings.Count(out, "clock.skew_max"); err != nil || n != len(ahead) {
 		t.Errorf("status tells of %d nodes, %v:\n%s", n, err, out)
 	}
@@ -161,7 +162,7 @@ var skewMetric = regexp.MustCompile(`(?m)^` + signals.ClockSkew.Prometheus() + `
 func (w *world) reported(ahead map[cluster.Service]time.Duration) {
 	w.t.Helper()
 	w.AwaitReady()
-	out, err := w.Yard(binaries, "status")
+	out, err := w.Yard(binaries, sealed.Operator(), "status")
 	if err != nil {
 		w.t.Fatalf("status: %v\n%s", err, out)
 	}

@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/e2e/sealed"
+	"github.com/yardmaster-io/yardmaster/contracts/permissions"
 )
 
 // Add adds a process of a service, perhaps of other binaries than the rest, and
@@ -41,9 +41,9 @@ func (p *process) awaitRefusal(within time.Duration) error {
 	return nil
 }
 
-// Yard runs the yard command of bin against the cluster, as its operator, and returns what it printed.
-func (c *Cluster) Yard(bin Binaries, args ...string) (string, error) {
-	login := append([]string{"--url", c.URL()}, c.yardLogin(sealed.Operator())...)
+// Yard runs the yard command of bin against the cluster, as a user, and returns what it printed.
+func (c *Cluster) Yard(bin Binaries, u permissions.User, args ...string) (string, error) {
+	login := append([]string{"--url", c.URL()}, c.yardLogin(u)...)
 	out, err := exec.Command(bin.path("yard"), append(args, login...)...).CombinedOutput()
 	return string(out), err
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/e2e/cluster"
+	"github.com/yardmaster-io/yardmaster/e2e/sealed"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -144,7 +145,7 @@ func (r *rollout) flows(when string) {
 
 // finalize runs `yard upgrade finalize`.
 func (r *rollout) finalize(args ...string) (out string, err error) {
-	return r.Yard(newer, append([]string{"upgrade", "finalize"}, args...)...)
+	return r.Yard(newer, sealed.Operator(), append([]string{"upgrade", "finalize"}, args...)...)
 }
 
 // jetStream connects to the cluster's streams.
