@@ -286,6 +286,20 @@ func TestADamagedBackupIsFound(t *testing.T) {
 	}
 }
 
+// A stream that has not what the manifest says is an error, though its file is whole.
+func TestARestoredStreamIsCompared(t *testing.T) {
+	nc, _ := atRest(t)
+	dir := t.TempDir()
+	testkit.NoError(t, testkit.Err(backup.Create(t.Context(), nc, dir, none)))
+	manifest := filepath.Join(dir, "manifest.json")
+	data, err := os.ReadFile(manifest)
+	testkit.NoError(t, err)
+	more := strings.Replace(string(data), fmt.Sprintf(`"last_seq": %d`, events), fmt.Sprintf(`"last_seq": %d`, events+1), 1)
+	testkit.NoError(t, os.WriteFile(manifest, []byte(more), 0o600))
+	to, _ := other(t)
+	refused(t, restore(t, to, dir), fmt.Sprintf("up to %d, the backup has", events))
+}
+
 // A NATS without a cluster has nothing to copy.
 func TestThereMustBeACluster(t *testing.T) {
 	nc, _ := other(t)

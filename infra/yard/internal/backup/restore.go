@@ -3,6 +3,7 @@ package backup
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -99,30 +100,34 @@ func load(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, dir string
 	ctx, cancel := context.WithTimeout(ctx, wholeWithin)
 	defer cancel()
 	for {
-		err := whole(ctx, js, s)
-		if err == nil || !backoff.Sleep(ctx, wholeEvery) {
+		lacks, err := whole(ctx, js, s)
+		if err != nil || lacks == nil {
 			return err
+		}
+		if !backoff.Sleep(ctx, wholeEvery) {
+			return errors.Join(ctx.Err(), lacks)
 		}
 	}
 }
 
-// whole returns an error if a stream is not what was copied, or a replica does not have it yet.
-func whole(ctx context.Context, js jetstream.JetStream, s Stream) error {
-	stream, err := js.Stream(ctx, s.Name)
-	if err != nil {
-		return err
+// whole returns what a restored stream still lacks, which passes: an answer, or a replica. An error stays: it has not what was
+// copied.
+func whole(ctx context.Context, js jetstream.JetStream, s Stream) (lacks, err error) {
+	stream, lacks := js.Stream(ctx, s.Name)
+	if lacks != nil {
+		return lacks, nil
 	}
 	info := stream.CachedInfo()
 	if want := (mark{s.LastSeq, markOf(info, s.Messages).messages}); markOf(info, info.State.Msgs) != want {
-		return fmt.Errorf("it has %d messages up to %d, the backup has %d up to %d", info.State.Msgs, info.State.LastSeq, s.Messages, s.LastSeq)
+		return nil, fmt.Errorf("it has %d messages up to %d, the backup has %d up to %d", info.State.Msgs, info.State.LastSeq, s.Messages, s.LastSeq)
 	}
 	if info.Cluster == nil {
-		return nil
+		return nil, nil
 	}
 	for _, r := range info.Cluster.Replicas {
 		if !r.Current {
-			return fmt.Errorf("the replica at %s is behind", r.Name)
+			return fmt.Errorf("the replica at %s is behind", r.Name), nil
 		}
 	}
-	return nil
+	return nil, nil
 }
