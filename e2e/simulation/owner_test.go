@@ -181,7 +181,16 @@ func (p *proc) arrive(op *historysim.Op, sentAt time.Duration, answer func(histo
 		w.askTimer(op, answer)
 		return
 	}
-	out := p.carryOut(op)
+	if expects(op.Kind) && w.plan.has(threeServers) {
+		w.propose(&proposal{p, op, sentAt, answer})
+		return
+	}
+	p.finish(op, sentAt, answer)
+}
+
+// finish carries out what its store accepts, and answers.
+func (p *proc) finish(op *historysim.Op, sentAt time.Duration, answer func(historysim.Outcome)) {
+	w, out := p.w, p.carryOut(op)
 	if op.Kind == historysim.SaveCheckpoint && out.Result == historysim.OK {
 		p.lease = max(p.lease, sentAt+historysim.LeaseFor)
 	}

@@ -67,11 +67,12 @@ const (
 	redrives
 	oneList
 	lowRates
+	threeServers
 	faultsEnd
 )
 
 // changesOfOwner are the faults by which another owner takes over.
-const changesOfOwner = pauses | rivals | crashes | drains | powerCuts | lostWrites | unknownOutcomes | storesDown | reordering
+const changesOfOwner = pauses | rivals | crashes | drains | powerCuts | lostWrites | unknownOutcomes | storesDown | reordering | threeServers
 
 // changesOfMatching are those by which another owner of a matching shard takes over.
 const changesOfMatching = matchingPauses | matchingRivals | matchingKills | matchingDrains | powerCuts
@@ -81,7 +82,7 @@ var faultNames = [...]string{
 	"skewed clocks", "stepping server", "stores down", "lost triggers", "quiet answers", "lost answers", "repeated asks",
 	"silent workers", "late outcomes", "failures", "cancels", "foreign cancels", "delayed tasks", "slow timer", "timer pauses", "timer rivals", "timer crashes", "full stores", "doubled submits", "slow readers",
 	"matching pauses", "matching rivals", "matching kills", "matching drains", "wiped tables", "slow tables", "away tables", "unknown calls",
-	"late acks", "gone workers", "limit edits", "shared messages", "floods", "expiries", "groups", "rates", "partition edits", "group limits", "own policies", "unique keys", "silences", "updates", "order keys", "blocking tasks", "redrives", "a tasklist floods", "low rates",
+	"late acks", "gone workers", "limit edits", "shared messages", "floods", "expiries", "groups", "rates", "partition edits", "group limits", "own policies", "unique keys", "silences", "updates", "order keys", "blocking tasks", "redrives", "a tasklist floods", "low rates", "three servers",
 }
 
 func (f faults) String() string {
@@ -177,6 +178,9 @@ func planOf(seed uint64) plan {
 	}
 	if d.chance(400) {
 		p.faults |= lowRates
+	}
+	if d.chance(500) && !p.has(doubledSubmits) {
+		p.faults |= threeServers
 	}
 	return p
 }

@@ -51,6 +51,9 @@ type stores struct {
 	cursorSeq    uint64
 	decoder      historysim.Decoder
 
+	// proposed are the appends to three servers that are in flight, by kind.
+	proposed [historysim.Reply + 1]*proposal
+
 	// fullUntil is until when a store takes nothing.
 	fullUntil [storesEnd]time.Duration
 

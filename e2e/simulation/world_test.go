@@ -146,6 +146,9 @@ func (w *world) trouble() {
 		w.down = w.now + w.dice.upTo(6*time.Second)
 		w.say("world", "stores are away until %v", w.down)
 	}
+	if w.fault(threeServers, 60) {
+		w.changeLeader()
+	}
 	if w.fault(fullStores, 10) {
 		s := store(w.dice.IntN(int(storesEnd)))
 		w.fullUntil[s] = w.now + w.dice.upTo(8*time.Second)
