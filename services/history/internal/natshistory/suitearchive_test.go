@@ -11,6 +11,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/archive"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
@@ -179,6 +180,13 @@ func rivals(t *testing.T, p archivePorts) {
 		last, err = one.File(t.Context(), second, between)
 		testkit.NoError(t, err)
 		all = append(append(all, first...), second...)
+	}
+	bulk := many(2*pipelined, shop, func(int) time.Time { return time.Now() })
+	for _, one := range bulk { // each fills a message
+		one.Payload.Data = make([]byte, archive.MessageBytes)
+	}
+	if _, err := one.File(t.Context(), bulk, last-1); !errors.Is(err, partition.ErrArchiveMoved) {
+		t.Fatalf("many messages were filed behind a rival's back: %v", err)
 	}
 	if got := tail(t, two, 0); !slices.Equal(got, idsOf(all)) {
 		t.Fatalf("%d tasks were filed, the tail has %d", len(all), len(got))

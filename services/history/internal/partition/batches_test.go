@@ -92,6 +92,39 @@ func TestWhatIsParkedIsWrittenInBatches(t *testing.T) {
 	})
 }
 
+// epochsTimer notes the epochs that batches are parked under.
+type epochsTimer struct {
+	partition.TimerStore
+	all *[]uint64
+}
+
+func (m epochsTimer) Park(ctx context.Context, bucket int64, batch []byte) (uint64, error) {
+	var b logv1.Batch
+	if err := b.UnmarshalVT(batch); err != nil {
+		return 0, err
+	}
+	*m.all = append(*m.all, b.Epoch)
+	return m.TimerStore.Park(ctx, bucket, batch)
+}
+
+// TestI12_WhatIsParkedNamesTheEpochOfItsOwner, by which the timer knows that it is void behind the fence of a newer one.
+func TestI12_WhatIsParkedNamesTheEpochOfItsOwner(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *shell) {
+		var epochs []uint64
+		for n, node := range []string{"a", "b"} {
+			d := s.deps(node)
+			d.TimerStore = epochsTimer{d.TimerStore, &epochs}
+			_, stop := ready(d)
+			r := task(newID(uint64(n+1)), "shop")
+			r.DueAtMs = time.Now().Add(time.Hour).UnixMilli()
+			s.submit(ids.LaneLater, r)
+			time.Sleep(5 * time.Second)
+			testkit.NoError(t, stop())
+		}
+		testkit.Equal(t, "epochs", epochs, []uint64{1, 2})
+	})
+}
+
 // TestEventsAreWrittenInBatches of bounded size: as many tasks expire at once as a window has.
 func TestEventsAreWrittenInBatches(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *shell) {

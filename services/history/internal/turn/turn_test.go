@@ -133,7 +133,7 @@ func cancel(n uint64) []byte {
 
 // TestI3_ATurnWhoseOutcomeIsNotKnown is found in the log, or repeated; what another owner has appended ends this one.
 func TestI3_ATurnWhoseOutcomeIsNotKnown(t *testing.T) {
-	foreign := record.Turn{LogVersion: 1, Epoch: 3, Number: 1}
+	foreign := record.Turn{LogVersion: 1, Epoch: 3, Number: 2} // the number of ours, too
 	for what, c := range map[string]struct {
 		before func(l *log, n int) (stored bool, err error)
 		turns  int
@@ -248,6 +248,23 @@ func TestI12_ATurnWaitsForTheLease(t *testing.T) {
 	a.Apply()
 	o.step(a)
 	testkit.Equal(t, "turns", len(o.turns), 2)
+}
+
+// TestAClaimFollowsWhatTheOwnerBeforeAppendsMeanwhile: a claim that is refused is repeated behind that.
+func TestAClaimFollowsWhatTheOwnerBeforeAppendsMeanwhile(t *testing.T) {
+	l := &log{all: []record.Turn{{LogVersion: 1, Epoch: 1, Number: 7, At: 2_000}}}
+	l.before = func(n int) (bool, error) {
+		if n <= 2 {
+			l.all = append(l.all, record.Turn{LogVersion: 1, Epoch: 1, Number: uint64(7 + n), At: int64(2_000 + n)})
+		}
+		return true, nil
+	}
+	a := New(l, &owner{}, func() uint32 { return 1 }, slog.New(slog.DiscardHandler))
+	seq, err := a.Claim(t.Context(), 2)
+	testkit.NoError(t, err)
+	if last := l.all[len(l.all)-1]; seq != 4 || len(l.all) != 4 || last.Epoch != 2 || last.At != 2_002 {
+		t.Errorf("the claim is turn %d of %d: %+v", seq, len(l.all), last)
+	}
 }
 
 // TestAClaimOfAnOlderEpochIsRefused, and one behind an unreadable version: nothing is appended.
