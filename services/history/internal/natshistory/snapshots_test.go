@@ -65,17 +65,7 @@ func TestL7_ASnapshotIsReadAsTheLeaderHasIt(t *testing.T) {
 	testkit.NoError(t, s.Save(t.Context(), name, chunks))
 	var lags atomic.Int64
 	lags.Store(3)
-	testkit.NoError(t, testkit.Err(s.NATS.Subscribe("LAG.API.>", func(m *nats.Msg) {
-		call := strings.TrimPrefix(m.Subject, "LAG.API.")
-		if strings.HasPrefix(call, "CONSUMER.MSG.NEXT.") && lags.Add(-1) >= 0 {
-			testkit.Check(t, s.NATS.PublishMsg(&nats.Msg{Subject: m.Reply, Header: nats.Header{"Status": {"404"}, "Description": {"No Messages"}}}))
-			return
-		}
-		testkit.Check(t, s.NATS.PublishRequest("$JS.API."+call, m.Reply, m.Data))
-	})))
-	var err error
-	s.JetStream, err = jetstream.NewWithAPIPrefix(s.NATS, "LAG.API")
-	testkit.NoError(t, err)
+	s.JetStream = laggingFor(t, s.NATS, func(call string) bool { return strings.HasPrefix(call, "CONSUMER.MSG.NEXT.") && lags.Add(-1) >= 0 })
 	got, err := s.Load(t.Context(), name, len(chunks))
 	if err != nil || !slices.EqualFunc(got, chunks, bytes.Equal) || lags.Load() >= 0 {
 		t.Errorf("it is loaded as %q, %v", got, err)

@@ -140,6 +140,43 @@ func TestACommandWaitsForWhatTheTimerHasJustFired(t *testing.T) {
 	})
 }
 
+// lateTimer says that a task comes, and fires it later.
+type lateTimer struct {
+	partition.Timer
+	fire func()
+}
+
+func (t lateTimer) FireEarly(_ context.Context, wanted []replica.Search) (partition.Early, error) {
+	t.fire()
+	early := partition.Early{Coming: map[ids.TaskID]bool{}}
+	for _, one := range wanted {
+		early.Coming[one.ID] = true
+	}
+	return early, nil
+}
+
+// TestL3_ACommandWaitsForWhatTheTimerIsToFire, also if that takes long: only the timer takes a task out of its store.
+func TestL3_ACommandWaitsForWhatTheTimerIsToFire(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *shell) {
+		d, id := s.deps("a"), newID(1)
+		back := task(id, "shop")
+		back.Parkings, back.Position = 1, uint64(ids.NewPosition(1, 3))
+		d.Timer = lateTimer{d.Timer, sync.OnceFunc(func() {
+			time.AfterFunc(30*time.Second, func() { s.world.AppendSubmit(ids.LaneLater, encoded(t, &logv1.Batch{Tasks: []*logv1.Record{back}})) })
+		})}
+		s.submit(3, task(newID(2), "shop")) // where the stay before lay
+		s.serves(d)
+		s.cancels("shop", id)
+		time.Sleep(2 * time.Minute)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if len(s.verdicts) != 1 || s.verdicts[0].Code != "" {
+			t.Errorf("answered %v", s.verdicts)
+		}
+		testkit.Equal(t, "times archived", s.archived()[id], 1)
+	})
+}
+
 // laterLog says that lane 3 ends behind what is in it.
 type laterLog struct {
 	partition.Log

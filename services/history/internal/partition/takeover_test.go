@@ -3,6 +3,7 @@ package partition_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -114,6 +115,42 @@ func (f retryFence) Fence(ctx context.Context, batch []byte) error {
 		time.Sleep(time.Second)
 	}
 	return nil
+}
+
+// brokenArchive files nothing while it is broken.
+type brokenArchive struct {
+	partition.Archive
+	broken *atomic.Bool
+}
+
+func (a brokenArchive) File(ctx context.Context, tasks []*taskstate.Task, last uint64) (uint64, error) {
+	if a.broken.Load() {
+		return 0, errors.New("no quorum")
+	}
+	return a.Archive.File(ctx, tasks, last)
+}
+
+// TestI12_AWriteIsNotRepeatedWithoutALease: a newer owner may be there, and it has its fence. With a lease it is repeated.
+func TestI12_AWriteIsNotRepeatedWithoutALease(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *shell) {
+		s.works(logv1.EventKind_EVENT_KIND_COMPLETED)
+		d := s.deps("a")
+		var broken atomic.Bool
+		checkpoints := &brokenCheckpoints{Checkpoints: d.Checkpoints}
+		d.Checkpoints, d.Archive = checkpoints, brokenArchive{d.Archive, &broken}
+		s.serves(d)
+		broken.Store(true)
+		s.submit(3, task(newID(1), "shop"))
+		time.Sleep(10 * time.Second) // it has ended, and cannot be filed
+		checkpoints.broken.Store(true)
+		time.Sleep(2 * replica.LeaseFor)
+		broken.Store(false)
+		time.Sleep(10 * time.Second)
+		s.onceArchived(0)
+		checkpoints.broken.Store(false)
+		time.Sleep(10 * time.Second)
+		s.onceArchived(1)
+	})
 }
 
 // rivalArchive files each task a moment before its owner does, as an owner did that was overtaken.

@@ -99,3 +99,21 @@ func TestI7_R43_TheLoadReportTellsWhatIsLeft(t *testing.T) {
 		}
 	})
 }
+
+// TestL16_TheLoadReportNamesFullOrderKeys, and no other ones: frontends refuse what is submitted to them.
+func TestL16_TheLoadReportNamesFullOrderKeys(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *shell) {
+		w, d := newWire(), s.deps("a")
+		d.Wire, d.Config.OrderKeyTasks = w, 3
+		s.serves(d)
+		for n, key := range []string{"red", "blue", "red", "red", "blue"} {
+			r := task(newID(uint64(n+1)), "shop")
+			r.Order = &logv1.Order{Key: key}
+			s.submit(ids.LaneKeyed, r)
+		}
+		load := w.load(t, 2*time.Second)
+		if len(load.FullKeys) != 1 || load.FullKeys[0].OrderKey != "red" || load.FullKeys[0].Tasks != 3 || load.FullKeys[0].Domain != "shop" {
+			t.Errorf("full are %v", load.FullKeys)
+		}
+	})
+}
