@@ -52,7 +52,7 @@ func (w *world) propose(a *proposal) {
 	})
 }
 
-// changeLeader has another server lead the streams. It stores what was accepted, or never had it; nobody is answered.
+// changeLeader has another server lead the streams. It stores what was accepted, or never had it, and sends no answer.
 func (w *world) changeLeader() {
 	for kind, a := range w.proposed {
 		w.proposed[kind] = nil

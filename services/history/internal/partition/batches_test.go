@@ -120,6 +120,9 @@ func TestL2_WhatIsParkedNamesTheEpochOfItsOwner(t *testing.T) {
 			s.submit(ids.LaneLater, r)
 			time.Sleep(time.Second) // there is no snapshot so far
 			testkit.NoError(t, stop())
+			fence, err := s.world.Fenced(t.Context())
+			testkit.NoError(t, err)
+			testkit.Equal(t, "the fence", fence, uint64(n+1))
 		}
 		testkit.Equal(t, "epochs", epochs, []uint64{1, 2})
 	})
