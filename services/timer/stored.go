@@ -2,6 +2,7 @@ package timer
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
@@ -22,7 +23,7 @@ func (s *Service) reportStored(ctx context.Context, p int, owner *firing.Owner, 
 		if bounded == nil {
 			continue
 		}
-		all, err := owner.Domains(ctx, func(domain string) bool { return bounded.Quotas[domain] != nil })
+		all, err := owner.Domains(ctx, maps.Keys(bounded.Quotas))
 		if err != nil {
 			continue // it ends, or is asked again
 		}

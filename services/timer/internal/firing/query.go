@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"iter"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -81,27 +82,18 @@ func (o *Owner) fetchHere(ctx context.Context, refs []*ref, bodies *cache) error
 }
 
 // Waiting counts the waiting tasks of a tasklist, or of a domain.
-func (o *Owner) Waiting(ctx context.Context, domain, tasklist string) (n int, err error) {
-	count := func() error {
-		counted := 0
-		if err := o.ask(ctx, func() { counted = o.table.Waiting(domain, tasklist) }); err != nil {
-			return err
-		}
-		n = counted
-		return nil
+func (o *Owner) Waiting(ctx context.Context, domain, tasklist string) (int, error) {
+	n := 0
+	if err := o.ask(ctx, func() { n = o.table.Waiting(domain, tasklist) }); err != nil {
+		return 0, err // n may still be set
 	}
-	if tasklist != "" {
-		err = count()
-	} else {
-		err = o.searches.Run(ctx, domain, count)
-	}
-	return n, err
+	return n, nil
 }
 
-// Domains is what waits of each wanted domain, if it is any.
-func (o *Owner) Domains(ctx context.Context, wanted func(domain string) bool) (map[string]due.Total, error) {
+// Domains is what waits of some domains, without those of which nothing does.
+func (o *Owner) Domains(ctx context.Context, names iter.Seq[string]) (map[string]due.Total, error) {
 	var all map[string]due.Total
-	err := o.ask(ctx, func() { all = o.table.Domains(wanted) })
+	err := o.ask(ctx, func() { all = o.table.Domains(names) })
 	if err != nil {
 		return nil, err // all may still be set
 	}

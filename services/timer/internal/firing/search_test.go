@@ -101,14 +101,13 @@ func TestI14_SearchesGoOneAfterTheOther(t *testing.T) {
 		return nil
 	})
 	soonDue, late := w.park(1, time.Now(), ofBank), w.park(2, time.Now().Add(time.Hour), ofBank)
-	if _, err := r.Waiting(t.Context(), "shop", ""); !errors.Is(err, turns.ErrBusy) {
-		t.Errorf("a count of all tasklists: %v", err)
-	}
 	if _, err := r.Tasklists(t.Context(), "shop", "", 9); !errors.Is(err, turns.ErrBusy) {
 		t.Errorf("a list of tasklists: %v", err)
 	}
-	if n, err := r.Waiting(t.Context(), "shop", "mail"); err != nil || n != 20 {
-		t.Errorf("%d wait: %v", n, err)
+	for _, tasklist := range []string{"mail", ""} {
+		if n, err := r.Waiting(t.Context(), "shop", tasklist); err != nil || n != 20 {
+			t.Errorf("%d wait in %q: %v", n, tasklist, err)
+		}
 	}
 	if at, err := r.Locate(t.Context(), ids.TaskID(late[0].Id), "bank"); err != nil || at.Record == nil {
 		t.Errorf("another's task: %+v, %v", at, err)

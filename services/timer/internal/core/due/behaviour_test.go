@@ -111,7 +111,7 @@ func TestWaitingCountsByTasklistAndDomain(t *testing.T) {
 		m.Tasks = append(m.Tasks, Task{ID: testID(i), DueMS: 1, Bytes: 10, Group: g})
 	}
 	table := newTable(t, m)
-	ofA := func(domain string) bool { return domain == "a" || domain == "c" }
+	ofA := slices.Values([]string{"a", "c"})
 	testkit.Equal(t, "of wanted domains", fmt.Sprint(table.Domains(ofA)), "map[a:{3 30}]")
 	for _, c := range []struct {
 		domain, tasklist string

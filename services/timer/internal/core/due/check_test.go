@@ -8,7 +8,7 @@ type fataler interface {
 
 // check fails the test where the table contradicts itself.
 func (t *Table) check(tb fataler) {
-	live, waiting, bytes, refs := map[int32]int{}, map[*queue]int{}, map[*queue]int64{}, map[groupHandle]int{}
+	live, waiting, totals, refs := map[int32]int{}, map[*queue]int{}, map[*domain]Total{}, map[groupHandle]int{}
 	used, earlies := 0, 0
 	for h := handle(0); uint32(h) < t.entries.size; h++ {
 		e := t.entries.at(h)
@@ -29,7 +29,7 @@ func (t *Table) check(tb fataler) {
 		}
 		live[e.bucket]++
 		waiting[t.groups.at(e.group).queue]++
-		bytes[t.groups.at(e.group).queue] += int64(e.bytes)
+		totals[d] = Total{totals[d].Tasks + 1, totals[d].Bytes + int64(e.bytes)}
 		record, isEarly := t.record(h)
 		if (t.lines.cursor.Fired(d.name, record) || t.lines.cursor.Fired(d.name, e.key())) && !t.lines.domains.loose {
 			t.fatal(tb, "entry %d waits and was fired", h)
@@ -64,13 +64,24 @@ func (t *Table) check(tb fataler) {
 			t.fatal(tb, "bucket %d counts %d of %d", number, b.live, live[number])
 		}
 	}
-	for _, q := range t.groups.queues {
-		if q.waiting != waiting[q] || q.bytes != bytes[q] {
-			t.fatal(tb, "queue %v counts %d of %d, %d bytes of %d", q.key, q.waiting, waiting[q], q.bytes, bytes[q])
-		}
-	}
+	t.checkTotals(tb, waiting, totals)
 	if !t.lines.domains.loose {
 		t.checkDomains(tb)
+	}
+}
+
+// checkTotals compares what queues and domains count with what waits.
+func (t *Table) checkTotals(tb fataler, waiting map[*queue]int, totals map[*domain]Total) {
+	tb.Helper()
+	for _, q := range t.groups.queues {
+		if q.waiting != waiting[q] {
+			t.fatal(tb, "queue %v counts %d of %d", q.key, q.waiting, waiting[q])
+		}
+	}
+	for name, d := range t.lines.domains.byName {
+		if d.total != totals[d] {
+			t.fatal(tb, "domain %s counts %v of %v", name, d.total, totals[d])
+		}
 	}
 }
 

@@ -2,10 +2,15 @@ package due
 
 import order "github.com/yardmaster-io/yardmaster/shared/heap"
 
+// Total is what waits of a domain: its tasks, and the bytes of their records.
+type Total struct{ Tasks, Bytes int64 }
+
 // domain is what one domain has in the table. It exists while a queue of its own does, or while it is apart.
 type domain struct {
 	name string
 	refs int
+	// total is what waits of it in all tasklists.
+	total Total
 	// heap has its waiting tasks, but those that are late.
 	heap heap
 	// line is the number of its line in the cursor.

@@ -32,13 +32,18 @@ func (g *Group) Lane() ids.Lane {
 
 type queueKey struct{ domain, tasklist string }
 
-// queue counts the waiting tasks of one tasklist, and the bytes of their records.
+// queue counts the waiting tasks of one tasklist.
 type queue struct {
 	key     queueKey
 	domain  *domain
 	waiting int
-	bytes   int64
 	refs    int
+}
+
+// count adds tasks that wait, and the bytes of their records, to the queue and its domain. Both are negative for one that waits no more.
+func (q *queue) count(tasks int, bytes int64) {
+	q.waiting += tasks
+	q.domain.total = Total{q.domain.total.Tasks + int64(tasks), q.domain.total.Bytes + bytes}
 }
 
 type groupHandle uint32

@@ -1,6 +1,7 @@
 package due
 
 import (
+	"iter"
 	"slices"
 	"strings"
 
@@ -87,25 +88,18 @@ func (t *Table) Waiting(domain, tasklist string) int {
 		}
 		return 0
 	}
-	n := 0
-	for key, q := range t.groups.queues {
-		if key.domain == domain {
-			n += q.waiting
-		}
+	if d := t.lines.domains.byName[domain]; d != nil {
+		return int(d.total.Tasks)
 	}
-	return n
+	return 0
 }
 
-// Total is what waits of a domain: its tasks, and the bytes of their records.
-type Total struct{ Tasks, Bytes int64 }
-
-// Domains is what waits of each wanted domain, if it is any. It looks at all tasklists.
-func (t *Table) Domains(wanted func(domain string) bool) map[string]Total {
+// Domains is what waits of some domains, without those of which nothing does. It looks at no tasklist.
+func (t *Table) Domains(names iter.Seq[string]) map[string]Total {
 	all := map[string]Total{}
-	for key, q := range t.groups.queues {
-		if q.waiting > 0 && wanted(key.domain) {
-			sum := all[key.domain]
-			all[key.domain] = Total{sum.Tasks + int64(q.waiting), sum.Bytes + q.bytes}
+	for name := range names {
+		if d := t.lines.domains.byName[name]; d != nil && d.total.Tasks > 0 {
+			all[name] = d.total
 		}
 	}
 	return all

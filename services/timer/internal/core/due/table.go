@@ -138,8 +138,7 @@ func (t *Table) add(seq uint64, index uint32, bucket int32, task *Task) {
 	})
 	t.byID.add(h)
 	t.bucket(bucket).live++
-	q := t.groups.at(t.entries.at(h).group).queue
-	q.waiting, q.bytes = q.waiting+1, q.bytes+int64(task.Bytes)
+	t.groups.at(t.entries.at(h).group).queue.count(1, int64(task.Bytes))
 	t.live++
 	t.lines.queue(h)
 }
@@ -262,8 +261,7 @@ func (t *Table) remove(h handle) {
 		t.lines.domains.removeAt(t.lines.domainOf(e), int(e.place))
 	}
 	t.bucket(e.bucket).live--
-	q := t.groups.at(e.group).queue
-	q.waiting, q.bytes = q.waiting-1, q.bytes-int64(e.bytes)
+	t.groups.at(e.group).queue.count(-1, -int64(e.bytes))
 	t.live--
 	delete(t.early, h)
 	t.byID.remove(h)
