@@ -19,6 +19,14 @@ const (
 // people: {task}.
 const Seconds = "s"
 
+// Units of gauges that Prometheus has in the name.
+const (
+	InBytes           = "By"
+	Part              = "1"
+	TasksPerSecond    = "{task}/s"
+	AttemptsPerSecond = "{attempt}/s"
+)
+
 // Metric is one metric of the services.
 type Metric struct {
 	// Name is that of OpenTelemetry, with dots.
@@ -38,7 +46,9 @@ type Metric struct {
 }
 
 // suffixes are the endings of Prometheus names, by unit.
-var suffixes = map[string]string{Seconds: "_seconds"}
+var suffixes = map[string]string{
+	Seconds: "_seconds", InBytes: "_bytes", Part: "_ratio", TasksPerSecond: "_per_second", AttemptsPerSecond: "_per_second",
+}
 
 // Prometheus is its name on the page /metrics: dots become underscores, then follow the
 // unit and, for a counter, _total. A histogram is _bucket, _sum and _count of it.

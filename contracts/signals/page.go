@@ -42,7 +42,7 @@ func Page() string {
 }
 
 func unit(code string) string {
-	if code = strings.Trim(code, "{}"); code == "" {
+	if code = strings.NewReplacer("{", "", "}", "", InBytes, "bytes", Part, "part").Replace(code); code == "" {
 		return ""
 	}
 	return ", " + code

@@ -115,19 +115,60 @@ func (m *Metrics) GaugeFunc(of signals.Metric, value func() float64, values ...s
 	m.instrument(of, signals.Gauge, values, func() *series { return &series{function: value} })
 }
 
+// GaugesFunc adds gauges whose series are asked for when the page is read: those that report sets are on it, and no others.
+// Report must be quick and safe for concurrent use.
+func (m *Metrics) GaugesFunc(report func(set func(of signals.Metric, value float64, values ...string)), all ...signals.Metric) {
+	if m == nil {
+		return
+	}
+	gauges, asked := map[string]metric.Float64ObservableGauge{}, []metric.Observable(nil)
+	for _, of := range all {
+		mustFit(of, signals.Gauge, of.Attributes)
+		g, err := m.meter.Float64ObservableGauge(of.Name, metric.WithDescription(of.Means), metric.WithUnit(of.Unit))
+		if err != nil {
+			panic(fmt.Sprintf("telemetry: %s: %v", of.Name, err)) // a malformed name
+		}
+		gauges[of.Name], asked = g, append(asked, g)
+	}
+	_, err := m.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		report(func(of signals.Metric, value float64, values ...string) {
+			mustFit(of, signals.Gauge, values)
+			o.ObserveFloat64(gauges[of.Name], value, metric.WithAttributeSet(attributesOf(of, values)))
+		})
+		return nil
+	}, asked...)
+	if err != nil {
+		panic(fmt.Sprintf("telemetry: %v", err)) // a gauge of another meter
+	}
+}
+
 // Histogram returns the histogram with these values of its attributes.
 func (m *Metrics) Histogram(of signals.Metric, values ...string) *Histogram {
 	return m.instrument(of, signals.Histogram, values, func() *series { return &series{histogram: newHistogram(of.Buckets)} }).histogram
 }
 
 func (m *Metrics) instrument(of signals.Metric, kind signals.Kind, values []string, fresh func() *series) *series {
-	if of.Kind != kind || len(of.Attributes) != len(values) {
-		panic(fmt.Sprintf("telemetry: %s is a %s by %q, it was used as a %s of %q", of.Name, of.Kind, of.Attributes, kind, values))
-	}
+	mustFit(of, kind, values)
 	if m == nil {
 		return fresh()
 	}
 	return m.family(of).find(values, fresh)
+}
+
+// mustFit panics if a metric is of another kind, or has another number of attributes.
+func mustFit(of signals.Metric, kind signals.Kind, values []string) {
+	if of.Kind != kind || len(of.Attributes) != len(values) {
+		panic(fmt.Sprintf("telemetry: %s is a %s by %q, it was used as a %s of %q", of.Name, of.Kind, of.Attributes, kind, values))
+	}
+}
+
+// attributesOf are the values of the attributes of a metric.
+func attributesOf(of signals.Metric, values []string) attribute.Set {
+	attrs := make([]attribute.KeyValue, len(values))
+	for i, v := range values {
+		attrs[i] = attribute.String(of.Attributes[i], v)
+	}
+	return attribute.NewSet(attrs...)
 }
 
 // family registers a metric at its first use.
@@ -164,11 +205,7 @@ func (f *family) find(values []string, fresh func() *series) *series {
 	s := f.series[key]
 	if s == nil {
 		s = fresh()
-		attrs := make([]attribute.KeyValue, len(values))
-		for i, v := range values {
-			attrs[i] = attribute.String(f.of.Attributes[i], v)
-		}
-		s.set = attribute.NewSet(attrs...)
+		s.set = attributesOf(f.of, values)
 		s.option = metric.WithAttributeSet(s.set)
 		f.series[key] = s
 		f.order = append(f.order, s)

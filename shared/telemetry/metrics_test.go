@@ -114,6 +114,33 @@ func TestNamesOnThePage(t *testing.T) {
 	}
 }
 
+// TestSeriesThatAreNotReportedVanish, each with the next reading of the page.
+func TestSeriesThatAreNotReportedVanish(t *testing.T) {
+	m, reports := newMetrics(t), map[string]float64{"0": 1, "1": 2}
+	depth := signals.Metric{Name: "yardmaster.test.depth", Kind: signals.Gauge, Attributes: []string{signals.Partition}, Means: "Depth."}
+	m.GaugesFunc(func(set func(signals.Metric, float64, ...string)) {
+		for partition, n := range reports {
+			set(depth, n, partition)
+		}
+		if len(reports) > 0 {
+			set(lag, 3)
+		}
+	}, depth, lag)
+	for _, want := range []map[string]float64{
+		{`yardmaster_test_depth{partition="0"}`: 1, `yardmaster_test_depth{partition="1"}`: 2, `yardmaster_test_lag_seconds`: 3},
+		{`yardmaster_test_depth{partition="1"}`: 2, `yardmaster_test_lag_seconds`: 3},
+		{},
+	} {
+		got, err := m.Values()
+		testkit.NoError(t, err)
+		maps.DeleteFunc(got, func(name string, _ float64) bool { return !strings.HasPrefix(name, "yardmaster_") })
+		testkit.Equal(t, "series", got, want)
+		delete(reports, fmt.Sprint(2-len(reports)))
+	}
+	var none *telemetry.Metrics
+	none.GaugesFunc(nil, depth)
+}
+
 func TestInstrumentsAreShared(t *testing.T) {
 	m := newMetrics(t)
 	var wg sync.WaitGroup
@@ -201,6 +228,8 @@ func TestMetricsRefuseMistakes(t *testing.T) {
 	for name, mistake := range map[string]func(){
 		"counter as gauge": func() { m.Gauge(things, "1") },
 		"too few values":   func() { m.Counter(things) },
+		"counter in a set": func() { m.GaugesFunc(nil, things) },
+		"bad name in set":  func() { m.GaugesFunc(nil, signals.Metric{Name: "a b", Kind: signals.Gauge}) },
 		"bad name":         func() { m.Gauge(signals.Metric{Name: "a b", Kind: signals.Gauge}) },
 	} {
 		func() {
