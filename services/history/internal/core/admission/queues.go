@@ -238,22 +238,18 @@ func (g *Gate) Levels(domain string, events uint64) Levels {
 	return levels
 }
 
-// State is what a queue, or a lane, takes of its window.
+// State is how far a queue, or a lane, is read, and what it takes.
 type State struct {
 	Queue
-	// Read is how far it is read.
 	Read uint64
-	// Tasks and Bytes are what it takes. It is read while it takes less than TasksMax and BytesMax.
-	Tasks, TasksMax int
-	Bytes, BytesMax int64
+	Fill
 }
 
 // States are the lanes in order, and behind them the queues of a domain, "" = of all, that take most first.
 func (g *Gate) States(domain string) []State {
 	var all []State
-	for lane, w := range g.rooms {
-		tasks, bytes := g.laneWindow(ids.Lane(lane))
-		all = append(all, State{Queue{Lane: ids.Lane(lane)}, g.lanes[lane], w.tasks, tasks, w.bytes, bytes})
+	for lane := range ids.Lane(ids.Lanes) {
+		all = append(all, State{Queue{Lane: lane}, g.lanes[lane], g.laneFill(lane)})
 	}
 	var queues []claim
 	for at, q := range g.queues {
@@ -263,8 +259,7 @@ func (g *Gate) States(domain string) []State {
 	}
 	for _, c := range g.sorted(queues) {
 		q := g.queues[c.Queue]
-		tasks, bytes := g.queueWindow(q)
-		all = append(all, State{c.Queue, q.read, c.tasks, tasks, c.bytes, bytes})
+		all = append(all, State{c.Queue, q.read, g.queueFill(q)})
 	}
 	return all
 }

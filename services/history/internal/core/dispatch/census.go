@@ -1,7 +1,6 @@
 package dispatch
 
 import (
-	"cmp"
 	"iter"
 	"slices"
 	"strings"
@@ -11,66 +10,21 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
-// Census is what one tasklist has in this partition.
-type Census struct {
-	Ready, Running, Backoff int64
-	// Tasks completed, dead and expired, and attempts failed, since this owner took over.
-	Completed, Dead, Expired, Failed int64
-	// OldestReadyAt is since when its oldest ready task is ready, Unix ms; 0 = none is. Tasks that their order key holds up are left out.
-	OldestReadyAt int64
-}
-
 // Describe counts the tasks of one tasklist.
 func (x *Lists) Describe(domain, name string) (c Census) {
 	l, ok := x.lists[tasklistKey{domain, name}]
 	if !ok {
 		return c
 	}
-	c.Ready, c.Running, c.Backoff = l.active[taskstate.Ready], l.active[taskstate.Running], l.active[taskstate.Backoff]
-	c.Completed, c.Dead, c.Expired, c.Failed = l.completed, l.dead, l.expired, l.failed
-	if c.Ready == 0 {
+	if c = l.census(); c.Ready == 0 {
 		return c
 	}
 	for e := l.sent.first; e != nil; e = e.after {
-		if e.counted == taskstate.Ready && (c.OldestReadyAt == 0 || e.ReadySince() < c.OldestReadyAt) {
-			c.OldestReadyAt = e.ReadySince()
+		if e.counted == taskstate.Ready {
+			c.OldestReadyAt = older(c.OldestReadyAt, e.ReadySince())
 		}
 	}
 	return c
-}
-
-// DomainCensus is what one domain has in this partition.
-type DomainCensus struct {
-	Domain string
-	Census
-}
-
-// Domains are what up to most domains have, or one, if it is named: those that have most tasks first. It looks at all ready tasks.
-func (x *Lists) Domains(domain string, most int) (all []DomainCensus) {
-	at := map[string]int{}
-	for _, l := range x.order {
-		if domain != "" && l.key.domain != domain {
-			continue
-		}
-		i, ok := at[l.key.domain]
-		if !ok {
-			i, at[l.key.domain] = len(all), len(all)
-			all = append(all, DomainCensus{Domain: l.key.domain})
-		}
-		all[i].add(x.Describe(l.key.domain, l.key.tasklist))
-	}
-	slices.SortFunc(all, func(a, b DomainCensus) int {
-		return cmp.Or(cmp.Compare(b.Ready+b.Running+b.Backoff, a.Ready+a.Running+a.Backoff), strings.Compare(a.Domain, b.Domain))
-	})
-	return all[:min(most, len(all))]
-}
-
-func (c *Census) add(o Census) {
-	c.Ready, c.Running, c.Backoff = c.Ready+o.Ready, c.Running+o.Running, c.Backoff+o.Backoff
-	c.Completed, c.Dead, c.Expired, c.Failed = c.Completed+o.Completed, c.Dead+o.Dead, c.Expired+o.Expired, c.Failed+o.Failed
-	if c.OldestReadyAt == 0 || o.OldestReadyAt > 0 && o.OldestReadyAt < c.OldestReadyAt {
-		c.OldestReadyAt = o.OldestReadyAt
-	}
 }
 
 // Queued is how many tasks of a queue are due and wait for their first or next attempt, and how many have come since
@@ -137,11 +91,12 @@ func (x *Lists) FindOldest(mono time.Duration) {
 	}
 	readyAt, looks := int64(0), 0
 	for _, l := range x.order {
+		l.oldestReadyAt = 0
 		for e := l.sent.first; e != nil; e = e.after {
-			if looks++; readyAt == 0 || e.ReadySince() < readyAt {
-				readyAt = e.ReadySince()
-			}
+			looks++
+			l.oldestReadyAt = older(l.oldestReadyAt, e.ReadySince())
 		}
+		readyAt = older(readyAt, l.oldestReadyAt)
 	}
 	x.longest = longestWait{readyAt, mono + max(oldestEvery, time.Duration(looks)*oldestPerTask)}
 }

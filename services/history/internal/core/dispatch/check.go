@@ -175,7 +175,7 @@ func (x *Shards) checkDeliveries(there map[*Entry]bool) error {
 }
 
 // check says what is wrong, if these are all tasklists.
-func (d DomainLists) check(all map[tasklistKey]*tasklist) error {
+func (d *DomainLists) check(all map[tasklistKey]*tasklist) error {
 	n := 0
 	for name, of := range d.domains {
 		n += len(of.lists)

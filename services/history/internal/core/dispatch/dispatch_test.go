@@ -97,9 +97,56 @@ func TestDomainsAreCountedOverTheirTasklists(t *testing.T) {
 		x.Recount(e)
 		x.Trigger(e, 1, fx)
 	}
+	x.FindOldest(0)
 	all := x.Domains("", 2)
 	testkit.Equal(t, "the first", all[0], DomainCensus{"big", Census{Ready: 3, OldestReadyAt: 997}})
 	testkit.Equal(t, "the second", all[1], DomainCensus{"also", Census{Ready: 1, OldestReadyAt: 996}})
 	testkit.Equal(t, "of two", len(all), 2)
 	testkit.Equal(t, "of one domain", x.Domains("small", 9), []DomainCensus{{"small", Census{Ready: 1, OldestReadyAt: 1000}}})
+}
+
+// Domains are counted once a second, and the more seldom the more there are.
+func TestDomainsAreCountedSeldom(t *testing.T) {
+	for domains, next := range map[int]time.Duration{1: time.Second, 3000: 3 * time.Second} {
+		x := New(Config{Shards: 1})
+		come := func() {
+			for n := range domains {
+				e := &Entry{Task: &taskstate.Task{Domain: fmt.Sprint("d", n), Tasklist: "mail", Type: "t", State: taskstate.Ready}}
+				x.Enqueue(e)
+				x.Recount(e)
+			}
+		}
+		counted := func(what string, after, at time.Duration, ready int64) {
+			x.CountDomains(time.Minute + after)
+			all, counted := x.LastCensus()
+			testkit.Equal(t, what+": at", counted, time.Minute+at)
+			testkit.MustEqual(t, what+": domains", len(all), domains)
+			testkit.Equal(t, what+": ready", all[0].Ready, ready)
+		}
+		come()
+		counted("at first", 0, 0, 1)
+		before, _ := x.LastCensus()
+		come()
+		counted("too early", next-1, 0, 1)
+		counted("in time", next, next, 2)
+		testkit.Equal(t, "the former one", before[0].Ready, 1)
+	}
+}
+
+// The ends of tasks count for their domain after their tasklist is forgotten, as long as it has another one.
+func TestADomainCountsWhatEndedInForgottenTasklists(t *testing.T) {
+	x := New(Config{Shards: 1})
+	ready(x, "stays", 1)
+	for n := range uint64(idleMax + 10) {
+		e := ready(x, fmt.Sprint("brief", n), n)
+		e.State = taskstate.Completed
+		x.CountFailure(e)
+		x.CountEnd(e)
+		x.Leave(e)
+	}
+	testkit.Equal(t, "tasklists", len(x.order), 1+idleMax)
+	all := x.Domains("", 9)
+	testkit.Equal(t, "completed", all[0].Completed, int64(idleMax+10))
+	testkit.Equal(t, "failed", all[0].Failed, int64(idleMax+10))
+	testkit.Equal(t, "ready", all[0].Ready, 1)
 }

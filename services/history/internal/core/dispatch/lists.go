@@ -8,7 +8,7 @@ import (
 // New makes empty lists.
 func New(cfg Config) *Lists {
 	return &Lists{
-		cfg: cfg, lists: make(map[tasklistKey]*tasklist), DomainLists: DomainLists{make(map[string]*domain)}, Shards: Shards{make(map[uint32]*shard)}, turn: 1,
+		cfg: cfg, lists: make(map[tasklistKey]*tasklist), DomainLists: DomainLists{domains: make(map[string]*domain)}, Shards: Shards{make(map[uint32]*shard)}, turn: 1,
 		releases: make(map[releaseKey]int), groups: make(map[groupKey]uint64),
 	}
 }

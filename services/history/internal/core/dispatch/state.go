@@ -66,10 +66,12 @@ type tasklist struct {
 	// Ends since this owner took over, or since the list was forgotten.
 	completed, dead, expired int64
 	// Attempts that failed since then, and tasks that came.
-	failed  int64
-	came    int64
-	columns map[columnKey]*column
-	packs   map[packKey]*pack
+	failed int64
+	came   int64
+	// oldestReadyAt is since when its oldest ready task was ready as FindOldest last looked, Unix ms; 0 = none was.
+	oldestReadyAt int64
+	columns       map[columnKey]*column
+	packs         map[packKey]*pack
 	// groups are those of its columns.
 	groups map[string]*groupTasks
 	// at is its place in Lists.order, ofDomain that among the lists of its domain.

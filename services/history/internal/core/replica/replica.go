@@ -220,6 +220,7 @@ func (s step) tick() {
 	}
 	s.snapshots.due = s.snapshots.due || s.wantsSnapshot()
 	s.FindOldest(s.now.Mono)
+	s.CountDomains(s.now.Mono)
 	if s.lease.holds(s.now.Mono) { // else it would gather
 		s.Heal(s.now.MS, &s.fx.Effects)
 		s.fx.Looks = append(s.fx.Looks, s.Congested(s.now.MS)...)
