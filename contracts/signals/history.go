@@ -9,7 +9,7 @@ var (
 	})
 	OldestReady = history.add(Metric{
 		Name: "yardmaster.task.oldest_ready.age", Kind: Gauge, Unit: Seconds, Attributes: []string{Partition},
-		Means: "For how long the oldest ready task has waited for a worker or its limits, in whole seconds; 0 = none waits. " +
+		Means: "For how long the oldest ready task has waited for a worker or its limits; 0 = none waits. " +
 			"Those in memory count. Tasks that are still on disk, of a domain that lags for example, do not: they are younger than what was read of its domain and priority.",
 		Worry: "it grows: no worker polls a tasklist, or a limit stays full",
 	})
@@ -69,10 +69,69 @@ var (
 		Means: "Tasks that came in with the low class, since their domain was over its `full_weight_tasks_per_s`; with `full_weight_shadow` those that would have.",
 		Worry: "a rate for hours: the domain submits more than was agreed, or the number is too low",
 	})
-	DomainsSplitOff = history.add(Metric{
-		Name: "yardmaster.history.domains.lagging", Kind: Gauge, Unit: "{domain}", Attributes: []string{Partition},
-		Means: "Domains and tasklists that have too many ready tasks of a priority, or are over their rate, and are read separately; others are not delayed.",
+	QueuesSplitOff = history.add(Metric{
+		Name: "yardmaster.history.queues.split_off", Kind: Gauge, Unit: "{queue}", Attributes: []string{Partition, Queue},
+		Means: "Queues that are split off their lanes, of `domain` or of `tasklist`: they have too many ready tasks of a priority, or are over their rate, and are read " +
+			"separately; others are not delayed.",
 		Worry: "more than 0 for hours: they have too few workers, or are over their rate",
+	})
+	QueueTasks = history.add(Metric{
+		Name: "yardmaster.history.queue.tasks", Kind: Gauge, Unit: "{task}", Attributes: []string{Partition, Lane, Queue},
+		Means: "Tasks in memory of a lane, without those that have run for long. Queue: `lane` = of what no queue has that is split off; `split_off` = of all queues " +
+			"together that are, as long as there are any. So it is with the other metrics of queues; `yard cluster queues` shows each.",
+	})
+	QueueTasksMax = history.add(Metric{
+		Name: "yardmaster.history.queue.tasks_max", Kind: Gauge, Unit: "{task}", Attributes: []string{Partition, Lane, Queue},
+		Means: "A lane is read while it has fewer tasks than this. It shrinks while queues that are split off have many.",
+		Worry: "yardmaster_history_queue_tasks of a lane stays at it: there are no workers for most of what the lane has",
+	})
+	QueueBytes = history.add(Metric{
+		Name: "yardmaster.history.queue.memory", Kind: Gauge, Unit: InBytes, Attributes: []string{Partition, Lane, Queue},
+		Means: "Memory that the tasks take.",
+	})
+	QueueBytesMax = history.add(Metric{
+		Name: "yardmaster.history.queue.memory_max", Kind: Gauge, Unit: InBytes, Attributes: []string{Partition, Lane, Queue},
+		Means: "A lane is read while its tasks take less than this.",
+		Worry: "yardmaster_history_queue_memory_bytes of a lane stays at it: the tasks are large, and `partition.window_bytes` is small",
+	})
+	QueueUnread = history.add(Metric{
+		Name: "yardmaster.history.queue.unread", Kind: Gauge, Unit: "{message}", Attributes: []string{Partition, Lane, Queue},
+		Means: "Messages of submits (1 to 1000 tasks each) that wait on disk, as counted within the last seconds. Those of a queue that is split off count for its lane, " +
+			"too, until the lane has passed over them.",
+		Worry: "it grows for hours: workers do not keep up",
+	})
+	DomainCompleted = history.add(Metric{
+		Name: "yardmaster.history.domain.completed", Kind: Gauge, Unit: TasksPerSecond, Attributes: []string{Domain},
+		Means: "Tasks completed in a second, over about the last 10 to 20 s, in the partitions of this node. The `top_domains` busiest domains (20 by default) have series of " +
+			"their own: those with the largest parts of what is completed and of what is ready. All others are one, `other`. So it is with the other metrics of domains; `yard domain top` shows the same of the cluster.",
+	})
+	DomainFailed = history.add(Metric{
+		Name: "yardmaster.history.domain.failed", Kind: Gauge, Unit: AttemptsPerSecond, Attributes: []string{Domain},
+		Means: "Attempts that failed in a second, over the same time.",
+		Worry: "as many as tasks are completed",
+	})
+	DomainShare = history.add(Metric{
+		Name: "yardmaster.history.domain.share", Kind: Gauge, Unit: Part, Attributes: []string{Domain},
+		Means: "Part that the weight of a domain is of the weights of all domains with work here, 0 to 1.",
+	})
+	DomainHad = history.add(Metric{
+		Name: "yardmaster.history.domain.had", Kind: Gauge, Unit: Part, Attributes: []string{Domain},
+		Means: "Part that a domain had of all tasks that were completed here, 0 to 1.",
+		Worry: "far below yardmaster_history_domain_share_ratio while the domain has many ready tasks, and others have more than their share",
+	})
+	DomainTasks = history.add(Metric{
+		Name: "yardmaster.history.domain.tasks", Kind: Gauge, Unit: "{task}", Attributes: []string{Domain, State},
+		Means: "Tasks in memory. State: `ready`, `running`, `backoff` = they wait for their next attempt.",
+	})
+	DomainUnread = history.add(Metric{
+		Name: "yardmaster.history.domain.unread", Kind: Gauge, Unit: "{message}", Attributes: []string{Domain},
+		Means: "Messages of submits that wait on disk, in queues that are split off.",
+		Worry: "it grows for hours: the workers of the domain do not keep up",
+	})
+	DomainOldestReady = history.add(Metric{
+		Name: "yardmaster.history.domain.oldest_ready", Kind: Gauge, Unit: Seconds, Attributes: []string{Domain},
+		Means: "For how long the oldest ready task in memory has waited, as found within the last seconds; 0 = none waits. For `other` it is the oldest of all others.",
+		Worry: "it grows: the domain has too few workers, or a limit stays full",
 	})
 	EventMessagesApplied = history.add(Metric{
 		Name: "yardmaster.history.event_messages.applied", Kind: Counter, Unit: "{message}",
@@ -111,6 +170,21 @@ var (
 		Means: "1 while the partition's log accepts no tasks because its storage is down to the reserve.",
 		Worry: "1",
 	})
+)
+
+// The values of Queue.
+const (
+	QueueLane     = "lane"
+	QueueSplitOff = "split_off"
+	QueueDomain   = "domain"
+	QueueTasklist = "tasklist"
+)
+
+// The values of State of DomainTasks.
+const (
+	StateReady   = "ready"
+	StateRunning = "running"
+	StateBackoff = "backoff"
 )
 
 // The values of Reason of DeadLettersDeleted.

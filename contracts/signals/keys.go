@@ -47,6 +47,12 @@ const (
 	Worker = "worker"
 	// Quota is a quota of a domain.
 	Quota = "quota"
+	// Lane is a lane of history: p1 to p5, later or keyed.
+	Lane = "lane"
+	// Queue is a queue of history, or what all of one kind have together.
+	Queue = "queue"
+	// State is the state of tasks.
+	State = "state"
 )
 
 // Keys of log lines only.

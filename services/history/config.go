@@ -14,13 +14,15 @@ type Config struct {
 	// LetterLimitsEvery is how often dead letters beyond the limits of their domain (dead_letters_max, dead_letters_max_age_ms) are deleted. Default 30s,
 	// 100ms..30s: a limit holds within a minute.
 	LetterLimitsEvery time.Duration `koanf:"letter_limits_every" usage:"how often dead letters beyond the limits of their domain are deleted"`
+	// TopDomains is how many domains have metrics of their own, the busiest ones; the others are added up. Default 20, 0..200.
+	TopDomains int `koanf:"top_domains" usage:"the busiest domains, which have metrics of their own"`
 	// Storage says when the log takes no further tasks.
 	Storage storage.Config `koanf:"storage"`
 }
 
 // DefaultConfig is the defaults given at the fields.
 func DefaultConfig() Config {
-	return Config{Partition: partition.DefaultConfig(), LetterLimitsEvery: 30 * time.Second, Storage: storage.DefaultConfig()}
+	return Config{Partition: partition.DefaultConfig(), LetterLimitsEvery: 30 * time.Second, TopDomains: 20, Storage: storage.DefaultConfig()}
 }
 
 // Validate lists what is out of range.
@@ -42,6 +44,9 @@ func (c Config) Validate() []settings.Problem {
 	check(p.DrainTimeout >= 100*time.Millisecond && p.DrainTimeout <= time.Minute, "drain_timeout", "want 100ms to 1m")
 	if c.LetterLimitsEvery < 100*time.Millisecond || c.LetterLimitsEvery > 30*time.Second {
 		all = append(all, settings.Problem{Path: "letter_limits_every", What: "want 100ms to 30s"})
+	}
+	if c.TopDomains < 0 || c.TopDomains > 200 {
+		all = append(all, settings.Problem{Path: "top_domains", What: "want 0 to 200"})
 	}
 	if why := c.Storage.Valid(); why != "" {
 		all = append(all, settings.Problem{Path: "storage", What: why})

@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,6 +24,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/api"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/batches"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/gauges"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/hearing"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/letterlimit"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/natshistory"
@@ -52,6 +52,7 @@ type Service struct {
 	rooms     rooms
 	tasklists tasklists
 	workers   *hearing.Workers
+	gauges    *gauges.Gauges
 	// begun is closed for each partition when its owner has taken over here once, or has failed to; begin closes it.
 	begun []chan struct{}
 	begin []func()
@@ -119,6 +120,7 @@ func (s *Service) Run(ctx context.Context) error {
 		return fmt.Errorf("watch the domains: %w", err)
 	}
 	s.tasklists.follow(domains)
+	s.gauges = gauges.New(s.Deps.Metrics, domains.Weight, s.Config.TopDomains)
 	owner := ownership.New(ownership.Config{
 		Service: "history", Node: s.Node, Count: s.Partitioning.History, KV: members, Log: s.Log,
 		Version: domains.Version, Metrics: s.Deps.Metrics,
@@ -158,20 +160,15 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 		}
 		return retentionDefault
 	}
-	lagging := s.Deps.Metrics.Gauge(signals.DomainsSplitOff, strconv.Itoa(p))
-	oldest := s.Deps.Metrics.Gauge(signals.OldestReady, strconv.Itoa(p))
-	defer func() { lagging.Set(0); oldest.Set(0) }() // it is then another node's to tell of
+	defer s.gauges.Leave(p)
 	room, log := s.room(p), natshistory.NewLog(nc)
 	owner := partition.New(partition.Deps{
 		Partition: p, Partitioning: s.Partitioning, Node: s.Node, Config: s.Config.Partition,
 		Log: log, Capped: partition.Capped{Caps: s.tasklists.caps, Bounded: domains.Bounded, Scan: log.Scan}, Archive: natshistory.NewArchive(nc, retention), Reader: reader,
 		TimerStore: natshistory.NewTimerStore(nc), Timer: natshistory.Timer{Config: nc},
 		Checkpoints: natshistory.Checkpoints{Config: nc, KV: checkpoints}, Snapshots: natshistory.NewSnapshots(nc), Wire: wire, Quarantine: nc.Quarantine,
-		Weights: partition.Weights{Weight: domains.Weight, FullWeight: domains.FullWeight},
-		Gauges: partition.Gauges{
-			Lagging:     func(n int) { lagging.Set(int64(n)) },
-			OldestReady: func(age time.Duration) { oldest.Set(int64(age / time.Second)) },
-		},
+		Weights:     partition.Weights{Weight: domains.Weight, FullWeight: domains.FullWeight},
+		Report:      func(r *gauges.Report) { s.gauges.Report(p, r) },
 		StorageFull: room.Full, TasklistPartitions: s.tasklists.partitionsOf, LogVersion: domains.WriteVersion, Workers: s.workers, Tokens: tokens, Clock: s.Clock, Logger: s.Log, Tracing: s.Tracing, Metrics: s.metrics,
 	})
 	var parts lifecycle.Group

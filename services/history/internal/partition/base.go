@@ -9,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/gauges"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/hearing"
 	"github.com/yardmaster-io/yardmaster/shared/clock"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
@@ -51,14 +52,6 @@ func DefaultConfig() Config {
 	}
 }
 
-// Gauges receive what people look at; nil = it is not reported.
-type Gauges struct {
-	// Lagging receives how many domains lag, once for each lane.
-	Lagging func(int)
-	// OldestReady receives for how long the oldest ready task has waited.
-	OldestReady func(time.Duration)
-}
-
 // Weights are settings of domains, which may change at any time.
 type Weights struct {
 	// Weight is how many turns a domain has for each one of a domain with weight 1; nil = all have as many.
@@ -84,7 +77,8 @@ type Deps struct {
 	Wire         Wire
 	Quarantine   Quarantine
 	Weights
-	Gauges
+	// Report receives what the partition has, at each beat; nil = it is not reported.
+	Report func(*gauges.Report)
 	// StorageFull tells why the log has no room for further tasks, "" if it has; nil = it always has.
 	StorageFull func() string
 	// Capped tells of tasklists whose queue has a cap.

@@ -15,6 +15,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/gauges"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/queries"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -339,7 +340,11 @@ func TestADomainThatHoldsUpNobodyIsNotSplitOff(t *testing.T) {
 			d.Config.WindowTasks = 10
 			d.Log = logOf(s.world)
 			var most atomic.Int64
-			d.Lagging = func(n int) { most.Store(max(most.Load(), int64(n))) }
+			d.Report = func(r *gauges.Report) {
+				for _, l := range r.Lanes {
+					most.Store(max(most.Load(), int64(l.Domains+l.Tasklists)))
+				}
+			}
 			s.serves(d)
 			s.submit("flood", 12)
 			s.submit("flood", 1)

@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/gauges"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -22,7 +23,7 @@ func TestTheOldestReadyTaskIsReported(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *shell) {
 		d := s.deps("a")
 		var oldest atomic.Int64
-		d.OldestReady = func(age time.Duration) { oldest.Store(int64(age)) }
+		d.Report = func(r *gauges.Report) { oldest.Store(int64(r.OldestReady)) }
 		s.serves(d)
 		waited := func(least, most time.Duration) {
 			t.Helper()
@@ -97,6 +98,57 @@ func TestWhatEndsBadlyIsCounted(t *testing.T) {
 			testkit.Check(t, stop())
 			_, stop = ready(d)
 			time.Sleep(time.Minute)
+		}
+		testkit.Check(t, stop())
+	})
+}
+
+// TestAFloodIsOnThePage: the queue that is split off, what it has in memory and on disk, and the domain beside the one that does all the work. When a worker
+// has done it all, the queue leaves the page, and so does the domain.
+func TestAFloodIsOnThePage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, metrics := newTenants(t), signalkit.Metrics(t)
+		board := gauges.New(metrics, func(domain string) int { return map[string]int{"shop": 3}[domain] }, 20)
+		d := s.deps("n")
+		d.Config.WindowTasks, d.Config.PurgeEvery = 10, time.Second
+		d.Report = func(r *gauges.Report) { board.Report(7, r) }
+		o, stop := ready(d)
+		s.serve("shop")
+		flood := s.submit("flood", 12)
+		for range 30 {
+			flood = append(flood, s.submit("flood", 10)...)
+		}
+		for range 60 {
+			s.submit("shop", 5)
+			time.Sleep(time.Second)
+		}
+		split := `{lane="p3",partition="7",queue="split_off"}`
+		testkit.Equal(t, "split off", shown(t, metrics, signals.QueuesSplitOff), map[string]float64{`{partition="7",queue="domain"}`: 1})
+		tasks, most, unread := shown(t, metrics, signals.QueueTasks)[split], shown(t, metrics, signals.QueueTasksMax)[split], shown(t, metrics, signals.QueueUnread)[split]
+		if tasks != 12 || most != 10 || unread != 30 {
+			t.Errorf("%v of %v tasks, %v messages are unread", tasks, most, unread)
+		}
+		testkit.Equal(t, "waits on disk", shown(t, metrics, signals.DomainUnread), map[string]float64{`{domain="flood"}`: 30})
+		if rate := shown(t, metrics, signals.DomainCompleted); len(rate) != 1 || rate[`{domain="shop"}`] < 4 || rate[`{domain="shop"}`] > 6 {
+			t.Errorf("completed in a second: %v", rate)
+		}
+		testkit.Equal(t, "had", shown(t, metrics, signals.DomainHad), map[string]float64{`{domain="shop"}`: 1})
+		testkit.Equal(t, "shares", shown(t, metrics, signals.DomainShare), map[string]float64{`{domain="shop"}`: 0.75, `{domain="flood"}`: 0.25})
+		testkit.Equal(t, "tasks", shown(t, metrics, signals.DomainTasks)[`{domain="flood",state="ready"}`], 12)
+		if age := shown(t, metrics, signals.DomainOldestReady)[`{domain="flood"}`]; age < 55 || age > 61 {
+			t.Errorf("the oldest of the flood waits for %v s", age)
+		}
+		s.serve("flood")
+		o.Reconnected(t.Context()) // what is ready is triggered again
+		s.end("the flood", flood)
+		time.Sleep(time.Minute)
+		testkit.Equal(t, "split off at the end", len(shown(t, metrics, signals.QueuesSplitOff)), 0)
+		values, err := metrics.Values()
+		testkit.NoError(t, err)
+		for name := range values {
+			if strings.Contains(name, "split_off\"") || strings.Contains(name, "flood") {
+				t.Errorf("%s is still on the page", name)
+			}
 		}
 		testkit.Check(t, stop())
 	})

@@ -282,10 +282,10 @@ func (o *Owner) beat() {
 	o.Wire.Publish(o.loadReport())
 	o.reportStored()
 	o.ended.Hint(o.Partitioning, o.Wire.Publish)
-	if o.OldestReady != nil {
-		o.OldestReady(o.core.OldestReady(o.now().MS))
-	}
 	o.readQueues()
+	if o.Report != nil {
+		o.Report(o.standing())
+	}
 	o.countCapped()
 	for lane := range ids.Lane(ids.Lanes) {
 		if !o.core.Room(lane) {

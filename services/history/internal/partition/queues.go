@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/gauges"
 )
 
 // queueReader reads a queue, as long as it has room.
@@ -55,13 +56,28 @@ func (q *queueReaders) behind(domain string) (n int64) {
 	return n
 }
 
+// standing is what the partition has. It looks at no task.
+func (o *Owner) standing() *gauges.Report {
+	now := o.now().MS
+	r := &gauges.Report{NowMS: now, OldestReady: o.core.OldestReady(now)}
+	r.Domains, r.CountedAt = o.core.LastCensus()
+	for lane, fill := range o.core.Fills() {
+		r.Lanes[lane] = gauges.Lane{LaneFill: fill, Unread: o.readers.pending[lane].Load()}
+	}
+	if unread := o.readers.queues.unread; len(unread) > 0 {
+		r.Unread = make(map[string]int64, len(unread))
+		for at, n := range unread {
+			r.Lanes[at.Lane].SplitOffUnread += n
+			r.Unread[at.Place.Domain()] += n
+		}
+	}
+	return r
+}
+
 // readQueues starts and stops the readers of queues, as the replica says.
 func (o *Owner) readQueues() {
 	q := &o.readers.queues
 	readings := o.core.Readings()
-	if o.Lagging != nil {
-		o.Lagging(len(readings))
-	}
 	if was := q.lagging.Load(); len(readings) == 0 && (was == nil || len(*was) == 0) {
 		return
 	}
