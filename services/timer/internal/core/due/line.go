@@ -45,21 +45,15 @@ func (s *turns) next(lines int, ready func(line int) bool, weight func(line int)
 	if s.shared = !s.shared && ready(0); s.shared {
 		return 0, true
 	}
-	if lines == 1 {
-		s.shared = ready(0)
-		return 0, s.shared
-	}
 	weights := make([]int, lines-1)
 	for i := range weights {
 		weights[i] = weight(1 + i)
 	}
-	i, after, ok := s.apart.Next(iwrr.Of(weights...), func(i int) bool { return ready(1 + i) })
-	if !ok {
-		s.shared = ready(0)
-		return 0, s.shared
+	if i, after, ok := s.apart.Next(iwrr.Of(weights...), func(i int) bool { return ready(1 + i) }); ok {
+		s.apart = after
+		return 1 + i, true
 	}
-	s.apart = after
-	return 1 + i, true
+	return 0, ready(0)
 }
 
 // queue puts a live entry where it waits: the heap or, where it came too late
@@ -150,7 +144,7 @@ func (s *lines) split(taken map[*domain]int, chunk int, nowMS int64) {
 			most = d
 		}
 	}
-	if most == nil || taken[most]*ApartMost < chunk || most.heap.len() == 0 {
+	if taken[most]*ApartMost < chunk || most.heap.len() == 0 { // or most is nil, of which none is taken
 		return
 	}
 	s.domains.fronts.Remove(most)
@@ -164,12 +158,11 @@ func (s *lines) split(taken map[*domain]int, chunk int, nowMS int64) {
 	s.queueLate(0)
 }
 
-// apart takes up what the cursor says of a domain that is apart.
+// apart takes up what the cursor says of a domain that is apart, and is not in front.
 func (s *lines) apart(line int) {
 	d := s.domains.take(s.cursor.Apart[line-1].Domain)
 	d.line = line
 	s.of[line] = lineState{domain: d}
-	s.domains.place(d)
 }
 
 // sameAsShared reports whether the shared line says the same of the tasks of a domain that is apart: both cover all that was fired, and nothing that waits. If
