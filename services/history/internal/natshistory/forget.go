@@ -100,6 +100,6 @@ func (l *Log) filed(ctx context.Context, stream jetstream.Stream, lane ids.Lane,
 	}
 	next, _ := slices.BinarySearchFunc(all, l.forgotten[lane], bySubject)
 	all = append(all[next:], all[:next]...)[:forgetMax]
-	l.forgotten[lane] = all[len(all)-1].subject + "\x00"
+	l.forgotten[lane] = all[len(all)-1].subject // which is the first one of the next time, too
 	return all, false, nil
 }
