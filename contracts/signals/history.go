@@ -21,6 +21,10 @@ var (
 		Name: "yardmaster.history.attempts.granted", Kind: Counter, Unit: "{attempt}",
 		Means: "Attempts granted to a poll.",
 	})
+	AttemptsDirect = history.add(Metric{
+		Name: "yardmaster.history.attempts.direct", Kind: Counter, Unit: "{attempt}",
+		Means: "First attempts that began with the submit of their task: the frontend that stored it had a poll that waited.",
+	})
 	AttemptsTakenBack = history.add(Metric{
 		Name: "yardmaster.history.attempts.taken_back", Kind: Counter, Unit: "{attempt}",
 		Means: "Attempts taken back because the worker did not receive the answer.",

@@ -50,7 +50,9 @@ func (w *world) submit(n int) {
 	} else {
 		w.fill(m, n)
 	}
+	stored := w.startDirectly(m)
 	w.appendLog(m)
+	stored()
 	if w.fault(doubledSubmits, 200) {
 		w.appendLog(&historysim.Message{Lane: m.Lane, Place: m.Place, Tasks: m.Tasks})
 	}

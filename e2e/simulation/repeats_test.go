@@ -46,7 +46,7 @@ func (c *checker) otherwise(e *historysim.Event, v *historysim.Verdict, at place
 		return
 	}
 	first, ok := c.verdictOf[before]
-	if !ok || e.Kind == historysim.Started && (first.verdict.Code == fault.FailedPrecondition || first.verdict.Code == fault.Unavailable) {
+	if !ok || e.Kind == historysim.Started && first.verdict.Code == fault.FailedPrecondition || first.verdict.Code == fault.Unavailable {
 		return
 	}
 	if expired := e.Kind == historysim.Started && c.w.plan.has(steppingServer) && c.w.plan.has(expiries); expired && first.verdict.Code == fault.Stale {

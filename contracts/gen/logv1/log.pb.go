@@ -175,7 +175,7 @@ func (x Admission_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Admission_Kind.Descriptor instead.
 func (Admission_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{24, 0}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{25, 0}
 }
 
 // Policy is the effective policy of a task, resolved when it was accepted, so
@@ -459,7 +459,9 @@ type Record struct {
 	// When that was created (BatchHome), Unix ms: another one may have its name later.
 	BatchMadeMs int64 `protobuf:"varint,49,opt,name=batch_made_ms,json=batchMadeMs,proto3" json:"batch_made_ms,omitempty"`
 	// Of a first submit with a delay: it is due this long after the log stored it, and not before due_at_ms; 0 = it has none.
-	DelayMs       int64 `protobuf:"varint,50,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"`
+	DelayMs int64 `protobuf:"varint,50,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"`
+	// Of a first submit that is stored with its start: the attempt that a waiting worker gets as soon as the log has it; absent = it has none.
+	Start         *DirectStart `protobuf:"bytes,51,opt,name=start,proto3" json:"start,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -774,6 +776,85 @@ func (x *Record) GetDelayMs() int64 {
 	return 0
 }
 
+func (x *Record) GetStart() *DirectStart {
+	if x != nil {
+		return x.Start
+	}
+	return nil
+}
+
+// DirectStart is the first attempt of a task that begins with the submit: the frontend that stores it has the poll.
+type DirectStart struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Nonce uint64                 `protobuf:"fixed64,1,opt,name=nonce,proto3" json:"nonce,omitempty"`
+	// Of the poll, as in yard.v1.PollRequest.
+	Worker   string `protobuf:"bytes,2,opt,name=worker,proto3" json:"worker,omitempty"`
+	WorkerId string `protobuf:"bytes,3,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
+	// The log ignores the start if it stores the submit later than this, Unix ms by the clock of the server: then the frontend has not given the task to
+	// the worker.
+	NotAfterMs    int64 `protobuf:"varint,4,opt,name=not_after_ms,json=notAfterMs,proto3" json:"not_after_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DirectStart) Reset() {
+	*x = DirectStart{}
+	mi := &file_yard_log_v1_log_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DirectStart) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DirectStart) ProtoMessage() {}
+
+func (x *DirectStart) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_log_v1_log_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DirectStart.ProtoReflect.Descriptor instead.
+func (*DirectStart) Descriptor() ([]byte, []int) {
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *DirectStart) GetNonce() uint64 {
+	if x != nil {
+		return x.Nonce
+	}
+	return 0
+}
+
+func (x *DirectStart) GetWorker() string {
+	if x != nil {
+		return x.Worker
+	}
+	return ""
+}
+
+func (x *DirectStart) GetWorkerId() string {
+	if x != nil {
+		return x.WorkerId
+	}
+	return ""
+}
+
+func (x *DirectStart) GetNotAfterMs() int64 {
+	if x != nil {
+		return x.NotAfterMs
+	}
+	return 0
+}
+
 // BatchHome is a batch of tasks (yard.v1.Batch): the last message on its subject, in the log of its home partition.
 type BatchHome struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -804,7 +885,7 @@ type BatchHome struct {
 
 func (x *BatchHome) Reset() {
 	*x = BatchHome{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[3]
+	mi := &file_yard_log_v1_log_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -816,7 +897,7 @@ func (x *BatchHome) String() string {
 func (*BatchHome) ProtoMessage() {}
 
 func (x *BatchHome) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[3]
+	mi := &file_yard_log_v1_log_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -829,7 +910,7 @@ func (x *BatchHome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchHome.ProtoReflect.Descriptor instead.
 func (*BatchHome) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{3}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *BatchHome) GetBatchId() string {
@@ -941,7 +1022,7 @@ type BatchClosed struct {
 
 func (x *BatchClosed) Reset() {
 	*x = BatchClosed{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[4]
+	mi := &file_yard_log_v1_log_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -953,7 +1034,7 @@ func (x *BatchClosed) String() string {
 func (*BatchClosed) ProtoMessage() {}
 
 func (x *BatchClosed) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[4]
+	mi := &file_yard_log_v1_log_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -966,7 +1047,7 @@ func (x *BatchClosed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchClosed.ProtoReflect.Descriptor instead.
 func (*BatchClosed) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{4}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *BatchClosed) GetBatchId() string {
@@ -996,7 +1077,7 @@ type BatchEnds struct {
 
 func (x *BatchEnds) Reset() {
 	*x = BatchEnds{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[5]
+	mi := &file_yard_log_v1_log_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1008,7 +1089,7 @@ func (x *BatchEnds) String() string {
 func (*BatchEnds) ProtoMessage() {}
 
 func (x *BatchEnds) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[5]
+	mi := &file_yard_log_v1_log_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1021,7 +1102,7 @@ func (x *BatchEnds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchEnds.ProtoReflect.Descriptor instead.
 func (*BatchEnds) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{5}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *BatchEnds) GetCompleted() int64 {
@@ -1062,7 +1143,7 @@ type BatchHint struct {
 
 func (x *BatchHint) Reset() {
 	*x = BatchHint{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[6]
+	mi := &file_yard_log_v1_log_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1074,7 +1155,7 @@ func (x *BatchHint) String() string {
 func (*BatchHint) ProtoMessage() {}
 
 func (x *BatchHint) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[6]
+	mi := &file_yard_log_v1_log_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1087,7 +1168,7 @@ func (x *BatchHint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchHint.ProtoReflect.Descriptor instead.
 func (*BatchHint) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{6}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *BatchHint) GetBatches() []*BatchHint_Ref {
@@ -1115,7 +1196,7 @@ type Order struct {
 
 func (x *Order) Reset() {
 	*x = Order{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[7]
+	mi := &file_yard_log_v1_log_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1127,7 +1208,7 @@ func (x *Order) String() string {
 func (*Order) ProtoMessage() {}
 
 func (x *Order) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[7]
+	mi := &file_yard_log_v1_log_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1140,7 +1221,7 @@ func (x *Order) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Order.ProtoReflect.Descriptor instead.
 func (*Order) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{7}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Order) GetKey() string {
@@ -1195,7 +1276,7 @@ type Redriven struct {
 
 func (x *Redriven) Reset() {
 	*x = Redriven{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[8]
+	mi := &file_yard_log_v1_log_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1207,7 +1288,7 @@ func (x *Redriven) String() string {
 func (*Redriven) ProtoMessage() {}
 
 func (x *Redriven) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[8]
+	mi := &file_yard_log_v1_log_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1220,7 +1301,7 @@ func (x *Redriven) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Redriven.ProtoReflect.Descriptor instead.
 func (*Redriven) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{8}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Redriven) GetCount() uint32 {
@@ -1270,7 +1351,7 @@ type Redrive struct {
 
 func (x *Redrive) Reset() {
 	*x = Redrive{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[9]
+	mi := &file_yard_log_v1_log_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1282,7 +1363,7 @@ func (x *Redrive) String() string {
 func (*Redrive) ProtoMessage() {}
 
 func (x *Redrive) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[9]
+	mi := &file_yard_log_v1_log_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1295,7 +1376,7 @@ func (x *Redrive) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Redrive.ProtoReflect.Descriptor instead.
 func (*Redrive) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{9}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Redrive) GetLetter() uint64 {
@@ -1348,7 +1429,7 @@ type Unique struct {
 
 func (x *Unique) Reset() {
 	*x = Unique{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[10]
+	mi := &file_yard_log_v1_log_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1360,7 +1441,7 @@ func (x *Unique) String() string {
 func (*Unique) ProtoMessage() {}
 
 func (x *Unique) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[10]
+	mi := &file_yard_log_v1_log_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1373,7 +1454,7 @@ func (x *Unique) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unique.ProtoReflect.Descriptor instead.
 func (*Unique) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{10}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Unique) GetKey() string {
@@ -1423,7 +1504,7 @@ type UniqueKey struct {
 
 func (x *UniqueKey) Reset() {
 	*x = UniqueKey{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[11]
+	mi := &file_yard_log_v1_log_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1435,7 +1516,7 @@ func (x *UniqueKey) String() string {
 func (*UniqueKey) ProtoMessage() {}
 
 func (x *UniqueKey) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[11]
+	mi := &file_yard_log_v1_log_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1448,7 +1529,7 @@ func (x *UniqueKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UniqueKey.ProtoReflect.Descriptor instead.
 func (*UniqueKey) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{11}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *UniqueKey) GetTaskId() []byte {
@@ -1511,7 +1592,7 @@ type Updates struct {
 
 func (x *Updates) Reset() {
 	*x = Updates{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[12]
+	mi := &file_yard_log_v1_log_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1523,7 +1604,7 @@ func (x *Updates) String() string {
 func (*Updates) ProtoMessage() {}
 
 func (x *Updates) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[12]
+	mi := &file_yard_log_v1_log_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1536,7 +1617,7 @@ func (x *Updates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Updates.ProtoReflect.Descriptor instead.
 func (*Updates) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{12}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Updates) GetApplied() uint64 {
@@ -1641,7 +1722,7 @@ type Update struct {
 
 func (x *Update) Reset() {
 	*x = Update{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[13]
+	mi := &file_yard_log_v1_log_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1653,7 +1734,7 @@ func (x *Update) String() string {
 func (*Update) ProtoMessage() {}
 
 func (x *Update) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[13]
+	mi := &file_yard_log_v1_log_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1666,7 +1747,7 @@ func (x *Update) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Update.ProtoReflect.Descriptor instead.
 func (*Update) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{13}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Update) GetIfRevision() uint64 {
@@ -1839,7 +1920,7 @@ type Expiry struct {
 
 func (x *Expiry) Reset() {
 	*x = Expiry{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[14]
+	mi := &file_yard_log_v1_log_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1851,7 +1932,7 @@ func (x *Expiry) String() string {
 func (*Expiry) ProtoMessage() {}
 
 func (x *Expiry) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[14]
+	mi := &file_yard_log_v1_log_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1864,7 +1945,7 @@ func (x *Expiry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Expiry.ProtoReflect.Descriptor instead.
 func (*Expiry) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{14}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Expiry) GetStartWithinMs() int64 {
@@ -1906,7 +1987,7 @@ type Header struct {
 
 func (x *Header) Reset() {
 	*x = Header{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[15]
+	mi := &file_yard_log_v1_log_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1918,7 +1999,7 @@ func (x *Header) String() string {
 func (*Header) ProtoMessage() {}
 
 func (x *Header) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[15]
+	mi := &file_yard_log_v1_log_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1931,7 +2012,7 @@ func (x *Header) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Header.ProtoReflect.Descriptor instead.
 func (*Header) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{15}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Header) GetName() string {
@@ -1972,7 +2053,7 @@ type Attempt struct {
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[16]
+	mi := &file_yard_log_v1_log_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1984,7 +2065,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[16]
+	mi := &file_yard_log_v1_log_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1997,7 +2078,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{16}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Attempt) GetNonce() uint64 {
@@ -2092,7 +2173,7 @@ type Granted struct {
 
 func (x *Granted) Reset() {
 	*x = Granted{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[17]
+	mi := &file_yard_log_v1_log_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2104,7 +2185,7 @@ func (x *Granted) String() string {
 func (*Granted) ProtoMessage() {}
 
 func (x *Granted) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[17]
+	mi := &file_yard_log_v1_log_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2117,7 +2198,7 @@ func (x *Granted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Granted.ProtoReflect.Descriptor instead.
 func (*Granted) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{17}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Granted) GetShard() uint32 {
@@ -2164,7 +2245,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[18]
+	mi := &file_yard_log_v1_log_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2176,7 +2257,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[18]
+	mi := &file_yard_log_v1_log_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2189,7 +2270,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{18}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Step) GetKind() int32 {
@@ -2263,7 +2344,7 @@ type Batch struct {
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[19]
+	mi := &file_yard_log_v1_log_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2275,7 +2356,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[19]
+	mi := &file_yard_log_v1_log_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2288,7 +2369,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{19}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Batch) GetTasks() []*Record {
@@ -2351,7 +2432,7 @@ type ArchivePage struct {
 
 func (x *ArchivePage) Reset() {
 	*x = ArchivePage{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[20]
+	mi := &file_yard_log_v1_log_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2363,7 +2444,7 @@ func (x *ArchivePage) String() string {
 func (*ArchivePage) ProtoMessage() {}
 
 func (x *ArchivePage) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[20]
+	mi := &file_yard_log_v1_log_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2376,7 +2457,7 @@ func (x *ArchivePage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArchivePage.ProtoReflect.Descriptor instead.
 func (*ArchivePage) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{20}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ArchivePage) GetLogVersion() uint32 {
@@ -2456,7 +2537,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[21]
+	mi := &file_yard_log_v1_log_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2468,7 +2549,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[21]
+	mi := &file_yard_log_v1_log_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2481,7 +2562,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{21}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Event) GetKind() EventKind {
@@ -2662,7 +2743,7 @@ type PollRef struct {
 
 func (x *PollRef) Reset() {
 	*x = PollRef{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[22]
+	mi := &file_yard_log_v1_log_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2674,7 +2755,7 @@ func (x *PollRef) String() string {
 func (*PollRef) ProtoMessage() {}
 
 func (x *PollRef) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[22]
+	mi := &file_yard_log_v1_log_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2687,7 +2768,7 @@ func (x *PollRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PollRef.ProtoReflect.Descriptor instead.
 func (*PollRef) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{22}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PollRef) GetWorker() string {
@@ -2748,7 +2829,7 @@ type Turn struct {
 
 func (x *Turn) Reset() {
 	*x = Turn{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[23]
+	mi := &file_yard_log_v1_log_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2760,7 +2841,7 @@ func (x *Turn) String() string {
 func (*Turn) ProtoMessage() {}
 
 func (x *Turn) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[23]
+	mi := &file_yard_log_v1_log_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2773,7 +2854,7 @@ func (x *Turn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Turn.ProtoReflect.Descriptor instead.
 func (*Turn) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{23}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Turn) GetLogVersion() uint32 {
@@ -2835,7 +2916,7 @@ type Admission struct {
 
 func (x *Admission) Reset() {
 	*x = Admission{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[24]
+	mi := &file_yard_log_v1_log_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2847,7 +2928,7 @@ func (x *Admission) String() string {
 func (*Admission) ProtoMessage() {}
 
 func (x *Admission) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[24]
+	mi := &file_yard_log_v1_log_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2860,7 +2941,7 @@ func (x *Admission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admission.ProtoReflect.Descriptor instead.
 func (*Admission) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{24}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Admission) GetLane() uint32 {
@@ -2930,7 +3011,7 @@ type EventBatch struct {
 
 func (x *EventBatch) Reset() {
 	*x = EventBatch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[25]
+	mi := &file_yard_log_v1_log_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2942,7 +3023,7 @@ func (x *EventBatch) String() string {
 func (*EventBatch) ProtoMessage() {}
 
 func (x *EventBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[25]
+	mi := &file_yard_log_v1_log_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2955,7 +3036,7 @@ func (x *EventBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventBatch.ProtoReflect.Descriptor instead.
 func (*EventBatch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{25}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *EventBatch) GetEvents() []*Event {
@@ -3036,7 +3117,7 @@ type VerdictBatch struct {
 
 func (x *VerdictBatch) Reset() {
 	*x = VerdictBatch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[26]
+	mi := &file_yard_log_v1_log_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3048,7 +3129,7 @@ func (x *VerdictBatch) String() string {
 func (*VerdictBatch) ProtoMessage() {}
 
 func (x *VerdictBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[26]
+	mi := &file_yard_log_v1_log_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3061,7 +3142,7 @@ func (x *VerdictBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VerdictBatch.ProtoReflect.Descriptor instead.
 func (*VerdictBatch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{26}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *VerdictBatch) GetRequestId() uint64 {
@@ -3111,7 +3192,7 @@ type EventVerdict struct {
 
 func (x *EventVerdict) Reset() {
 	*x = EventVerdict{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[27]
+	mi := &file_yard_log_v1_log_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3123,7 +3204,7 @@ func (x *EventVerdict) String() string {
 func (*EventVerdict) ProtoMessage() {}
 
 func (x *EventVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[27]
+	mi := &file_yard_log_v1_log_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3136,7 +3217,7 @@ func (x *EventVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventVerdict.ProtoReflect.Descriptor instead.
 func (*EventVerdict) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{27}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *EventVerdict) GetCode() string {
@@ -3220,7 +3301,7 @@ type Hints struct {
 
 func (x *Hints) Reset() {
 	*x = Hints{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[28]
+	mi := &file_yard_log_v1_log_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3232,7 +3313,7 @@ func (x *Hints) String() string {
 func (*Hints) ProtoMessage() {}
 
 func (x *Hints) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[28]
+	mi := &file_yard_log_v1_log_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3245,7 +3326,7 @@ func (x *Hints) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hints.ProtoReflect.Descriptor instead.
 func (*Hints) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{28}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Hints) GetTriggers() []*TriggerBatch {
@@ -3286,7 +3367,7 @@ type TriggerBatch struct {
 
 func (x *TriggerBatch) Reset() {
 	*x = TriggerBatch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[29]
+	mi := &file_yard_log_v1_log_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3298,7 +3379,7 @@ func (x *TriggerBatch) String() string {
 func (*TriggerBatch) ProtoMessage() {}
 
 func (x *TriggerBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[29]
+	mi := &file_yard_log_v1_log_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3311,7 +3392,7 @@ func (x *TriggerBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerBatch.ProtoReflect.Descriptor instead.
 func (*TriggerBatch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{29}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *TriggerBatch) GetDomain() string {
@@ -3398,7 +3479,7 @@ type SlotRelease struct {
 
 func (x *SlotRelease) Reset() {
 	*x = SlotRelease{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[30]
+	mi := &file_yard_log_v1_log_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3410,7 +3491,7 @@ func (x *SlotRelease) String() string {
 func (*SlotRelease) ProtoMessage() {}
 
 func (x *SlotRelease) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[30]
+	mi := &file_yard_log_v1_log_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3423,7 +3504,7 @@ func (x *SlotRelease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotRelease.ProtoReflect.Descriptor instead.
 func (*SlotRelease) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{30}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SlotRelease) GetDomain() string {
@@ -3483,7 +3564,7 @@ type Cursor struct {
 
 func (x *Cursor) Reset() {
 	*x = Cursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[31]
+	mi := &file_yard_log_v1_log_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3495,7 +3576,7 @@ func (x *Cursor) String() string {
 func (*Cursor) ProtoMessage() {}
 
 func (x *Cursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[31]
+	mi := &file_yard_log_v1_log_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3508,7 +3589,7 @@ func (x *Cursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cursor.ProtoReflect.Descriptor instead.
 func (*Cursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{31}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Cursor) GetEpoch() uint64 {
@@ -3609,7 +3690,7 @@ type CursorPart struct {
 
 func (x *CursorPart) Reset() {
 	*x = CursorPart{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[32]
+	mi := &file_yard_log_v1_log_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3621,7 +3702,7 @@ func (x *CursorPart) String() string {
 func (*CursorPart) ProtoMessage() {}
 
 func (x *CursorPart) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[32]
+	mi := &file_yard_log_v1_log_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3634,7 +3715,7 @@ func (x *CursorPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CursorPart.ProtoReflect.Descriptor instead.
 func (*CursorPart) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{32}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *CursorPart) GetSeq() uint64 {
@@ -3682,7 +3763,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[33]
+	mi := &file_yard_log_v1_log_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3694,7 +3775,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[33]
+	mi := &file_yard_log_v1_log_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3707,7 +3788,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{33}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Checkpoint) GetEpoch() uint64 {
@@ -3765,7 +3846,7 @@ type SnapshotRef struct {
 
 func (x *SnapshotRef) Reset() {
 	*x = SnapshotRef{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[34]
+	mi := &file_yard_log_v1_log_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3777,7 +3858,7 @@ func (x *SnapshotRef) String() string {
 func (*SnapshotRef) ProtoMessage() {}
 
 func (x *SnapshotRef) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[34]
+	mi := &file_yard_log_v1_log_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3790,7 +3871,7 @@ func (x *SnapshotRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotRef.ProtoReflect.Descriptor instead.
 func (*SnapshotRef) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{34}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *SnapshotRef) GetEpoch() uint64 {
@@ -3853,7 +3934,7 @@ type SnapshotChunk struct {
 
 func (x *SnapshotChunk) Reset() {
 	*x = SnapshotChunk{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[35]
+	mi := &file_yard_log_v1_log_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3865,7 +3946,7 @@ func (x *SnapshotChunk) String() string {
 func (*SnapshotChunk) ProtoMessage() {}
 
 func (x *SnapshotChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[35]
+	mi := &file_yard_log_v1_log_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3878,7 +3959,7 @@ func (x *SnapshotChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotChunk.ProtoReflect.Descriptor instead.
 func (*SnapshotChunk) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{35}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SnapshotChunk) GetLogVersion() uint32 {
@@ -3930,7 +4011,7 @@ type SnapshotCommand struct {
 
 func (x *SnapshotCommand) Reset() {
 	*x = SnapshotCommand{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[36]
+	mi := &file_yard_log_v1_log_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3942,7 +4023,7 @@ func (x *SnapshotCommand) String() string {
 func (*SnapshotCommand) ProtoMessage() {}
 
 func (x *SnapshotCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[36]
+	mi := &file_yard_log_v1_log_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3955,7 +4036,7 @@ func (x *SnapshotCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotCommand.ProtoReflect.Descriptor instead.
 func (*SnapshotCommand) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{36}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SnapshotCommand) GetSeq() uint64 {
@@ -4006,7 +4087,7 @@ type SnapshotHead struct {
 
 func (x *SnapshotHead) Reset() {
 	*x = SnapshotHead{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[37]
+	mi := &file_yard_log_v1_log_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4018,7 +4099,7 @@ func (x *SnapshotHead) String() string {
 func (*SnapshotHead) ProtoMessage() {}
 
 func (x *SnapshotHead) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[37]
+	mi := &file_yard_log_v1_log_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4031,7 +4112,7 @@ func (x *SnapshotHead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotHead.ProtoReflect.Descriptor instead.
 func (*SnapshotHead) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{37}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SnapshotHead) GetSeq() uint64 {
@@ -4098,7 +4179,7 @@ type BatchCount struct {
 
 func (x *BatchCount) Reset() {
 	*x = BatchCount{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[38]
+	mi := &file_yard_log_v1_log_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4110,7 +4191,7 @@ func (x *BatchCount) String() string {
 func (*BatchCount) ProtoMessage() {}
 
 func (x *BatchCount) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[38]
+	mi := &file_yard_log_v1_log_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4123,7 +4204,7 @@ func (x *BatchCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchCount.ProtoReflect.Descriptor instead.
 func (*BatchCount) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{38}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *BatchCount) GetDomain() string {
@@ -4183,7 +4264,7 @@ type SnapshotTask struct {
 
 func (x *SnapshotTask) Reset() {
 	*x = SnapshotTask{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[39]
+	mi := &file_yard_log_v1_log_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4195,7 +4276,7 @@ func (x *SnapshotTask) String() string {
 func (*SnapshotTask) ProtoMessage() {}
 
 func (x *SnapshotTask) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[39]
+	mi := &file_yard_log_v1_log_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4208,7 +4289,7 @@ func (x *SnapshotTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotTask.ProtoReflect.Descriptor instead.
 func (*SnapshotTask) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{39}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *SnapshotTask) GetTask() *Record {
@@ -4278,7 +4359,7 @@ type ShardFence struct {
 
 func (x *ShardFence) Reset() {
 	*x = ShardFence{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[40]
+	mi := &file_yard_log_v1_log_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4290,7 +4371,7 @@ func (x *ShardFence) String() string {
 func (*ShardFence) ProtoMessage() {}
 
 func (x *ShardFence) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[40]
+	mi := &file_yard_log_v1_log_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4303,7 +4384,7 @@ func (x *ShardFence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardFence.ProtoReflect.Descriptor instead.
 func (*ShardFence) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{40}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ShardFence) GetShard() uint32 {
@@ -4331,7 +4412,7 @@ type LaneCursor struct {
 
 func (x *LaneCursor) Reset() {
 	*x = LaneCursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[41]
+	mi := &file_yard_log_v1_log_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4343,7 +4424,7 @@ func (x *LaneCursor) String() string {
 func (*LaneCursor) ProtoMessage() {}
 
 func (x *LaneCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[41]
+	mi := &file_yard_log_v1_log_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4356,7 +4437,7 @@ func (x *LaneCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaneCursor.ProtoReflect.Descriptor instead.
 func (*LaneCursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{41}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *LaneCursor) GetLane() uint32 {
@@ -4389,7 +4470,7 @@ type QueueCursor struct {
 
 func (x *QueueCursor) Reset() {
 	*x = QueueCursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[42]
+	mi := &file_yard_log_v1_log_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4401,7 +4482,7 @@ func (x *QueueCursor) String() string {
 func (*QueueCursor) ProtoMessage() {}
 
 func (x *QueueCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[42]
+	mi := &file_yard_log_v1_log_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4414,7 +4495,7 @@ func (x *QueueCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueCursor.ProtoReflect.Descriptor instead.
 func (*QueueCursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{42}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *QueueCursor) GetLane() uint32 {
@@ -4463,7 +4544,7 @@ type BatchHint_Ref struct {
 
 func (x *BatchHint_Ref) Reset() {
 	*x = BatchHint_Ref{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[43]
+	mi := &file_yard_log_v1_log_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4475,7 +4556,7 @@ func (x *BatchHint_Ref) String() string {
 func (*BatchHint_Ref) ProtoMessage() {}
 
 func (x *BatchHint_Ref) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[43]
+	mi := &file_yard_log_v1_log_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4488,7 +4569,7 @@ func (x *BatchHint_Ref) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchHint_Ref.ProtoReflect.Descriptor instead.
 func (*BatchHint_Ref) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{6, 0}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{7, 0}
 }
 
 func (x *BatchHint_Ref) GetDomain() string {
@@ -4539,7 +4620,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x13initial_interval_ms\x18\x02 \x01(\x03R\x11initialIntervalMs\x12\x18\n" +
 	"\abackoff\x18\x03 \x01(\x01R\abackoff\x12&\n" +
 	"\x0fmax_interval_ms\x18\x04 \x01(\x03R\rmaxIntervalMs\x12!\n" +
-	"\fmax_attempts\x18\x05 \x01(\x05R\vmaxAttempts\"\xa9\n" +
+	"\fmax_attempts\x18\x05 \x01(\x05R\vmaxAttempts\"\xd9\n" +
 	"\n" +
 	"\x06Record\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x16\n" +
@@ -4584,7 +4665,14 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x05order\x18) \x01(\v2\x12.yard.log.v1.OrderR\x05order\x12\x19\n" +
 	"\bbatch_id\x180 \x01(\tR\abatchId\x12\"\n" +
 	"\rbatch_made_ms\x181 \x01(\x03R\vbatchMadeMs\x12\x19\n" +
-	"\bdelay_ms\x182 \x01(\x03R\adelayMs\"\xe6\x03\n" +
+	"\bdelay_ms\x182 \x01(\x03R\adelayMs\x12.\n" +
+	"\x05start\x183 \x01(\v2\x18.yard.log.v1.DirectStartR\x05start\"z\n" +
+	"\vDirectStart\x12\x14\n" +
+	"\x05nonce\x18\x01 \x01(\x06R\x05nonce\x12\x16\n" +
+	"\x06worker\x18\x02 \x01(\tR\x06worker\x12\x1b\n" +
+	"\tworker_id\x18\x03 \x01(\tR\bworkerId\x12 \n" +
+	"\fnot_after_ms\x18\x04 \x01(\x03R\n" +
+	"notAfterMs\"\xe6\x03\n" +
 	"\tBatchHome\x12\x19\n" +
 	"\bbatch_id\x18\x01 \x01(\tR\abatchId\x12\x1f\n" +
 	"\vlog_version\x18\x02 \x01(\rR\n" +
@@ -4963,105 +5051,107 @@ func file_yard_log_v1_log_proto_rawDescGZIP() []byte {
 }
 
 var file_yard_log_v1_log_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_yard_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
+var file_yard_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_yard_log_v1_log_proto_goTypes = []any{
 	(EventKind)(0),          // 0: yard.log.v1.EventKind
 	(Admission_Kind)(0),     // 1: yard.log.v1.Admission.Kind
 	(*Policy)(nil),          // 2: yard.log.v1.Policy
 	(*ErrorRetry)(nil),      // 3: yard.log.v1.ErrorRetry
 	(*Record)(nil),          // 4: yard.log.v1.Record
-	(*BatchHome)(nil),       // 5: yard.log.v1.BatchHome
-	(*BatchClosed)(nil),     // 6: yard.log.v1.BatchClosed
-	(*BatchEnds)(nil),       // 7: yard.log.v1.BatchEnds
-	(*BatchHint)(nil),       // 8: yard.log.v1.BatchHint
-	(*Order)(nil),           // 9: yard.log.v1.Order
-	(*Redriven)(nil),        // 10: yard.log.v1.Redriven
-	(*Redrive)(nil),         // 11: yard.log.v1.Redrive
-	(*Unique)(nil),          // 12: yard.log.v1.Unique
-	(*UniqueKey)(nil),       // 13: yard.log.v1.UniqueKey
-	(*Updates)(nil),         // 14: yard.log.v1.Updates
-	(*Update)(nil),          // 15: yard.log.v1.Update
-	(*Expiry)(nil),          // 16: yard.log.v1.Expiry
-	(*Header)(nil),          // 17: yard.log.v1.Header
-	(*Attempt)(nil),         // 18: yard.log.v1.Attempt
-	(*Granted)(nil),         // 19: yard.log.v1.Granted
-	(*Step)(nil),            // 20: yard.log.v1.Step
-	(*Batch)(nil),           // 21: yard.log.v1.Batch
-	(*ArchivePage)(nil),     // 22: yard.log.v1.ArchivePage
-	(*Event)(nil),           // 23: yard.log.v1.Event
-	(*PollRef)(nil),         // 24: yard.log.v1.PollRef
-	(*Turn)(nil),            // 25: yard.log.v1.Turn
-	(*Admission)(nil),       // 26: yard.log.v1.Admission
-	(*EventBatch)(nil),      // 27: yard.log.v1.EventBatch
-	(*VerdictBatch)(nil),    // 28: yard.log.v1.VerdictBatch
-	(*EventVerdict)(nil),    // 29: yard.log.v1.EventVerdict
-	(*Hints)(nil),           // 30: yard.log.v1.Hints
-	(*TriggerBatch)(nil),    // 31: yard.log.v1.TriggerBatch
-	(*SlotRelease)(nil),     // 32: yard.log.v1.SlotRelease
-	(*Cursor)(nil),          // 33: yard.log.v1.Cursor
-	(*CursorPart)(nil),      // 34: yard.log.v1.CursorPart
-	(*Checkpoint)(nil),      // 35: yard.log.v1.Checkpoint
-	(*SnapshotRef)(nil),     // 36: yard.log.v1.SnapshotRef
-	(*SnapshotChunk)(nil),   // 37: yard.log.v1.SnapshotChunk
-	(*SnapshotCommand)(nil), // 38: yard.log.v1.SnapshotCommand
-	(*SnapshotHead)(nil),    // 39: yard.log.v1.SnapshotHead
-	(*BatchCount)(nil),      // 40: yard.log.v1.BatchCount
-	(*SnapshotTask)(nil),    // 41: yard.log.v1.SnapshotTask
-	(*ShardFence)(nil),      // 42: yard.log.v1.ShardFence
-	(*LaneCursor)(nil),      // 43: yard.log.v1.LaneCursor
-	(*QueueCursor)(nil),     // 44: yard.log.v1.QueueCursor
-	(*BatchHint_Ref)(nil),   // 45: yard.log.v1.BatchHint.Ref
+	(*DirectStart)(nil),     // 5: yard.log.v1.DirectStart
+	(*BatchHome)(nil),       // 6: yard.log.v1.BatchHome
+	(*BatchClosed)(nil),     // 7: yard.log.v1.BatchClosed
+	(*BatchEnds)(nil),       // 8: yard.log.v1.BatchEnds
+	(*BatchHint)(nil),       // 9: yard.log.v1.BatchHint
+	(*Order)(nil),           // 10: yard.log.v1.Order
+	(*Redriven)(nil),        // 11: yard.log.v1.Redriven
+	(*Redrive)(nil),         // 12: yard.log.v1.Redrive
+	(*Unique)(nil),          // 13: yard.log.v1.Unique
+	(*UniqueKey)(nil),       // 14: yard.log.v1.UniqueKey
+	(*Updates)(nil),         // 15: yard.log.v1.Updates
+	(*Update)(nil),          // 16: yard.log.v1.Update
+	(*Expiry)(nil),          // 17: yard.log.v1.Expiry
+	(*Header)(nil),          // 18: yard.log.v1.Header
+	(*Attempt)(nil),         // 19: yard.log.v1.Attempt
+	(*Granted)(nil),         // 20: yard.log.v1.Granted
+	(*Step)(nil),            // 21: yard.log.v1.Step
+	(*Batch)(nil),           // 22: yard.log.v1.Batch
+	(*ArchivePage)(nil),     // 23: yard.log.v1.ArchivePage
+	(*Event)(nil),           // 24: yard.log.v1.Event
+	(*PollRef)(nil),         // 25: yard.log.v1.PollRef
+	(*Turn)(nil),            // 26: yard.log.v1.Turn
+	(*Admission)(nil),       // 27: yard.log.v1.Admission
+	(*EventBatch)(nil),      // 28: yard.log.v1.EventBatch
+	(*VerdictBatch)(nil),    // 29: yard.log.v1.VerdictBatch
+	(*EventVerdict)(nil),    // 30: yard.log.v1.EventVerdict
+	(*Hints)(nil),           // 31: yard.log.v1.Hints
+	(*TriggerBatch)(nil),    // 32: yard.log.v1.TriggerBatch
+	(*SlotRelease)(nil),     // 33: yard.log.v1.SlotRelease
+	(*Cursor)(nil),          // 34: yard.log.v1.Cursor
+	(*CursorPart)(nil),      // 35: yard.log.v1.CursorPart
+	(*Checkpoint)(nil),      // 36: yard.log.v1.Checkpoint
+	(*SnapshotRef)(nil),     // 37: yard.log.v1.SnapshotRef
+	(*SnapshotChunk)(nil),   // 38: yard.log.v1.SnapshotChunk
+	(*SnapshotCommand)(nil), // 39: yard.log.v1.SnapshotCommand
+	(*SnapshotHead)(nil),    // 40: yard.log.v1.SnapshotHead
+	(*BatchCount)(nil),      // 41: yard.log.v1.BatchCount
+	(*SnapshotTask)(nil),    // 42: yard.log.v1.SnapshotTask
+	(*ShardFence)(nil),      // 43: yard.log.v1.ShardFence
+	(*LaneCursor)(nil),      // 44: yard.log.v1.LaneCursor
+	(*QueueCursor)(nil),     // 45: yard.log.v1.QueueCursor
+	(*BatchHint_Ref)(nil),   // 46: yard.log.v1.BatchHint.Ref
 }
 var file_yard_log_v1_log_proto_depIdxs = []int32{
 	3,  // 0: yard.log.v1.Policy.by_error:type_name -> yard.log.v1.ErrorRetry
 	2,  // 1: yard.log.v1.Record.policy:type_name -> yard.log.v1.Policy
-	20, // 2: yard.log.v1.Record.steps:type_name -> yard.log.v1.Step
-	18, // 3: yard.log.v1.Record.attempt:type_name -> yard.log.v1.Attempt
-	17, // 4: yard.log.v1.Record.headers:type_name -> yard.log.v1.Header
-	16, // 5: yard.log.v1.Record.expiry:type_name -> yard.log.v1.Expiry
-	12, // 6: yard.log.v1.Record.unique:type_name -> yard.log.v1.Unique
-	10, // 7: yard.log.v1.Record.redriven:type_name -> yard.log.v1.Redriven
-	14, // 8: yard.log.v1.Record.updates:type_name -> yard.log.v1.Updates
-	9,  // 9: yard.log.v1.Record.order:type_name -> yard.log.v1.Order
-	4,  // 10: yard.log.v1.BatchHome.callback:type_name -> yard.log.v1.Record
-	7,  // 11: yard.log.v1.BatchHome.ends:type_name -> yard.log.v1.BatchEnds
-	45, // 12: yard.log.v1.BatchHint.batches:type_name -> yard.log.v1.BatchHint.Ref
-	2,  // 13: yard.log.v1.Redrive.policy:type_name -> yard.log.v1.Policy
-	2,  // 14: yard.log.v1.Update.policy:type_name -> yard.log.v1.Policy
-	16, // 15: yard.log.v1.Update.expiry:type_name -> yard.log.v1.Expiry
-	17, // 16: yard.log.v1.Update.headers:type_name -> yard.log.v1.Header
-	24, // 17: yard.log.v1.Granted.poll:type_name -> yard.log.v1.PollRef
-	4,  // 18: yard.log.v1.Batch.tasks:type_name -> yard.log.v1.Record
-	0,  // 19: yard.log.v1.Event.kind:type_name -> yard.log.v1.EventKind
-	15, // 20: yard.log.v1.Event.update:type_name -> yard.log.v1.Update
-	11, // 21: yard.log.v1.Event.redrive:type_name -> yard.log.v1.Redrive
-	26, // 22: yard.log.v1.Turn.admitted:type_name -> yard.log.v1.Admission
-	27, // 23: yard.log.v1.Turn.batches:type_name -> yard.log.v1.EventBatch
-	1,  // 24: yard.log.v1.Admission.kind:type_name -> yard.log.v1.Admission.Kind
-	23, // 25: yard.log.v1.EventBatch.events:type_name -> yard.log.v1.Event
-	24, // 26: yard.log.v1.EventBatch.polls:type_name -> yard.log.v1.PollRef
-	29, // 27: yard.log.v1.VerdictBatch.verdicts:type_name -> yard.log.v1.EventVerdict
-	31, // 28: yard.log.v1.Hints.triggers:type_name -> yard.log.v1.TriggerBatch
-	32, // 29: yard.log.v1.Hints.releases:type_name -> yard.log.v1.SlotRelease
-	34, // 30: yard.log.v1.Cursor.ahead:type_name -> yard.log.v1.CursorPart
-	33, // 31: yard.log.v1.Cursor.apart:type_name -> yard.log.v1.Cursor
-	36, // 32: yard.log.v1.Checkpoint.snapshot:type_name -> yard.log.v1.SnapshotRef
-	39, // 33: yard.log.v1.SnapshotChunk.head:type_name -> yard.log.v1.SnapshotHead
-	41, // 34: yard.log.v1.SnapshotChunk.tasks:type_name -> yard.log.v1.SnapshotTask
-	40, // 35: yard.log.v1.SnapshotChunk.batches:type_name -> yard.log.v1.BatchCount
-	38, // 36: yard.log.v1.SnapshotChunk.commands:type_name -> yard.log.v1.SnapshotCommand
-	23, // 37: yard.log.v1.SnapshotCommand.event:type_name -> yard.log.v1.Event
-	43, // 38: yard.log.v1.SnapshotHead.lanes:type_name -> yard.log.v1.LaneCursor
-	44, // 39: yard.log.v1.SnapshotHead.queues:type_name -> yard.log.v1.QueueCursor
-	42, // 40: yard.log.v1.SnapshotHead.fences:type_name -> yard.log.v1.ShardFence
-	7,  // 41: yard.log.v1.BatchCount.ends:type_name -> yard.log.v1.BatchEnds
-	4,  // 42: yard.log.v1.SnapshotTask.task:type_name -> yard.log.v1.Record
-	19, // 43: yard.log.v1.SnapshotTask.granted:type_name -> yard.log.v1.Granted
-	44, // [44:44] is the sub-list for method output_type
-	44, // [44:44] is the sub-list for method input_type
-	44, // [44:44] is the sub-list for extension type_name
-	44, // [44:44] is the sub-list for extension extendee
-	0,  // [0:44] is the sub-list for field type_name
+	21, // 2: yard.log.v1.Record.steps:type_name -> yard.log.v1.Step
+	19, // 3: yard.log.v1.Record.attempt:type_name -> yard.log.v1.Attempt
+	18, // 4: yard.log.v1.Record.headers:type_name -> yard.log.v1.Header
+	17, // 5: yard.log.v1.Record.expiry:type_name -> yard.log.v1.Expiry
+	13, // 6: yard.log.v1.Record.unique:type_name -> yard.log.v1.Unique
+	11, // 7: yard.log.v1.Record.redriven:type_name -> yard.log.v1.Redriven
+	15, // 8: yard.log.v1.Record.updates:type_name -> yard.log.v1.Updates
+	10, // 9: yard.log.v1.Record.order:type_name -> yard.log.v1.Order
+	5,  // 10: yard.log.v1.Record.start:type_name -> yard.log.v1.DirectStart
+	4,  // 11: yard.log.v1.BatchHome.callback:type_name -> yard.log.v1.Record
+	8,  // 12: yard.log.v1.BatchHome.ends:type_name -> yard.log.v1.BatchEnds
+	46, // 13: yard.log.v1.BatchHint.batches:type_name -> yard.log.v1.BatchHint.Ref
+	2,  // 14: yard.log.v1.Redrive.policy:type_name -> yard.log.v1.Policy
+	2,  // 15: yard.log.v1.Update.policy:type_name -> yard.log.v1.Policy
+	17, // 16: yard.log.v1.Update.expiry:type_name -> yard.log.v1.Expiry
+	18, // 17: yard.log.v1.Update.headers:type_name -> yard.log.v1.Header
+	25, // 18: yard.log.v1.Granted.poll:type_name -> yard.log.v1.PollRef
+	4,  // 19: yard.log.v1.Batch.tasks:type_name -> yard.log.v1.Record
+	0,  // 20: yard.log.v1.Event.kind:type_name -> yard.log.v1.EventKind
+	16, // 21: yard.log.v1.Event.update:type_name -> yard.log.v1.Update
+	12, // 22: yard.log.v1.Event.redrive:type_name -> yard.log.v1.Redrive
+	27, // 23: yard.log.v1.Turn.admitted:type_name -> yard.log.v1.Admission
+	28, // 24: yard.log.v1.Turn.batches:type_name -> yard.log.v1.EventBatch
+	1,  // 25: yard.log.v1.Admission.kind:type_name -> yard.log.v1.Admission.Kind
+	24, // 26: yard.log.v1.EventBatch.events:type_name -> yard.log.v1.Event
+	25, // 27: yard.log.v1.EventBatch.polls:type_name -> yard.log.v1.PollRef
+	30, // 28: yard.log.v1.VerdictBatch.verdicts:type_name -> yard.log.v1.EventVerdict
+	32, // 29: yard.log.v1.Hints.triggers:type_name -> yard.log.v1.TriggerBatch
+	33, // 30: yard.log.v1.Hints.releases:type_name -> yard.log.v1.SlotRelease
+	35, // 31: yard.log.v1.Cursor.ahead:type_name -> yard.log.v1.CursorPart
+	34, // 32: yard.log.v1.Cursor.apart:type_name -> yard.log.v1.Cursor
+	37, // 33: yard.log.v1.Checkpoint.snapshot:type_name -> yard.log.v1.SnapshotRef
+	40, // 34: yard.log.v1.SnapshotChunk.head:type_name -> yard.log.v1.SnapshotHead
+	42, // 35: yard.log.v1.SnapshotChunk.tasks:type_name -> yard.log.v1.SnapshotTask
+	41, // 36: yard.log.v1.SnapshotChunk.batches:type_name -> yard.log.v1.BatchCount
+	39, // 37: yard.log.v1.SnapshotChunk.commands:type_name -> yard.log.v1.SnapshotCommand
+	24, // 38: yard.log.v1.SnapshotCommand.event:type_name -> yard.log.v1.Event
+	44, // 39: yard.log.v1.SnapshotHead.lanes:type_name -> yard.log.v1.LaneCursor
+	45, // 40: yard.log.v1.SnapshotHead.queues:type_name -> yard.log.v1.QueueCursor
+	43, // 41: yard.log.v1.SnapshotHead.fences:type_name -> yard.log.v1.ShardFence
+	8,  // 42: yard.log.v1.BatchCount.ends:type_name -> yard.log.v1.BatchEnds
+	4,  // 43: yard.log.v1.SnapshotTask.task:type_name -> yard.log.v1.Record
+	20, // 44: yard.log.v1.SnapshotTask.granted:type_name -> yard.log.v1.Granted
+	45, // [45:45] is the sub-list for method output_type
+	45, // [45:45] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_yard_log_v1_log_proto_init() }
@@ -5075,7 +5165,7 @@ func file_yard_log_v1_log_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_log_v1_log_proto_rawDesc), len(file_yard_log_v1_log_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   44,
+			NumMessages:   45,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

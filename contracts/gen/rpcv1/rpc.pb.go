@@ -3802,7 +3802,9 @@ type PartitionLoad struct {
 	// Triggers that wait there.
 	Triggers int64 `protobuf:"varint,4,opt,name=triggers,proto3" json:"triggers,omitempty"`
 	// Triggers that come there in a second, about. Default 0: not known.
-	PerSecond     float64 `protobuf:"fixed64,5,opt,name=per_second,json=perSecond,proto3" json:"per_second,omitempty"`
+	PerSecond float64 `protobuf:"fixed64,5,opt,name=per_second,json=perSecond,proto3" json:"per_second,omitempty"`
+	// Some of the types of the triggers, 16 at most; none = not known.
+	Types         []string `protobuf:"bytes,6,rep,name=types,proto3" json:"types,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3870,6 +3872,13 @@ func (x *PartitionLoad) GetPerSecond() float64 {
 		return x.PerSecond
 	}
 	return 0
+}
+
+func (x *PartitionLoad) GetTypes() []string {
+	if x != nil {
+		return x.Types
+	}
+	return nil
 }
 
 // Freed (hint): slots of these limits were freed, and another shard waits for some.
@@ -4274,14 +4283,15 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\fTasklistLoad\x12:\n" +
 	"\n" +
 	"partitions\x18\x01 \x03(\v2\x1a.yard.rpc.v1.PartitionLoadR\n" +
-	"partitions\"\xad\x01\n" +
+	"partitions\"\xc3\x01\n" +
 	"\rPartitionLoad\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12-\n" +
 	"\x12tasklist_partition\x18\x03 \x01(\x05R\x11tasklistPartition\x12\x1a\n" +
 	"\btriggers\x18\x04 \x01(\x03R\btriggers\x12\x1d\n" +
 	"\n" +
-	"per_second\x18\x05 \x01(\x01R\tperSecond\"7\n" +
+	"per_second\x18\x05 \x01(\x01R\tperSecond\x12\x14\n" +
+	"\x05types\x18\x06 \x03(\tR\x05types\"7\n" +
 	"\x05Freed\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x16\n" +
 	"\x06limits\x18\x02 \x03(\tR\x06limits\"9\n" +

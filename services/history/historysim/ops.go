@@ -50,6 +50,11 @@ type (
 	State         = taskstate.State
 )
 
+// StartsDirectly has the first attempt of a task begin with its submit.
+func StartsDirectly(t *Task, nonce uint64, worker *Worker) {
+	taskstate.StartsDirectly(t, nonce, worker)
+}
+
 // PlaceBefore tells whether a lies before b in the line of their order key.
 func PlaceBefore(a, b *Task) bool {
 	return cmp.Or(cmp.Compare(a.Position.Seq(), b.Position.Seq()), cmp.Compare(a.Order().Index, b.Order().Index)) < 0

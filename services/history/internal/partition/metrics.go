@@ -22,7 +22,7 @@ const (
 // Metrics measures what the owners of a process do.
 type Metrics struct {
 	SubmitBatches, Loaded, EventBatches, Events, Refused, Triggers, Retriggered *telemetry.Counter
-	Granted, Bounced, Archived, Parked, Snapshots, WriteRetries, Poison         *telemetry.Counter
+	Granted, Direct, Bounced, Archived, Parked, Snapshots, WriteRetries, Poison *telemetry.Counter
 	PassedOver, Silent, Overdue, Undelivered                                    *telemetry.Counter
 	dead, overRate                                                              *telemetry.Queues[*telemetry.Counter]
 	waits                                                                       *telemetry.Queues[*telemetry.Histogram]
@@ -41,6 +41,7 @@ func NewMetrics(m *telemetry.Metrics) *Metrics {
 		Triggers:      m.Counter(signals.TriggersSent),
 		Retriggered:   m.Counter(signals.TriggersResent),
 		Granted:       m.Counter(signals.AttemptsGranted),
+		Direct:        m.Counter(signals.AttemptsDirect),
 		Bounced:       m.Counter(signals.AttemptsTakenBack),
 		Archived:      m.Counter(signals.TasksArchived),
 		Parked:        m.Counter(signals.TasksParked),
@@ -113,6 +114,7 @@ func (m *Metrics) add(fx *replica.Effects) {
 	m.Triggers.Add(fx.Sent)
 	m.Retriggered.Add(fx.Resent)
 	m.Granted.Add(c.Granted)
+	m.Direct.Add(c.Direct)
 	m.Bounced.Add(c.Bounced)
 	m.Archived.Add(c.Archived)
 	m.Parked.Add(c.Parked)

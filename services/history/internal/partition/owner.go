@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/batches"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/backlog"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/hearing"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/turn"
@@ -126,8 +128,17 @@ type ofTurns struct{ o *Owner }
 func (t ofTurns) Persist(write func(context.Context) error) error {
 	return t.o.writers.persist(t.o.work, writeEvents, write)
 }
-func (t ofTurns) Post(do func())                { t.o.post(t.o.work, do) }
-func (t ofTurns) Take(in replica.Input) bool    { return t.o.taken(in) }
+func (t ofTurns) Post(do func())             { t.o.post(t.o.work, do) }
+func (t ofTurns) Take(in replica.Input) bool { return t.o.taken(in) }
+
+// Early implements turn.Owner: a task that starts with its submit may end before that is read.
+func (t ofTurns) Early(in *replica.Events) bool {
+	read := t.o.core.ReadLevels()[ids.LaneFirst]
+	return slices.ContainsFunc(in.Events, func(e taskstate.Event) bool {
+		return e.Kind.OfAttempt() && e.Fence.Position.Seq() > read && e.Fence.Position.Lane() == ids.LaneFirst && e.Fence.Position.Shared()
+	})
+}
+
 func (t ofTurns) Admitted() []replica.Admission { return t.o.core.BeginTurn() }
 func (t ofTurns) Fail(err error)                { t.o.fatal = err }
 func (t ofTurns) NowMS() int64                  { return max(t.o.now().MS, min(t.o.readAt, t.o.now().MS+clocksApartMS)) }

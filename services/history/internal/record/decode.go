@@ -196,6 +196,9 @@ func (d *Decoder) SubmitsOf(filed ids.Place, data []byte, at time.Time) (tasks [
 		Date(r, at)
 		e := new(replica.Entry)
 		err := d.task(&e.Task, r)
+		if s := r.Start; err == nil && s != nil && at.UnixMilli() <= s.NotAfterMs {
+			taskstate.StartsDirectly(&e.Task, s.Nonce, d.worker(s.Worker, s.WorkerId, 0))
+		}
 		if err == nil && (domain != "" && e.Domain != domain || tasklist != "" && e.Tasklist != tasklist) {
 			err = fmt.Errorf("record: it is of %s.%s, and filed at %s", e.Domain, e.Tasklist, filed)
 		}
@@ -212,7 +215,7 @@ func (d *Decoder) SubmitsOf(filed ids.Place, data []byte, at time.Time) (tasks [
 		if p := r.Policy; p != nil {
 			p.NonRetryable, p.ByError = nil, nil
 		}
-		r.Id, r.Payload, r.Trace, r.Result, r.Attempt, r.Headers, r.Expiry, r.Group, r.Unique, r.Updates, r.Redriven, r.Order = nil, nil, nil, nil, nil, nil, nil, "", nil, nil, nil, nil
+		r.Id, r.Payload, r.Trace, r.Result, r.Attempt, r.Headers, r.Expiry, r.Group, r.Unique, r.Updates, r.Redriven, r.Order, r.Start = nil, nil, nil, nil, nil, nil, nil, "", nil, nil, nil, nil, nil
 	}
 	return tasks, bad, nil
 }

@@ -63,6 +63,8 @@ type Owner interface {
 	Persist(write func(context.Context) error) error
 	// Post runs do on the owner's goroutine.
 	Post(do func())
+	// Early tells whether events are about a task that this owner has yet to admit.
+	Early(e *replica.Events) bool
 	// Take gives the replica an input; false: it does not take a turn now, since its lease does not hold.
 	Take(in replica.Input) bool
 	// Admitted are the steps by which tasks came into the state since the turn before. Until the turn that has them is
@@ -81,6 +83,10 @@ const (
 	// sender repeats it.
 	requestsMax     = 4096
 	requestBytesMax = 64 << 20
+	// earlyMax bounds the batches that wait for a task to be admitted, earlyFor for how long each does: a reader is milliseconds behind, and the other events
+	// of the batch wait, too. One that cannot wait goes with the next turn: these may make the room for which the task waits, and who asked about it repeats that.
+	earlyMax = 256
+	earlyFor = 100 * time.Millisecond
 )
 
 // Request is a batch of events that waits for its turn.
@@ -89,6 +95,8 @@ type Request struct {
 	events *replica.Events
 	// proposals are what is in it; nil = the owner has not proposed it.
 	proposals []replica.Proposal
+	// since is when it was found to be early.
+	since time.Time
 }
 
 // Appender appends turns. It belongs to the owner's goroutine, but for Listen.
@@ -103,6 +111,8 @@ type Appender struct {
 	bytes atomic.Int64
 	// own and next go with the next turn: proposals, and a batch that has arrived.
 	own, next *Request
+	// early are batches about tasks that are not admitted yet: a task that started with its submit may end before its owner has read that.
+	early []Request
 
 	epoch uint64
 	// last is the message of the last turn, at its time, number its number in this epoch.
@@ -175,31 +185,39 @@ func (a *Appender) Propose(all []replica.Proposal) {
 	if err != nil {
 		panic("turn: " + err.Error())
 	}
-	a.own = &Request{data, events, all}
+	a.own = &Request{data: data, events: events, proposals: all}
 }
 
 // Idle tells whether nothing waits and nothing is under way.
 func (a *Appender) Idle() bool {
-	return !a.busy && a.stored == nil && a.next == nil && a.own == nil && len(a.arrived) == 0
+	return !a.busy && a.stored == nil && a.next == nil && a.own == nil && len(a.early) == 0 && len(a.arrived) == 0
 }
 
 // Last is the message of the last turn. It must stay in the log: the next one is appended behind it.
 func (a *Appender) Last() uint64 { return a.last }
 
-// gather takes what goes with one turn: the owner's own proposals first.
+// gather takes what goes with one turn: the owner's own proposals first, and what has come before the tasks that it is about.
 func (a *Appender) gather() (all []Request) {
 	size := 0
-	for {
+	for ready := a.admitted(); ; {
 		var r Request
 		switch {
 		case a.own != nil:
 			r = *a.own
+		case ready >= 0:
+			r = a.early[ready]
+		case a.next != nil && len(a.early) < earlyMax && a.owner.Early(a.next.events):
+			a.next.since = time.Now()
+			a.early = append(a.early, *a.next)
+			a.next = nil
+			continue
 		case a.next != nil:
 			r = *a.next
 		default:
 			select {
 			case r = <-a.arrived:
 				a.Add(r)
+				continue
 			default:
 				return all
 			}
@@ -207,13 +225,26 @@ func (a *Appender) gather() (all []Request) {
 		if size += len(r.data); len(all) > 0 && size > bytesMax {
 			return all
 		}
-		if r.proposals != nil {
+		switch {
+		case r.proposals != nil:
 			a.own = nil
-		} else {
+		case ready >= 0:
+			a.early = slices.Delete(a.early, ready, ready+1)
+			ready = a.admitted()
+		default:
 			a.next = nil
 		}
 		all = append(all, r)
 	}
+}
+
+// admitted is the first of the batches that were early and no longer are, or have waited for long enough; -1 = there is none.
+func (a *Appender) admitted() int {
+	if len(a.early) == 0 {
+		return -1
+	}
+	now := time.Now()
+	return slices.IndexFunc(a.early, func(r Request) bool { return now.Sub(r.since) >= earlyFor || !a.owner.Early(r.events) })
 }
 
 // Begin appends the next turn, if something waits and none is under way.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -74,7 +75,11 @@ type owner struct {
 	admitted []replica.Admission
 	failed   error
 	leased   bool
+	// early tells what comes before its task; nil = nothing does.
+	early func(e *replica.Events) bool
 }
+
+func (o *owner) Early(e *replica.Events) bool { return o.early != nil && o.early(e) }
 
 func (o *owner) Persist(write func(context.Context) error) (err error) {
 	for range 5 {
@@ -282,4 +287,50 @@ func TestAClaimOfAnOlderEpochIsRefused(t *testing.T) {
 			t.Errorf("%s: %v after %d appends", what, err, l.tries)
 		}
 	}
+}
+
+// TestWhatComesBeforeItsTask waits until the task is admitted: a task that starts with its submit may end before that is read. Others do not wait with it.
+func TestWhatComesBeforeItsTask(t *testing.T) {
+	a, l, o := claimed(t)
+	early := uint64(7)
+	o.early = func(e *replica.Events) bool { return e.RequestID == early }
+	l.take(cancel(7))
+	l.take(cancel(8))
+	a.Add(<-a.Arrived())
+	o.step(a)
+	if len(o.turns) != 1 || len(o.turns[0].Batches) != 1 || o.turns[0].Batches[0].RequestID != 8 || a.Idle() {
+		t.Fatalf("turns %+v, idle %v", o.turns, a.Idle())
+	}
+	a.Begin() // nothing
+	early = 0
+	o.step(a)
+	if len(o.turns) != 2 || o.turns[1].Batches[0].RequestID != 7 || !a.Idle() {
+		t.Fatalf("turns %+v, idle %v", o.turns, a.Idle())
+	}
+}
+
+// TestWhatComesTooEarlyWaitsForSoLong, and no more of it than so much: then it gets its verdict, which is to repeat it. Were it dropped, the other events of
+// its batch would be, too, each time: those that make room for the task among them.
+func TestWhatComesTooEarlyWaitsForSoLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, l, o := claimed(t)
+		o.early = func(*replica.Events) bool { return true }
+		for i := range uint64(earlyMax) {
+			l.take(cancel(i))
+			a.Add(<-a.Arrived())
+			a.Begin()
+		}
+		testkit.Equal(t, "turns while all wait", len(o.turns), 0)
+		l.take(cancel(earlyMax))
+		a.Add(<-a.Arrived())
+		o.step(a)
+		if len(o.turns) != 1 || len(o.turns[0].Batches) != 1 || o.turns[0].Batches[0].RequestID != earlyMax {
+			t.Fatalf("one more has no place to wait: turns %v", o.turns)
+		}
+		time.Sleep(earlyFor)
+		o.step(a)
+		if len(o.turns) != 2 || len(o.turns[1].Batches) != earlyMax || !a.Idle() {
+			t.Errorf("idle %v, turns %v", a.Idle(), o.turns)
+		}
+	})
 }

@@ -119,7 +119,9 @@ func DeadLetterComes() taskstate.Verdict {
 func (r *Request) foresee(t *taskstate.Task, parked bool) taskstate.Verdict {
 	r.Locate()
 	switch {
-	case t.State.Finished():
+	case t.State.Finished(), t.State == taskstate.Running && !parked:
+	case taskstate.ComesDirectly(t):
+		taskstate.Load(t, r.At)
 	case parked, taskstate.FiredEarly(t) || t.Parkings == 0 && t.DueAt > r.At:
 		t.State = taskstate.Waiting
 	default:

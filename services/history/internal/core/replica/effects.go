@@ -122,7 +122,9 @@ type Traced struct {
 
 // Counts is what steps have done, for metrics.
 type Counts struct {
-	SubmitBatches, Loaded, EventBatches, Events, Refused     int64
+	SubmitBatches, Loaded, EventBatches, Events, Refused int64
+	// Direct counts attempts that began with their submit.
+	Direct                                                   int64
 	Granted, Bounced, Archived, Parked, PassedOver, Redriven int64
 	// Attempts that ended without their worker's word: its heartbeats stopped, the deadline passed, or the grant may never
 	// have reached it. A takeover counts none: the owner before has.

@@ -98,7 +98,9 @@ func (s step) decide(req *locate.Request, e *Entry) {
 		s.apply(e, req)
 	case first(req.Ev.Kind) && s.Unread(pos, req.Ev.Domain, ""):
 		// An owner that died had sent its trigger. It is sent again with the admission, and then must not be taken for one that is out of date.
-		s.Conclude(req, taskstate.Verdict{Code: fault.Unavailable, Message: "the task is not admitted yet"})
+		s.Conclude(req, notAdmitted)
+	case e == nil && req.Ev.Kind.OfAttempt() && s.Unread(pos, req.Ev.Domain, ""): // an attempt that began with the submit
+		s.Conclude(req, notAdmitted)
 	case e != nil && !locate.MissedLater(&e.Task, e.left, pos):
 		s.Conclude(req, taskstate.ApplyToEarlierStay(&e.Task, req.Ev))
 	case first(req.Ev.Kind):
@@ -109,6 +111,9 @@ func (s step) decide(req *locate.Request, e *Entry) {
 		s.locator.Ask(req, s)
 	}
 }
+
+// notAdmitted is the verdict about an attempt of a task that lies unread. Its asker repeats it.
+var notAdmitted = taskstate.Verdict{Code: fault.Unavailable, Message: "the task is not admitted yet"}
 
 // apply applies an event to the stay in memory, or to one that has left and changes no more.
 func (s step) apply(e *Entry, req *locate.Request) {

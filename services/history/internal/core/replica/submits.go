@@ -91,6 +91,9 @@ func (s step) admit(e *Entry) {
 	}
 	s.Members.Admit(&e.Task)
 	did := taskstate.Load(&e.Task, e.arrivedAt)
+	if e.State == taskstate.Running {
+		s.fx.Counts.Direct++
+	}
 	s.enterLine(e)
 	if e.Seat.First() {
 		s.giveTurn(e.Seat)
@@ -98,6 +101,9 @@ func (s step) admit(e *Entry) {
 	trigger, park := did.Trigger, did.Park
 	did.Trigger, did.Park = false, false
 	s.carryOut(e, did, false)
+	if e.State == taskstate.Running && s.replay == nil && s.now.MS-e.arrivedAt >= standsStillMS { // its heartbeats found no one until now
+		s.wake.Set(e, max(e.WakeAt(), s.now.MS+graceMS))
+	}
 	s.unlogged.admitting = true // what they do to it is in the log with its admission
 	for _, req := range waited {
 		s.Decide(req)

@@ -40,6 +40,9 @@ func (k Kind) Known() bool {
 	return k >= Started && k <= Expired || k >= Fence && k <= Displace || k == Changed || k == Redrove || k.OfKey()
 }
 
+// OfAttempt tells whether a worker says events of a kind about its attempt.
+func (k Kind) OfAttempt() bool { return k >= Succeeded && k <= Released }
+
 // OfKey tells whether events of a kind are about an order key, through its first task.
 func (k Kind) OfKey() bool { return k == Skipped || k == Unblocked }
 

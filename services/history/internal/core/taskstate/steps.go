@@ -28,12 +28,14 @@ func Load(t *Task, now int64) Effects {
 		t.step(Step{Kind: StepFired, At: now})
 		return t.ready(now)
 	}
+	asked := t.Attempt // that which is to begin with the submit
+	t.Attempt = Attempt{}
 	t.limitTime(now)
 	t.step(Step{Kind: StepSubmitted, At: now})
 	if t.DueAt > now {
 		return t.park(now)
 	}
-	return t.ready(now)
+	return startDirectly(t, asked, t.ready(now), now)
 }
 
 // FiredEarly reports whether t, which has just come back, was fired for a command. It goes back into the timer store, also if it is due by now: only the lane
