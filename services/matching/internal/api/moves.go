@@ -197,7 +197,7 @@ func (p *Port) Loads(all []match.Load) {
 		m := &rpcv1.TasklistLoad{}
 		for _, l := range part {
 			m.Partitions = append(m.Partitions, &rpcv1.PartitionLoad{
-				Domain: l.Domain, Tasklist: l.Name, TasklistPartition: int32(l.Partition), Triggers: int64(l.Triggers), PerSecond: l.PerSecond,
+				Domain: l.Domain, Tasklist: l.Name, TasklistPartition: int32(l.Partition), Triggers: int64(l.Triggers), PerSecond: l.PerSecond, Types: l.Types,
 			})
 		}
 		p.hint(topology.HintTasklistLoad, m)

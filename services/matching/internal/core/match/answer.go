@@ -160,6 +160,7 @@ func (s *Shard) end(p *poll) {
 	p.list.leave(p)
 	s.polls.remove(p)
 	p.answered = true
+	p.list.callAgain(s)
 }
 
 // answer ends a poll with what it was granted. A grant that does not fit into an answer is

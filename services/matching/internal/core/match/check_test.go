@@ -331,7 +331,7 @@ func checkEmpty(t *testing.T, s *Shard) {
 		"domains": len(s.domains), "lists": len(s.lists), "polls": s.polls.due.Len(), "asks": len(s.asks.open) + len(s.asks.waiting),
 		"retriggers": len(s.asks.retriggers), "counts": len(s.asks.counts), "answers": len(s.answers.byID) + len(s.answers.queue), "found": len(s.start.found),
 		"taken": len(s.taken), "arrivals": len(s.arrivals), "touched": len(s.touched), "busy": len(s.busy), "telling": len(s.telling),
-		"slack": len(s.slack), "news": len(s.news), "passing": len(s.passing), "moved": len(s.moved), "spread": s.spread, "ahead": s.ahead, "ripening": len(s.ripening),
+		"slack": len(s.slack), "news": len(s.news), "passing": len(s.passing), "moved": len(s.moved), "spread": s.watched, "ahead": s.ahead, "ripening": len(s.ripening),
 	}
 	for _, l := range s.lanes {
 		n["flight"] += len(l.flight)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/doubles"
 )
 
 // packedTask is the trigger of the n-th task.
@@ -17,31 +17,10 @@ func packedTask(n int) []byte {
 	return ids.AppendTrigger(nil, ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(1), 0, uint64(n)), Version: 1})
 }
 
-// I7: of many grabs about the last doublesMax are remembered, in as much memory.
-func TestI7_DoublesAreForgotten(t *testing.T) {
-	var d doubles
-	const grabs = 3 * doublesMax
-	for n := range grabs {
-		if !d.add(printOf(packedTask(n))) {
-			t.Fatalf("the grab of task %d counts as a double", n)
-		}
-	}
-	testkit.Equal(t, "there is room for", len(d.buckets)*bucketPrints, doublesMax)
-	last := 0
-	for n := grabs - doublesMax/2; n < grabs; n++ {
-		if d.has(printOf(packedTask(n))) {
-			last++
-		}
-	}
-	if last < doublesMax/2*9/10 {
-		t.Errorf("of the last %d only %d are remembered", doublesMax/2, last)
-	}
-}
-
 // What is of no use is left out, all else is kept in its order; without any the triggers are not copied.
 func TestDoublesAreLeftOut(t *testing.T) {
 	for kept, noted := range map[string][]int{"012345": nil, "345": {0, 1, 2}, "0145": {2, 3}, "0245": {1, 3}, "012": {3, 4, 5}, "": {0, 1, 2, 3, 4, 5}} {
-		var d doubles
+		var d doubles.Set
 		var all, want []byte
 		a := arrival{groups: []string{"0", "1", "2", "3", "4", "5"}, ranks: []ranked{{0, 0}, {1, 1}, {2, 2}, {3, 3}, {4, 4}, {5, 5}}}
 		for n := range 6 {
@@ -50,12 +29,12 @@ func TestDoublesAreLeftOut(t *testing.T) {
 		before := slices.Clone(all)
 		a.Triggers = all
 		for _, n := range noted {
-			d.add(printOf(packedTask(n)))
+			d.Add(doubles.Print(packedTask(n)))
 		}
 		for _, n := range kept {
 			want = append(want, packedTask(int(n-'0'))...)
 		}
-		if n := d.remove(&a); !bytes.Equal(a.Triggers, want) || n != len(noted) || !bytes.Equal(all, before) {
+		if n := a.keep(func(i int) bool { return !d.Has(doubles.Print(a.Trigger(i))) }); !bytes.Equal(a.Triggers, want) || n != len(noted) || !bytes.Equal(all, before) {
 			t.Errorf("without %v are left %d, and %d left out", noted, a.Len(), n)
 		}
 		if strings.Join(a.groups, "") != kept || len(a.ranks) != len(kept) || slices.ContainsFunc(a.ranks, func(t ranked) bool { return !strings.Contains(kept, fmt.Sprint(t.at)) }) {

@@ -32,6 +32,8 @@ const (
 	loadEvery = time.Second
 	// wantedMax is how many types one message names as wanted, half of them in turn; wantedLooksMax how many a partition looks at for that.
 	wantedMax, wantedLooksMax = 16, 1024
+	// loadTypesMax is how many types frontends hear of.
+	loadTypesMax = 16
 	// sparedLooksMax is how many polls of a line are looked at for one that may be sent down.
 	sparedLooksMax = 32
 	// movedFor is for how long it may turn out that no frontend took a poll that was given up, where no round trip shows that one did.
@@ -72,8 +74,9 @@ func (w Wanted) compare(o Wanted) int {
 // Load is what frontends hear of a partition of a tasklist that has several, or may get them.
 type Load struct {
 	table.Tasklist
-	// Triggers wait. PerSecond came in a second since the last time.
+	// Triggers wait, of Types and perhaps of others. PerSecond came in a second since the last time.
 	Triggers  int
+	Types     []string
 	PerSecond float64
 }
 
@@ -86,6 +89,8 @@ type tree struct {
 	below []below
 	// spread: the tasklist has several partitions, or may get them. kept: it is not to be forgotten.
 	spread, kept bool
+	// watched: frontends hear what waits. remains: a poll was answered that has left some of it, which they have not heard.
+	watched, remains bool
 	// asks is what the call under way takes, and asked the last poll that it takes it for.
 	asks  []table.Want
 	asked uint64

@@ -2,6 +2,7 @@ package match
 
 import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/doubles"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -43,17 +44,17 @@ func (s *Shard) grab(p *poll, from *origin, path *path, packed []byte) bool {
 		s.fx.Counts.Malformed++
 		return false
 	}
-	print, l := printOf(packed), s.lanes[at]
+	print, l := doubles.Print(packed), s.lanes[at]
 	switch {
 	case path.holds(memberOf(t)): // it runs: an owner before has grabbed it
 		s.fx.Counts.Doubles++
 		return false
 	case l.room() <= 0:
-		if !s.doubles.has(print) {
+		if !s.doubles.Has(print) {
 			l.keep(from, t)
 		}
 		return false
-	case !s.doubles.add(print):
+	case !s.doubles.Add(print):
 		s.fx.Counts.Doubles++
 		return false
 	}
@@ -68,7 +69,7 @@ func (s *Shard) grab(p *poll, from *origin, path *path, packed []byte) bool {
 
 // ungrab takes back a grab that history has not heard of.
 func (s *Shard) ungrab(g *grab) {
-	s.doubles.forget(g.trigger)
+	s.doubles.Forget(g.trigger)
 	s.unhold(g)
 	g.unstart(s)
 	s.detach(g)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/doubles"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -132,6 +133,7 @@ func (s *Shard) arriveTogether(t *Triggers, from *delivery) {
 	if t = t.without(l.domain.withheld); len(t.Packed) == 0 {
 		return
 	}
+	l.call(t, s)
 	column := table.Column{Priority: min(max(t.Priority, table.PriorityFirst), table.PriorityLast), Type: t.Type}
 	cost := table.Cost(t.Cost)
 	if l.unknownGroups(column) {
@@ -257,7 +259,7 @@ func (s *Shard) store(a *arrival) {
 		d.held = append(d.held, *a)
 		return
 	}
-	s.fx.Counts.Doubles += int64(s.doubles.remove(a))
+	s.fx.Counts.Doubles += int64(a.keep(func(i int) bool { return !s.doubles.Has(doubles.Print(a.Trigger(i))) }))
 	if len(a.Triggers) == 0 {
 		s.finishPart(a.from, true)
 		return

@@ -203,8 +203,8 @@ func (s *Shard) forget() {
 			unused := l.unused(now, after)
 			if unused {
 				delete(s.lists, l.Tasklist)
-				if l.spread {
-					s.spread--
+				if l.watched {
+					s.watched--
 				}
 			}
 			return unused

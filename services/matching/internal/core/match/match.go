@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/doubles"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -98,8 +99,6 @@ const (
 	presentMax = 256
 	// asideMax is how many triggers of a silent partition are kept.
 	asideMax = 16_384
-	// doublesMax is how many grabs are remembered so that they are not asked for twice.
-	doublesMax = 65_536
 	// taskBytesGuess is the assumed size of a task in an answer until some have been seen.
 	taskBytesGuess = 512
 	// idleListsMax is how many tasklists a domain may have for its idle ones to be remembered.
@@ -129,7 +128,7 @@ type Shard struct {
 	pollers pollers
 	asks    asks
 	answers answers
-	doubles doubles
+	doubles doubles.Set
 	start   start
 	drain   drain
 	// calls counts the calls to the tables, counted the counts of limits that count per group, ahead the triggers read ahead.
@@ -137,11 +136,11 @@ type Shard struct {
 	counted uint64
 	ahead   int
 	sweepAt time.Duration
-	// news are partitions of tasklists that have something to tell their parents, moved polls that were given up just now. spread
-	// counts partitions of tasklists that have several.
-	news   []*list
-	moved  []movedPoll
-	spread int
+	// news are partitions of tasklists that have something to tell their parents, moved polls that were given up just now. watched
+	// counts the tasklists that frontends hear of.
+	news    []*list
+	moved   []movedPoll
+	watched int
 
 	turn
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -131,31 +132,60 @@ func (s *Shard) sweepTree(l *list) {
 	}
 }
 
-// lookSpread notes whether a tasklist has several partitions, or may get them: those are looked after also while no polls wait. Partitions
-// whose number the engine sets are remembered as long as there are so many: one that no one tells of would be unknown, not idle.
+// lookSpread notes whether a tasklist has several partitions, or may get them: those are looked after also while no polls wait, as those with triggers,
+// which polls of frontends are wanted for. Partitions whose number the engine sets are remembered as long as there are so many: one that no one tells of
+// would be unknown, not idle.
 func (s *Shard) lookSpread(l *list) {
 	n, scales := s.catalog.Partitions(l.Domain, l.Name), s.catalog.Scales(l.Domain, l.Name)
-	spread := l.Partition > 0 || n > 1 || scales
+	l.spread = l.Partition > 0 || n > 1 || scales
 	l.kept = scales && l.Partition < n
+	watched := l.spread || l.said > 0 || !l.index.Empty()
 	switch {
-	case spread && !l.spread:
-		s.spread++
-	case l.spread && !spread:
-		s.spread--
+	case watched && !l.watched:
+		s.watched++
+	case l.watched && !watched:
+		s.watched--
 	}
-	l.spread = spread
+	l.watched = watched
 }
 
-// tellLoad tells frontends what waits in a partition, if its tasklist has several, or may get them.
+// tellLoad tells frontends what waits in a partition, if something does, or its tasklist has several partitions, or may get them; and at once that nothing
+// waits any more.
 func (s *Shard) tellLoad(l *list) {
-	since := s.now.Mono - l.loadAt
-	if s.lookSpread(l); !l.spread || since < loadEvery {
+	since, load := s.now.Mono-l.loadAt, Load{Tasklist: l.Tasklist, Triggers: l.index.Triggers() + l.readAhead()}
+	if s.lookSpread(l); !l.watched || since < loadEvery && !l.remains && (load.Triggers > 0 || l.said == 0) {
 		return
 	}
-	load := Load{Tasklist: l.Tasklist, Triggers: l.index.Triggers() + l.readAhead()}
 	if l.loadAt > 0 {
 		load.PerSecond = float64(l.came) / since.Seconds()
 	}
-	l.loadAt, l.came = s.now.Mono, 0
+	load.Types = l.index.Types(loadTypesMax)
+	l.tell(load, s)
+}
+
+func (l *list) tell(load Load, s *Shard) {
+	l.loadAt, l.came, l.remains = s.now.Mono, 0, false
+	if !l.spread {
+		l.said = load.Triggers
+	}
 	s.fx.Loads = append(s.fx.Loads, load)
+}
+
+// call has frontends send the polls that wait there, once a turn: triggers have come that none is here for.
+func (l *list) call(t *Triggers, s *Shard) {
+	if !l.spread && !l.queue.takes(t.Type) && (l.said == 0 || l.loadAt < s.now.Mono) {
+		n := l.index.Triggers() + l.readAhead() + len(t.Packed)/ids.TriggerBytes
+		l.tell(Load{Tasklist: l.Tasklist, Triggers: n, Types: append(l.index.Types(loadTypesMax-1), t.Type)}, s)
+	}
+}
+
+// callAgain has frontends hear what a poll has left that was answered, if no other one is here for it: they have sent no more polls than what waited
+// needs, and this one may have taken less than it could. The first time is at once, others with the next sweep.
+func (l *list) callAgain(s *Shard) {
+	if l.spread || l.remains || l.index.Empty() || !slices.ContainsFunc(l.index.Types(loadTypesMax), func(typ string) bool { return !l.queue.takes(typ) }) {
+		return
+	}
+	if l.remains = true; s.now.Mono-l.loadAt >= sweepEvery {
+		s.tellLoad(l)
+	}
 }

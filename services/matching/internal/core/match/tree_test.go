@@ -257,7 +257,7 @@ func TestWhatIsSaidIsForgotten(t *testing.T) {
 	checkEmpty(t, o.s)
 }
 
-// Frontends hear each second what waits in each partition of a tasklist that has several, and how many came; of others they do not.
+// Frontends hear each second what waits in each partition of a tasklist that has several, and how many came; of others as long as something waits.
 func TestFrontendsHearWhatWaits(t *testing.T) {
 	w := spreadOver(t, 2, 2)
 	w.ready("d", "l0", "b", 1, 2) // opens the domain at both shards
@@ -278,7 +278,7 @@ func TestFrontendsHearWhatWaits(t *testing.T) {
 	if got := n[table.Tasklist{Domain: "d", Name: "l0", Partition: 1}]; len(got) < 2 || len(got) > 4 || got[1].PerSecond < 15 || got[1].PerSecond > 25 {
 		t.Errorf("of partition 1: %+v", got)
 	}
-	if len(n) != 2 {
+	if got := n[table.Tasklist{Domain: "d", Name: "l1"}]; len(n) != 3 || len(got) < 3 || got[0].Triggers != 5 || got[2].Triggers < 5 {
 		t.Errorf("heard of %v", n)
 	}
 }
@@ -394,4 +394,72 @@ func TestWhatIsStoredLateIsNews(t *testing.T) {
 	w.readyAt(1, "a", 1)
 	w.run(400 * ms)
 	testkit.Equal(t, "the poll waits at the root, and a trigger of its type in the partition below", w.polls["p"].tasks, 1)
+}
+
+// Frontends keep polls of a tasklist until they hear that something waits: they hear of it at once, unless a poll is here that takes it, again each second, and
+// soon that nothing waits any more.
+func TestPollsAreCalledForWhatWaits(t *testing.T) {
+	w := spreadOver(t, 1, 1)
+	w.ready("d", "l0", "a", 1, 1) // opens the domain
+	w.poll("p1", Poll{Domain: "d", Tasklist: "l0", Max: 10, For: time.Second})
+	w.run(3 * time.Second)
+	w.loads = nil
+	w.poll("p2", Poll{Domain: "d", Tasklist: "l0", Max: 10, For: time.Second})
+	w.run(50 * ms)
+	w.readyAt(0, "a", 3)
+	w.run(3 * time.Second)
+	if len(w.loads) > 0 {
+		t.Fatalf("a poll was here, and frontends hear of %v", w.loads)
+	}
+	w.readyAt(0, "a", 3)
+	w.run(5 * ms)
+	if len(w.loads) != 1 || w.loads[0].Triggers != 3 {
+		t.Fatalf("at once they hear of %v", w.loads)
+	}
+	w.run(2 * time.Second)
+	if n := len(w.loads); n < 2 || n > 4 || w.loads[n-1].Triggers != 3 {
+		t.Fatalf("while it waits they hear of %v", w.loads)
+	}
+	w.poll("p3", Poll{Domain: "d", Tasklist: "l0", Max: 10, For: time.Second})
+	w.run(2 * sweepEvery)
+	n := len(w.loads)
+	if w.loads[n-1].Triggers != 0 {
+		t.Fatalf("in the end they hear of %v", w.loads)
+	}
+	w.run(5 * time.Minute)
+	if len(w.loads) != n {
+		t.Errorf("and then of %v", w.loads[n:])
+	}
+	checkEmpty(t, w.owners[0].s)
+}
+
+// idleWorld has a shard that has served a poll, and then slept.
+func idleWorld(t *testing.T) *world {
+	w := spreadOver(t, 1, 1)
+	w.readyAt(0, "a", 1)
+	w.poll("first", Poll{Domain: "d", Tasklist: "l0", Max: 1, For: time.Second})
+	w.run(30 * time.Second)
+	w.loads = nil
+	return w
+}
+
+// A poll may take less than frontends sent it for, as its answer has no room: they hear soon what is left, since their polls stay with them else.
+func TestFrontendsHearSoonWhatAPollHasLeft(t *testing.T) {
+	w := idleWorld(t)
+	w.readyAt(0, "a", 30)
+	w.run(1600 * ms)
+	before := len(w.loads)
+	w.poll("p1", Poll{Domain: "d", Tasklist: "l0", Max: 3, For: time.Second})
+	w.run(100 * ms)
+	if n := len(w.loads); n != before+1 || w.loads[n-1].Triggers != 27 {
+		t.Errorf("they hear of %v", w.loads[before:])
+	}
+	for i := range 5 {
+		w.poll(fmt.Sprint("q", i), Poll{Domain: "d", Tasklist: "l0", Max: 3, For: time.Second})
+		w.run(20 * ms)
+	}
+	w.run(sweepEvery)
+	if n := len(w.loads); n > before+4 || w.loads[n-1].Triggers != 12 {
+		t.Errorf("not each time, but in the end: %v", w.loads[before:])
+	}
 }

@@ -79,7 +79,7 @@ func (s *Shard) decide(b *batch, i int, v *Verdict) {
 		s.unhold(g)
 		g.unstart(s)
 		if passes(fault.Code(v.Refused)) {
-			s.doubles.forget(g.trigger)
+			s.doubles.Forget(g.trigger)
 		}
 		return
 	}
@@ -107,7 +107,7 @@ func passes(code fault.Code) bool { return code != fault.Stale && code != fault.
 // doubtless: all copies of a grab are decided, and none of them runs.
 func (s *Shard) doubtless(g *grab) {
 	s.unhold(g)
-	s.doubles.forget(g.trigger)
+	s.doubles.Forget(g.trigger)
 }
 
 // handedBack applies one verdict about a hand-back. Whatever it says, history knows,
