@@ -73,7 +73,7 @@ func (l *lists) service(r Role) {
 func (l *lists) frontend(n topology.Partitioning) {
 	l.service(Frontend)
 	l.publish(anyTenant, topology.CancelHintAny, topology.HintGivenUp, topology.HintBatchAny, topology.HintSilent, topology.HintUse)
-	l.subscribe(topology.APIAll, topology.HintLoad, topology.HintTasklistLoad, topology.HintSilent, topology.HintUse, topology.HintStored)
+	l.subscribe(topology.APIAll, topology.HintLoad, topology.HintTasklistLoad, topology.HintSilent, topology.HintUse, topology.HintStored, topology.HintGivenUp)
 	for _, keys := range catalog.AllKeys() {
 		l.publish(topology.BucketSubject(topology.ConfigBucket, keys))
 	}

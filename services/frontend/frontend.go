@@ -120,7 +120,7 @@ func (s *Service) Run(ctx context.Context) error {
 		return err
 	}
 	s.gate.Store(gate)
-	inbox.Listen(gate)
+	inbox.Listen(gate, gate.PollNews())
 	public := api.New(api.Deps{
 		NATS: s.NATS, Gateway: gate, Replies: s.Replies, RequestTimeout: s.Config.Gateway.RequestTimeout,
 		Clock: s.Clock, Node: s.Node, Log: s.Log, Metrics: s.Metrics,

@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/filing"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/polls"
 )
 
 // partition is what waits for one partition, and what its owner says of it.
@@ -68,6 +69,7 @@ func (a *appender) flush(p int, batch []*submission) {
 		}
 		return
 	}
+	a.startDirectly(batch)
 	messages, late := a.messages(p, batch)
 	for _, s := range late {
 		a.enqueue(s)
@@ -90,6 +92,28 @@ func (a *appender) flush(p int, batch []*submission) {
 	a.partitions[p].room.Landed(urgent)
 }
 
+// startDirectly has submissions start with their append where polls wait here, but for those that are to be filed apart, where not all is read at once.
+func (a *appender) startDirectly(batch []*submission) {
+	var all []*polls.Submit
+	for _, s := range batch {
+		s.starts = nil
+		if !a.g.polls.Has(s.call.Domain, s.accepted.Tasklist) {
+			continue
+		}
+		r := s.filing()
+		a.mu.Lock()
+		a.partitions[s.partition].setApart(&r)
+		a.mu.Unlock()
+		if !r.Apart && !r.ListApart && !r.Alone {
+			s.starts = &polls.Submit{Domain: s.call.Domain, Tasklist: s.accepted.Tasklist, Records: s.accepted.Records, NowMS: s.call.now().UnixMilli()}
+			all = append(all, s.starts)
+		}
+	}
+	if len(all) > 0 {
+		a.g.polls.Begin(all)
+	}
+}
+
 // flushed tells the submissions of a message how its append went.
 func (a *appender) flushed(m *message, sent time.Time, outcome natslog.Appended) {
 	err := outcome.Err
@@ -104,10 +128,14 @@ func (a *appender) flushed(m *message, sent time.Time, outcome natslog.Appended)
 		a.landed(m.batch, outcome.Seq, sent)
 	case errors.Is(err, natslog.ErrNotStored):
 		for _, s := range m.batch {
+			a.g.polls.NotStored(s.starts)
 			a.place(s)
 		}
 	default:
 		a.g.Log.Warn("an append has no known outcome, repeating it", "subject", m.Subject, "error", err)
+		for _, s := range m.batch {
+			a.g.polls.Unknown(s.starts)
+		}
 		go a.resolve(*m, sent)
 	}
 }
@@ -142,11 +170,15 @@ func (a *appender) messages(p int, batch []*submission) (messages []message, lat
 		for k, i := range planned.Requests {
 			m.batch[k] = batch[i]
 			batch[i].held.lane = planned.Lane
+			if planned.Domain != "" || !m.urgent {
+				a.g.polls.NotStored(batch[i].starts) // where it is not read at once
+			}
 		}
 		data, err := merged(m.batch, a.g.LogVersion()).MarshalVT()
 		if err != nil {
 			for _, s := range m.batch {
 				a.returned(s)
+				a.g.polls.NotStored(s.starts)
 				s.refuse(fault.New(fault.Internal, "encode a batch: %v", err))
 			}
 			continue
@@ -168,7 +200,7 @@ func (s *submission) destination() filing.Destination {
 
 // filing is what planning a flush needs to know of s.
 func (s *submission) filing() filing.Request {
-	return filing.Request{Destination: s.destination(), Tasks: s.tasks(), Bytes: max(1, s.weight), Alone: s.batch() != ""}
+	return filing.Request{Destination: s.destination(), Tasks: s.tasks(), Bytes: max(1, s.weight), Alone: s.batch() != "", Started: s.starts.Starts()}
 }
 
 // subject is where a message for a destination is filed.

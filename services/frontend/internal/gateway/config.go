@@ -39,6 +39,9 @@ type Config struct {
 	// a partition has more than 100 ready tasks, and has them take turns else; "round_robin" has them always take turns; "random" takes
 	// any. Whichever it is, matching sends on what finds nothing.
 	PollBalancer balance.Strategy `koanf:"poll_balancer" usage:"how polls are spread over the partitions of a tasklist: weighted, round_robin or random"`
+	// DirectStarts has tasks start with their submit where a poll waits in the same frontend. Default true. Without it each task goes through
+	// matching, which costs a sync of the log more.
+	DirectStarts bool `koanf:"direct_starts" usage:"tasks start with their submit where a poll waits"`
 	// Scale is how the number of partitions of tasklists with a partitions_max is set. It must be the same for all frontends: they decide
 	// alike, and one of them wins.
 	Scale ScaleConfig `koanf:"scale"`
@@ -78,6 +81,7 @@ func DefaultConfig() Config {
 		WaitsMax:        4000,
 		PollsMax:        64 << 10,
 		PollBalancer:    balance.Weighted,
+		DirectStarts:    true,
 		Scale:           ScaleConfig{Every: 15 * time.Second, TasksPerSecond: 10_000, UpAfter: time.Minute, DownAfter: 2 * time.Minute},
 		RequestTimeout:  10 * time.Second,
 		AppendTimeout:   2 * time.Second,

@@ -13,13 +13,12 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/drained"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/polls"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
 const (
-	// drainedRest is how long the poll of a drained worker is held. It learns of it by the answer, and does not ask more often.
-	drainedRest = 2 * time.Second
 	// toldTogether is how many workers one message names whose polls end.
 	toldTogether = 1024
 	// goneLookEvery is how often it is looked whether drained workers of a domain are gone, of one after the other.
@@ -106,48 +105,8 @@ func (g *Gateway) ResumeWorker(c Call, req *yardv1.ResumeWorkerRequest, answer A
 		if err != nil {
 			return nil, notWritten(err)
 		}
-		g.awaitCatalog(ctx, func() bool { return !sameDrain(g.Catalog.DrainedWorker(c.Domain, req.WorkerId), was) })
+		g.awaitCatalog(ctx, func() bool { return !polls.SameDrain(g.Catalog.DrainedWorker(c.Domain, req.WorkerId), was) })
 		return &yardv1.ResumeWorkerResponse{Drain: was}, nil
-	})
-}
-
-func sameDrain(a, b *yardv1.WorkerDrain) bool {
-	return (a == nil) == (b == nil) && a.GetStop() == b.GetStop() && a.GetSinceMs() == b.GetSinceMs()
-}
-
-// drainOf is the drain of the worker of a poll, or nil.
-func (p *polls) drainOf(at *poll) *yardv1.WorkerDrain {
-	if at.req.WorkerId == "" {
-		return nil
-	}
-	return p.g.Catalog.DrainedWorker(at.req.Domain, at.req.WorkerId)
-}
-
-// hold keeps the poll of a drained worker for a while, so that its worker comes again no sooner, and answers it then. The caller holds the lock.
-func (p *polls) hold(at *poll, now time.Time) effect {
-	delete(p.waiting, at.number)
-	if p.stopped {
-		p.forget(at)
-		return effect{at: at, empty: true}
-	}
-	p.held[at.number] = at
-	ends := now.Add(drainedRest)
-	if at.until.Before(ends) {
-		ends = at.until
-	}
-	p.endsAt(at, ends)
-	return effect{}
-}
-
-// release answers the polls that are held of workers of which something else is known now.
-func (p *polls) release() {
-	p.endEach(p.held, func(at *poll) bool {
-		d := p.drainOf(at)
-		ended := !sameDrain(d, at.drain)
-		if ended {
-			at.drain = d
-		}
-		return ended
 	})
 }
 
@@ -163,7 +122,7 @@ func (g *Gateway) tellDrained(now time.Time) {
 	if revision := catalog.Workers.Revision(g.Catalog); revision != g.drainVoice.revision {
 		g.drainVoice.revision = revision
 		g.drainVoice.voice.Take(g.drainedSince(), now)
-		g.polls.release()
+		g.polls.ReleaseDrained()
 	}
 	for some := range slices.Chunk(g.drainVoice.voice.Say(now), toldTogether) {
 		m := &rpcv1.Silent{Workers: make([]*rpcv1.SilentWorker, len(some))}

@@ -231,6 +231,8 @@ type memBus struct {
 	givenUp []*rpcv1.GivenUp
 	// hints are the cancels that workers were notified of.
 	hints []string
+	// answers are those of polls that were given tasks here.
+	answers []polled
 	// send, if set, is where polls go.
 	send func(sentPoll) error
 }
@@ -386,6 +388,7 @@ func newRig(t *testing.T, change ...func(*Deps)) *rig {
 		History: r.log, Letters: new(memLetters), Batches: memBatches{}, Bus: r.bus, Owners: noOwners(), Catalog: r.catalog.Catalog, Settings: r.catalog.kv,
 		LogVersion: func() uint32 { return 1 },
 	}
+	d.Config.DirectStarts = false // but for the tests of them
 	for _, f := range change {
 		f(&d)
 	}

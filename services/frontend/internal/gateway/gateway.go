@@ -37,6 +37,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/caps"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/polls"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/quotas"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
@@ -100,8 +101,10 @@ type Gateway struct {
 	metrics  metrics
 	appender *appender
 	outcomes *outcomes
-	polls    *polls
-	spread   *spread
+	polls    *polls.Polls
+	// epochs are the newest open ones by matching shard; the polls guard them.
+	epochs []uint64
+	spread *spread
 	// drainVoice is Run's.
 	drainVoice drainVoice
 	// batchWaits are the batches that requests wait for.
@@ -139,7 +142,16 @@ func New(d Deps) (*Gateway, error) {
 	g.base, g.giveUp = context.WithCancel(context.Background())
 	g.appender = newAppender(g)
 	g.outcomes = newOutcomes(g)
-	g.polls = newPolls(g)
+	g.epochs = make([]uint64, d.Partitioning.Matching)
+	g.polls = polls.New(polls.Config{
+		Epochs: g.epochs, Catalog: d.Catalog, Tokens: d.Tokens, DirectStarts: d.Config.DirectStarts, Bus: d.Bus, Metrics: g.metrics.polls, Log: d.Log,
+		AnswerBytes: d.History.MessageBytesMax() / 2, // as JSON it grows
+		Left: func(domain string, places int) {
+			g.pools.polls.Give(domain, places)
+			g.Quotas.Close(domain)
+		},
+		HandBack: handBack(g),
+	})
 	g.spread = newSpread(d.Config)
 	return g, nil
 }
@@ -154,14 +166,14 @@ func (g *Gateway) Run(ctx context.Context) error {
 	for draining := false; !draining; {
 		select {
 		case now := <-tick.C:
-			g.polls.tick(now)
+			g.polls.Tick(now)
 			g.spread.tick(now)
 			g.tellDrained(now)
 		case <-ctx.Done():
 			draining = true
 		}
 	}
-	g.polls.stop()
+	g.polls.Stop()
 	if g.awaitIdle(tick.C, g.Config.DrainTimeout) {
 		return nil
 	}

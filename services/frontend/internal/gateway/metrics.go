@@ -7,24 +7,23 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/polls"
 )
 
 type metrics struct {
-	submits           *telemetry.Queues[*telemetry.Histogram]
-	appends           *telemetry.Histogram
-	submitMessages    *telemetry.Counter
-	tasksAccepted     *telemetry.Queues[*telemetry.Counter]
-	appendsFailed     *telemetry.Counter
-	unknown           *telemetry.Counter
-	submitsRefused    refused
-	outcomeMessages   *telemetry.Counter
-	outcomes          *telemetry.Counter
-	resends           *telemetry.Counter
-	polls             *telemetry.Counter
-	pollsWithoutOwner *telemetry.Counter
-	pollsReplaced     *telemetry.Counter
-	pollsMoved        *telemetry.Counter
-	scaled            *telemetry.Counter
+	submits         *telemetry.Queues[*telemetry.Histogram]
+	appends         *telemetry.Histogram
+	submitMessages  *telemetry.Counter
+	tasksAccepted   *telemetry.Queues[*telemetry.Counter]
+	appendsFailed   *telemetry.Counter
+	unknown         *telemetry.Counter
+	submitsRefused  refused
+	outcomeMessages *telemetry.Counter
+	outcomes        *telemetry.Counter
+	resends         *telemetry.Counter
+	polls           polls.Metrics
+	scaled          *telemetry.Counter
 }
 
 // refused counts the submits that were refused for want of room, by what has none.
@@ -53,14 +52,14 @@ func newMetrics(m *telemetry.Metrics) metrics {
 			storage: m.Counter(signals.SubmitsRefused, signals.ReasonStorageFull),
 			busy:    m.Counter(signals.SubmitsRefused, signals.ReasonBusy),
 		},
-		outcomeMessages:   m.Counter(signals.OutcomeMessages),
-		outcomes:          m.Counter(signals.OutcomeVerdicts),
-		resends:           m.Counter(signals.OutcomeResends),
-		polls:             m.Counter(signals.PollsForwarded),
-		pollsReplaced:     m.Counter(signals.PollsOwnerReplaced),
-		pollsMoved:        m.Counter(signals.PollsMoved),
-		scaled:            m.Counter(signals.TasklistsScaled),
-		pollsWithoutOwner: m.Counter(signals.PollsWithoutOwner),
+		outcomeMessages: m.Counter(signals.OutcomeMessages),
+		outcomes:        m.Counter(signals.OutcomeVerdicts),
+		resends:         m.Counter(signals.OutcomeResends),
+		scaled:          m.Counter(signals.TasklistsScaled),
+		polls: polls.Metrics{
+			Forwarded: m.Counter(signals.PollsForwarded), WithoutOwner: m.Counter(signals.PollsWithoutOwner),
+			Replaced: m.Counter(signals.PollsOwnerReplaced), Moved: m.Counter(signals.PollsMoved),
+		},
 	}
 }
 

@@ -85,7 +85,7 @@ func (g *Gateway) storeParts(s *submission, all [][]int) {
 // may have other parts, and is not answered for tasks that none has stored.
 func (s *submission) partOf(g *Gateway, where []int, answer Answer) *submission {
 	own := &submission{
-		call: s.call, answer: answer, at: s.at, seed: s.seed, message: s.message, wait: -1, certain: true, span: noop.Span{},
+		call: s.call, answer: answer, at: s.at, seed: s.seed, message: s.message, waitFor: waitFor{wait: -1}, certain: true, span: noop.Span{},
 		hasID: s.hasID, tries: s.tries, alone: s.alone, within: s.within, refusal: s.refusal, closed: s.closed, pinned: true,
 	}
 	if !s.repeats() {

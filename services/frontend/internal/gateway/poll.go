@@ -3,11 +3,13 @@ package gateway
 import (
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
 
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/direct"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/polls"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
@@ -22,58 +24,76 @@ func (g *Gateway) Poll(c Call, req *yardv1.PollRequest, answer Answer) {
 		return
 	}
 	partition := g.pick(c.Domain, req.Tasklist)
-	at := &poll{
-		shard: ids.MatchingShard(c.Domain, req.Tasklist, partition, g.Partitioning.Matching),
-		req: &rpcv1.Poll{
+	at := &polls.Poll{
+		Req: &rpcv1.Poll{
 			Domain: c.Domain, Tasklist: req.Tasklist, MaxTasks: req.MaxTasks, Types: req.Types, Worker: req.Worker,
 			ReplyTo: c.Reply, Json: c.JSON, AnsweredTo: g.Bus.AnsweredTo(), WaitMs: req.WaitMs,
 			Unanswered: req.Unanswered, WorkerVersion: req.WorkerVersion, WorkerId: req.WorkerId,
 			TasklistPartition: int32(partition),
 		},
-		until: c.Received.Add(time.Duration(req.WaitMs) * time.Millisecond), answer: answer,
+		Until: c.Received.Add(time.Duration(req.WaitMs) * time.Millisecond), Answer: func(resp *yardv1.PollResponse, err error) { answerPoll(answer, resp, err) },
 	}
-	at.drain = g.polls.drainOf(at)
+	drain := g.polls.DrainOf(at)
 	if req.NoTasks {
-		g.tellGivenUp(at.req, false)
-		at.empty()
+		g.tellGivenUp(at.Req, false)
+		answer(&yardv1.PollResponse{Drain: drain}, nil)
 		return
 	}
 	err := g.Quotas.Open(c.Domain)
-	at.places = 1 + (at.req.SizeVT()+typeBytes*len(req.Types))/pollPlaceBytes
-	if err == nil && !g.pools.polls.Take(c.Domain, at.places) {
+	at.Places = 1 + (at.Req.SizeVT()+typeBytes*len(req.Types))/pollPlaceBytes
+	if err == nil && !g.pools.polls.Take(c.Domain, at.Places) {
 		g.Quotas.Close(c.Domain)
 		err = fault.New(fault.ResourceExhausted, "too many polls wait").After(fullRetryAfter)
 	}
-	g.tellGivenUp(at.req, err == nil && at.drain == nil) // it may free the place that this one needs
+	g.tellGivenUp(at.Req, err == nil && drain == nil) // it may free the place that this one needs
 	if err == nil {
-		g.polls.forward(at)
+		g.polls.Forward(at)
 	}
 	answer(nil, err)
-}
-
-// PollBounced tells that no one took a poll that was sent with this id.
-func (g *Gateway) PollBounced(id uint64) { g.polls.bounced(id) }
-
-// TakeAnswered reads which polls matching has answered, and which it gives up to other partitions of their tasklists.
-func (g *Gateway) TakeAnswered(data []byte) {
-	var m rpcv1.PollsAnswered
-	if err := m.UnmarshalVT(data); err != nil {
-		g.Log.Error("unreadable news of answered polls were dropped", "bytes", len(data), "error", err)
-		return
-	}
-	g.polls.answered(m.Ids)
-	g.polls.moved(m.Moved)
 }
 
 // EpochOpened tells that a new owner of a matching shard is ready, and that those before
 // it can grant nothing any more: polls that wait for an owner are sent to it, and polls
 // that an older one has are answered empty, so that their askers come again.
-func (g *Gateway) EpochOpened(shard int, epoch uint64) { g.polls.opened(shard, epoch) }
+func (g *Gateway) EpochOpened(shard int, epoch uint64) { g.polls.Opened(shard, epoch) }
 
-// unserved is the answer of a poll that no owner took in time.
-func unserved() error {
-	return fault.New(fault.Unavailable, "no node serves the tasklist now").After(awayRetryAfter)
+// answerPoll answers a poll: without a task, or with an error.
+func answerPoll(answer Answer, resp *yardv1.PollResponse, err error) {
+	if err != nil {
+		answer(nil, err)
+		return
+	}
+	answer(resp, nil)
 }
 
-// empty answers a poll whose owner is replaced, or whose worker is drained.
-func (at *poll) empty() { at.answer(&yardv1.PollResponse{Drain: at.drain}, nil) }
+// PollNews hears what becomes of polls.
+func (g *Gateway) PollNews() *polls.Polls { return g.polls }
+
+// How long handing back is tried, and how soon again where history did not take it.
+const handBackWithin, handBackAgain = 30 * time.Second, time.Second
+
+// handBack makes tasks ready again whose attempts no worker has. The leases end those that it does not reach.
+func handBack(g *Gateway) func(domain string, attempts []direct.Attempt) {
+	return func(domain string, attempts []direct.Attempt) {
+		handBackUntil(g, time.Now().Add(handBackWithin), domain, attempts)
+	}
+}
+
+func handBackUntil(g *Gateway, deadline time.Time, domain string, attempts []direct.Attempt) {
+	now := time.Now()
+	c := Call{Domain: domain, Received: now, Now: g.Clock.At(now), Deadline: deadline}
+	g.outcome(c, false, direct.Releases(domain, attempts), nil, func(resp codec.Message, err error) {
+		if err != nil {
+			return
+		}
+		var left []direct.Attempt
+		for i, v := range resp.(*yardv1.OutcomeResponse).Verdicts {
+			if fault.Code(v.Code).Retryable() {
+				left = append(left, attempts[i])
+			}
+		}
+		if len(left) > 0 && time.Until(deadline) > handBackAgain && g.base.Err() == nil {
+			time.AfterFunc(handBackAgain, func() { handBackUntil(g, deadline, domain, left) })
+		}
+	})
+}

@@ -12,6 +12,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/polls"
 )
 
 // poll sends one and keeps every answer: the first says that it was handed on.
@@ -42,19 +44,12 @@ func TestPollIsHandedToItsShard(t *testing.T) {
 }
 
 // kept is how many polls are remembered.
-func (r *rig) kept() int {
-	r.polls.mu.Lock()
-	defer r.polls.mu.Unlock()
-	if r.polls.byEnd.Len() != len(r.polls.sent)+len(r.polls.waiting)+len(r.polls.held) {
-		return -1
-	}
-	return r.polls.byEnd.Len()
-}
+func (r *rig) kept() int { return r.polls.Len() }
 
 // tellAnswered tells the gateway of answered polls, as matching does.
 func (r *rig) tellAnswered(t *testing.T, polls ...uint64) {
 	t.Helper()
-	r.TakeAnswered(testkit.Encoded(t, &rpcv1.PollsAnswered{Ids: polls}))
+	r.polls.TakeAnswered(testkit.Encoded(t, &rpcv1.PollsAnswered{Ids: polls}))
 }
 
 // TestR37PollsAreKeptUntilTheyAreAnswered, and where matching does not say so, until
@@ -71,7 +66,7 @@ func TestR37PollsAreKeptUntilTheyAreAnswered(t *testing.T) {
 		testkit.Equal(t, "polls are kept", r.kept(), 1)
 		time.Sleep(time.Minute)
 		testkit.Equal(t, "polls are kept when its time is over", r.kept(), 1)
-		time.Sleep(pollOverAfter + tickEvery)
+		time.Sleep(polls.OverAfter + tickEvery)
 		synctest.Wait()
 		testkit.Equal(t, "polls are kept", r.kept(), 0)
 		o := <-got[1]
@@ -100,7 +95,7 @@ func TestR42PollsOfAReplacedOwnerAreAnsweredEmpty(t *testing.T) {
 			t.Errorf("answered %v after %v", o, o.at.Sub(began))
 		}
 		testkit.Equal(t, "polls are answered twice or kept", len(answered)+r.kept(), 0)
-		r.PollBounced(sent[1].id) // it was on its way to the owner before
+		r.polls.PollBounced(sent[1].id) // it was on its way to the owner before
 		<-r.poll(time.Minute)
 		r.EpochOpened(shard, rigEpoch+1) // old news
 		<-r.poll(time.Minute)
@@ -120,7 +115,7 @@ func TestABouncedPollIsSentAgainUntilItsTimeIsOver(t *testing.T) {
 			synctest.Wait()
 			sent := r.bus.sentPolls()
 			for _, s := range sent[bounced:] {
-				r.PollBounced(s.id)
+				r.polls.PollBounced(s.id)
 			}
 			bounced = len(sent)
 		}
@@ -139,8 +134,8 @@ func TestR40_APollIsSentAgainWithTheRestOfItsTime(t *testing.T) {
 		for _, after := range []time.Duration{time.Second, 30 * time.Second} {
 			time.Sleep(after)
 			sent := r.bus.sentPolls()
-			r.PollBounced(sent[len(sent)-1].id)
-			time.Sleep(pollRetryEvery)
+			r.polls.PollBounced(sent[len(sent)-1].id)
+			time.Sleep(polls.RetryEvery)
 			synctest.Wait()
 		}
 		var left []int64
@@ -157,9 +152,9 @@ func TestPollWithoutWaitIsUnavailableAtOnce(t *testing.T) {
 	onRunning(t, func(t *testing.T, r *rig) {
 		got := r.poll(0)
 		<-got
-		r.PollBounced(r.bus.sentPolls()[0].id)
+		r.polls.PollBounced(r.bus.sentPolls()[0].id)
 		wantCode(t, (<-got).err, fault.Unavailable)
-		r.PollBounced(99) // of no one
+		r.polls.PollBounced(99) // of no one
 	})
 }
 

@@ -11,12 +11,14 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/polls"
 )
 
 // TestPollsWaitForTheFirstOwner: they are sent when it opens, once and in their order.
 func TestPollsWaitForTheFirstOwner(t *testing.T) {
 	onRig(t, func(t *testing.T, r *rig) {
-		clear(r.polls.epochs)
+		clear(r.epochs)
 		r.running(t)
 		for i := range 3 {
 			<-r.poll(time.Duration(30+i) * time.Second)
@@ -34,7 +36,7 @@ func TestPollsWaitForTheFirstOwner(t *testing.T) {
 				t.Errorf("poll %d may wait %d ms, want %d", i, s.poll.WaitMs, want)
 			}
 		}
-		if n, waits := r.metrics.polls.Value(), r.metrics.pollsWithoutOwner.Value(); n != 3 || waits < 3*9 {
+		if n, waits := r.metrics.polls.Forwarded.Value(), r.metrics.polls.WithoutOwner.Value(); n != 3 || waits < 3*9 {
 			t.Errorf("%d are counted as sent, %d as waiting", n, waits)
 		}
 	})
@@ -45,12 +47,12 @@ func TestPollsWaitForTheFirstOwner(t *testing.T) {
 func TestPollsThatAreDueWhenTheFirstOwnerOpens(t *testing.T) {
 	for range 100 {
 		onRig(t, func(t *testing.T, r *rig) {
-			clear(r.polls.epochs)
+			clear(r.epochs)
 			r.running(t)
 			for range 3 {
 				<-r.poll(time.Minute)
 			}
-			time.Sleep(pollRetryEvery) // a tick comes now
+			time.Sleep(polls.RetryEvery) // a tick comes now
 			r.opened(7)
 			time.Sleep(time.Second)
 			sent := r.bus.sentPolls()
@@ -58,25 +60,12 @@ func TestPollsThatAreDueWhenTheFirstOwnerOpens(t *testing.T) {
 				t.Fatalf("sent %v", sent)
 			}
 			for _, s := range sent {
-				if left := time.Minute - pollRetryEvery; s.poll.WaitMs != left.Milliseconds() {
+				if left := time.Minute - polls.RetryEvery; s.poll.WaitMs != left.Milliseconds() {
 					t.Fatalf("a poll was sent with %d ms, want %v", s.poll.WaitMs, left)
 				}
 			}
 		})
 	}
-}
-
-// TestAPollIsNeverSentTwiceAtOnce: found waiting by two, it is sent by one of them.
-func TestAPollIsNeverSentTwiceAtOnce(t *testing.T) {
-	onRig(t, func(t *testing.T, r *rig) {
-		<-r.poll(time.Minute)
-		id := r.bus.sentPolls()[0].id
-		due := []*poll{r.polls.sent[id]}
-		r.PollBounced(id)
-		r.polls.sendAll(due)
-		r.polls.sendAll(due)
-		testkit.Equal(t, "sent", len(r.bus.sentPolls()), 2)
-	})
 }
 
 // TestAnEarlierSendingThatNobodyTookChangesNothing: the poll is with another owner by then, and a third one would
@@ -86,9 +75,9 @@ func TestAnEarlierSendingThatNobodyTookChangesNothing(t *testing.T) {
 		got := r.poll(time.Minute)
 		<-got
 		first := r.bus.sentPolls()[0]
-		r.PollBounced(first.id)
+		r.polls.PollBounced(first.id)
 		r.EpochOpened(first.shard, rigEpoch+1)
-		r.PollBounced(first.id)
+		r.polls.PollBounced(first.id)
 		time.Sleep(time.Second)
 		r.EpochOpened(first.shard, rigEpoch+2)
 		if n := len(r.bus.sentPolls()); n != 2 || len(got) != 1 || r.kept() != 0 {
@@ -109,12 +98,12 @@ func TestASendingThatFails(t *testing.T) {
 	}{
 		"nothing": {func(*rig, sentPoll) {}, 1, 0, ""},
 		"it reached the server, where no one was, and it was sent again": {func(r *rig, s sentPoll) {
-			r.PollBounced(s.id)
+			r.polls.PollBounced(s.id)
 			r.EpochOpened(s.shard, rigEpoch+1)
 		}, 1, 0, ""},
 		"a new owner": {func(r *rig, s sentPoll) { r.EpochOpened(s.shard, rigEpoch+1) }, 0, 1, ""},
 		"answered":    {func(r *rig, s sentPoll) { r.tellAnswered(t, s.id) }, 0, 0, ""},
-		"a stop":      {func(r *rig, _ sentPoll) { r.polls.stop() }, 0, 0, fault.Unavailable},
+		"a stop":      {func(r *rig, _ sentPoll) { r.polls.Stop() }, 0, 0, fault.Unavailable},
 		"a long time": {func(*rig, sentPoll) { time.Sleep(time.Hour) }, 0, 0, fault.Unavailable},
 	} {
 		inBubble(t, name, func(t *testing.T) {
@@ -162,7 +151,7 @@ func TestPollsHaveOneOwnerAndOneAnswer(t *testing.T) {
 	const polls, epochs = 200, 20
 	dice := testkit.Seed(t)
 	onRig(t, func(t *testing.T, r *rig) {
-		clear(r.polls.epochs)
+		clear(r.epochs)
 		var mu sync.Mutex // guards the dice, and what follows
 		owned, answers := map[int32]bool{}, map[int32]int{}
 		givesUp := func(s sentPoll, later time.Duration, to int32) {
@@ -187,7 +176,7 @@ func TestPollsHaveOneOwnerAndOneAnswer(t *testing.T) {
 				}
 				return nil
 			}
-			time.AfterFunc(later, func() { r.PollBounced(s.id) })
+			time.AfterFunc(later, func() { r.polls.PollBounced(s.id) })
 			if fails {
 				return errDown
 			}
@@ -208,7 +197,7 @@ func TestPollsHaveOneOwnerAndOneAnswer(t *testing.T) {
 		stop()
 		testkit.Equal(t, "the end", <-ended, nil)
 		time.Sleep(time.Second) // what is reported late has been reported
-		r.polls.tick(time.Now().Add(time.Hour))
+		r.polls.Tick(time.Now().Add(time.Hour))
 		mu.Lock()
 		defer mu.Unlock()
 		for n := range int32(polls) {
@@ -223,18 +212,18 @@ func TestPollsHaveOneOwnerAndOneAnswer(t *testing.T) {
 // TestAPollWhoseTimeIsOverIsNotSent, but answered: this process stood still while it waited.
 func TestAPollWhoseTimeIsOverIsNotSent(t *testing.T) {
 	for name, wake := range map[string]func(r *rig){
-		"tick": func(r *rig) { r.polls.tick(time.Now()) },
+		"tick": func(r *rig) { r.polls.Tick(time.Now()) },
 		"opened": func(r *rig) {
 			r.opened(rigEpoch + 1)
 		},
-		"stop": func(r *rig) { r.polls.stop() },
+		"stop": func(r *rig) { r.polls.Stop() },
 	} {
 		for _, late := range []time.Duration{0, time.Millisecond, time.Minute} {
 			inBubble(t, fmt.Sprint(name, " ", late), func(t *testing.T) {
 				r := newRig(t)
 				got := r.poll(time.Second)
 				<-got
-				r.PollBounced(r.bus.sentPolls()[0].id)
+				r.polls.PollBounced(r.bus.sentPolls()[0].id)
 				time.Sleep(time.Second + late)
 				wake(r)
 				wake(r)
@@ -254,9 +243,9 @@ func TestNoPollWaitsForAnOwnerInADrain(t *testing.T) {
 		<-waiting
 		<-underway
 		sent := r.bus.sentPolls()
-		r.PollBounced(sent[0].id)
-		r.polls.stop()
-		r.PollBounced(sent[1].id)
+		r.polls.PollBounced(sent[0].id)
+		r.polls.Stop()
+		r.polls.PollBounced(sent[1].id)
 		wantCode(t, (<-waiting).err, fault.Unavailable)
 		wantCode(t, (<-underway).err, fault.Unavailable)
 	})

@@ -15,6 +15,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/admission"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/polls"
 )
 
 // free is how many places one domain that has none finds in a room of less than 4 times as many.
@@ -155,7 +157,7 @@ func TestI14_PollsLeaveRoomForOthers(t *testing.T) {
 		"ended by a new owner": func(r *rig, _ func()) {
 			r.opened(rigEpoch + 1)
 		},
-		"over":        func(*rig, func()) { time.Sleep(10*time.Second + 2*pollOverAfter) },
+		"over":        func(*rig, func()) { time.Sleep(10*time.Second + 2*polls.OverAfter) },
 		"never heard": func(r *rig, _ func()) { bounced(r, 11*time.Second) },
 		"at a stop":   func(_ *rig, stop func()) { stop() },
 	} {
@@ -173,7 +175,7 @@ func TestI14_PollsLeaveRoomForOthers(t *testing.T) {
 			wantLater(t, poll("flood"), fault.ResourceExhausted)
 			testkit.Check(t, poll("shop"))
 			if name == "at a stop" {
-				bounced(r, pollRetryEvery/2)
+				bounced(r, polls.RetryEvery/2)
 			}
 			end(r, stop)
 			stop()
@@ -190,7 +192,7 @@ func bounced(r *rig, lasts time.Duration) {
 		synctest.Wait()
 		sent := r.bus.sentPolls()
 		for _, s := range sent[told:] {
-			r.PollBounced(s.id)
+			r.polls.PollBounced(s.id)
 		}
 		told = len(sent)
 	}

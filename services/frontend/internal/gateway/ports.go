@@ -7,6 +7,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/polls"
 )
 
 // Log is the history log of all partitions.
@@ -61,15 +63,13 @@ type KeptBatch struct {
 // Bus sends what is not waited for. Answers arrive at the gateway's
 // EventsRefused, PollBounced, TakeAnswered, TakeVerdicts and TakeLoad.
 type Bus interface {
+	polls.Bus
 	// PublishEvents sends a batch of events to the owner of partition p. If there is none, that
 	// is reported to EventsRefused with this id.
 	PublishEvents(p int, id uint64, data []byte) error
 	// VerdictsTo is the subject where verdicts reach TakeVerdicts.
 	VerdictsTo() string
-	// PublishPoll sends a poll to the owner of a matching shard in this epoch. If no one
-	// is there, PollBounced is called with this id, which no other sending has.
-	PublishPoll(shard int, epoch, id uint64, data []byte) error
-	// PublishGivenUp tells all owners of matching shards of inboxes whose answers are lost.
+	// PublishGivenUp tells all owners of matching shards, and all frontends, of inboxes whose answers are lost.
 	PublishGivenUp(data []byte) error
 	// PublishSilent has the polls of workers end, wherever they wait.
 	PublishSilent(data []byte) error

@@ -6,6 +6,8 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/direct"
 )
 
 // How soon an append of unknown outcome is repeated; more seldom as it goes on.
@@ -50,7 +52,9 @@ func (a *appender) landed(batch []*submission, seq uint64, sent time.Time) {
 	var late []*submission
 	for _, s := range batch {
 		s.held.seq = seq
-		if s.inTime() {
+		certain := s.inTime()
+		a.g.polls.Stored(s.starts, seq, certain && acked.Sub(sent) < direct.HandedWithin)
+		if certain {
 			inTime = append(inTime, s)
 		} else {
 			late = append(late, s)
@@ -93,6 +97,7 @@ func (a *appender) untilDeadline(batch []*submission) []*submission {
 	kept := batch[:0]
 	for _, s := range batch {
 		if a.g.base.Err() != nil || !now.Before(s.call.Deadline) {
+			a.g.polls.NotStored(s.starts)
 			a.g.unknown(s)
 			continue
 		}

@@ -38,11 +38,11 @@ func (g *Gateway) pick(domain, tasklist string) int {
 	return g.spread.balancer.Pick(balance.Tasklist{Domain: domain, Name: tasklist}, n, time.Now())
 }
 
-// tellGivenUp tells the owners of all shards what a poll of a tasklist with several partitions says was lost: the one that sent it is
-// perhaps not the one that the poll goes to. So does a poll that goes nowhere.
+// tellGivenUp tells the owners of all shards, and all frontends, what a poll says was lost: the one that sent it is perhaps not the one that the poll goes to.
+// So does a poll that goes nowhere.
 func (g *Gateway) tellGivenUp(req *rpcv1.Poll, goes bool) {
-	if len(req.Unanswered) == 0 || goes && g.Catalog.Partitions(req.Domain, req.Tasklist) == 1 {
-		return
+	if len(req.Unanswered) == 0 || goes && !g.Config.DirectStarts && g.Catalog.Partitions(req.Domain, req.Tasklist) == 1 {
+		return // the owner that it goes to reads that itself
 	}
 	data, err := (&rpcv1.GivenUp{Domain: req.Domain, Inboxes: req.Unanswered}).MarshalVT()
 	if err == nil {
@@ -60,6 +60,9 @@ func (g *Gateway) TakeTasklistLoad(data []byte) {
 		return // a hint: the next one comes soon
 	}
 	now := time.Now()
+	for _, p := range load.Partitions {
+		g.polls.Heard(p, now)
+	}
 	g.spread.mu.Lock()
 	defer g.spread.mu.Unlock()
 	for _, p := range load.Partitions {

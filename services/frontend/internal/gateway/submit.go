@@ -14,6 +14,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/polls"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/quotas"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
@@ -39,6 +40,8 @@ type submission struct {
 	// not stored by now never will be.
 	refusal error
 	closed  bool
+	// starts is what it starts with its append; nil = nothing.
+	starts *polls.Submit
 	// pinned: it goes to its home partition only.
 	pinned bool
 	// partition is where it is now; ids tell it too. Tasks with unique keys may be in several: in[i] is that of task i then. Results are what
@@ -49,14 +52,19 @@ type submission struct {
 	// conflicts are what tasks ask for where their key is taken, by task.
 	conflicts map[int]yardv1.OnConflict
 	size
-	wait time.Duration // for the result; negative = not asked for
-	// headers are those of the task whose result is waited for.
-	headers map[string]string
+	waitFor
 
 	span trace.Span // of the request; never nil
 	// spans are those of the tasks with a trace of their own, by task; nil at the
 	// others, and as a whole where there is none.
 	spans []trace.Span
+}
+
+// waitFor is what a submission waits for before it is answered.
+type waitFor struct {
+	wait time.Duration // for the result; negative = not asked for
+	// headers are those of the task whose result is waited for.
+	headers map[string]string
 }
 
 // size is what a submission takes.
@@ -113,7 +121,7 @@ func (g *Gateway) submission(c Call, req *yardv1.SubmitRequest, answer Answer) (
 	if err := g.domain(&c); err != nil {
 		return nil, err
 	}
-	s := &submission{call: c, answer: answer, at: c.Now, seed: rand.Uint64(), wait: -1, certain: true}
+	s := &submission{call: c, answer: answer, at: c.Now, seed: rand.Uint64(), waitFor: waitFor{wait: -1}, certain: true}
 	if err := s.named(g, req); err != nil {
 		return nil, err
 	}

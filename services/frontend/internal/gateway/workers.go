@@ -45,24 +45,7 @@ func (g *Gateway) TakeSilent(data []byte) {
 		g.Log.Error("an unreadable hint of silent workers was dropped", "bytes", len(data), "error", err)
 		return
 	}
-	g.polls.fellSilent(m.Workers)
-}
-
-// fellSilent answers the polls of silent and of drained workers that no owner of matching has, so that no further task is granted to them. The
-// others are matching's. Those that are held are to rest.
-func (p *polls) fellSilent(workers []*rpcv1.SilentWorker) {
-	type key struct{ domain, id string }
-	silent := make(map[key]bool, len(workers))
-	for _, w := range workers {
-		silent[key{w.Domain, w.WorkerId}] = true
-	}
-	p.endEach(p.waiting, func(at *poll) bool {
-		ended := at.req.WorkerId != "" && silent[key{at.req.Domain, at.req.WorkerId}]
-		if ended {
-			at.drain = p.drainOf(at)
-		}
-		return ended
-	})
+	g.polls.FellSilent(m.Workers)
 }
 
 // TasklistPollers tells which workers polled a tasklist recently, page by page (tasklists.pollers).

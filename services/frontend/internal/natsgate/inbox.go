@@ -10,6 +10,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 )
 
@@ -17,13 +19,19 @@ import (
 type Listener interface {
 	TakeVerdicts(data []byte)
 	EventsRefused(id uint64, why string)
-	PollBounced(id uint64)
-	TakeAnswered(data []byte)
 	TakeLoad(data []byte)
 	TakeTasklistLoad(data []byte)
 	TakeSilent(data []byte)
 	TakeUse(data []byte)
 	TakeStored(data []byte)
+}
+
+// PollListener hears what becomes of polls.
+type PollListener interface {
+	PollBounced(id uint64)
+	TasksBounced(id uint64)
+	TakeAnswered(data []byte)
+	TakeGivenUp(data []byte)
 }
 
 // Inbox sends on core NATS and hands what comes back to its listener. It is the
@@ -33,6 +41,7 @@ type Inbox struct {
 	prefix string
 	ready  chan struct{}
 	listen Listener
+	polls  PollListener
 }
 
 // NewInbox makes an inbox with a name of its own. Listen comes before Run.
@@ -41,7 +50,7 @@ func NewInbox(nc *nats.Conn) *Inbox {
 }
 
 // Listen says who hears what arrives.
-func (b *Inbox) Listen(l Listener) { b.listen = l }
+func (b *Inbox) Listen(l Listener, polls PollListener) { b.listen, b.polls = l, polls }
 
 // Tokens of the inbox's subjects behind its prefix.
 const (
@@ -49,6 +58,7 @@ const (
 	tokenEvents   = "e"
 	tokenPoll     = "p"
 	tokenAnswered = "a"
+	tokenTasks    = "t"
 )
 
 // Ready is closed when the subscriptions stand.
@@ -68,7 +78,7 @@ func (b *Inbox) Run(ctx context.Context) error {
 	var hints []*nats.Subscription
 	for subject, take := range map[string]func([]byte){
 		topology.HintLoad: b.listen.TakeLoad, topology.HintTasklistLoad: b.listen.TakeTasklistLoad, topology.HintSilent: b.listen.TakeSilent,
-		topology.HintUse: b.listen.TakeUse, topology.HintStored: b.listen.TakeStored,
+		topology.HintUse: b.listen.TakeUse, topology.HintStored: b.listen.TakeStored, topology.HintGivenUp: b.polls.TakeGivenUp,
 	} {
 		sub, err := b.nc.Subscribe(subject, func(m *nats.Msg) { take(m.Data) })
 		if err != nil {
@@ -133,6 +143,19 @@ func (b *Inbox) PublishPoll(shard int, epoch, id uint64, data []byte) error {
 	return b.nc.PublishRequest(topology.MatchingPoll(shard, epoch), b.reply(tokenPoll, id), data)
 }
 
+// AnswerPoll implements gateway.Bus. The reply subject is there for the server to say that no one waits.
+func (b *Inbox) AnswerPoll(to string, json bool, id uint64, resp *yardv1.PollResponse) error {
+	form := codec.Protobuf
+	if json {
+		form = codec.JSON
+	}
+	data, err := codec.Marshal(form, resp)
+	if err != nil {
+		return fmt.Errorf("encode the answer of a poll: %w", err)
+	}
+	return b.nc.PublishMsg(&nats.Msg{Subject: to, Reply: b.reply(tokenTasks, id), Header: nats.Header{codec.HeaderContentType: {string(form)}}, Data: data})
+}
+
 // PublishGivenUp implements gateway.Bus.
 func (b *Inbox) PublishGivenUp(data []byte) error { return b.nc.Publish(topology.HintGivenUp, data) }
 
@@ -166,7 +189,7 @@ func (b *Inbox) arrived(m *nats.Msg) {
 		b.listen.TakeVerdicts(m.Data)
 		return
 	case tokenAnswered:
-		b.listen.TakeAnswered(m.Data)
+		b.polls.TakeAnswered(m.Data)
 		return
 	}
 	id, err := strconv.ParseUint(number, 10, 64)
@@ -178,7 +201,9 @@ func (b *Inbox) arrived(m *nats.Msg) {
 	}
 	switch kind {
 	case tokenPoll:
-		b.listen.PollBounced(id)
+		b.polls.PollBounced(id)
+	case tokenTasks:
+		b.polls.TasksBounced(id)
 	case tokenEvents:
 		b.listen.EventsRefused(id, "no node serves this partition")
 	}

@@ -20,6 +20,8 @@ type words chan string
 func (w words) TakeVerdicts(data []byte)            { w <- "verdicts " + string(data) }
 func (w words) EventsRefused(id uint64, why string) { w <- fmt.Sprintf("events %d: %s", id, why) }
 func (w words) PollBounced(id uint64)               { w <- fmt.Sprintf("poll %d", id) }
+func (w words) TasksBounced(id uint64)              { w <- fmt.Sprintf("tasks %d", id) }
+func (w words) TakeGivenUp(data []byte)             { w <- "given up " + string(data) }
 func (w words) TakeAnswered(data []byte)            { w <- "answered " + string(data) }
 func (w words) TakeLoad(data []byte)                { w <- "load " + string(data) }
 func (w words) TakeSilent(data []byte)              { w <- "silent " + string(data) }
@@ -32,7 +34,7 @@ func listening(t *testing.T) (*nats.Conn, *Inbox, words) {
 	t.Helper()
 	nc := natskit.Run(t).Connect(t)
 	inbox, w := NewInbox(nc), make(words, 100)
-	inbox.Listen(w)
+	inbox.Listen(w, w)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- inbox.Run(ctx) }()

@@ -104,6 +104,8 @@ type heard struct {
 func (h heard) TakeVerdicts(data []byte)          { h.verdicts <- string(data) }
 func (h heard) TakeLoad(data []byte)              { h.loads <- string(data) }
 func (h heard) TakeSilent([]byte)                 {}
+func (h heard) TasksBounced(uint64)               {}
+func (h heard) TakeGivenUp([]byte)                {}
 func (h heard) TakeUse([]byte)                    {}
 func (h heard) TakeStored([]byte)                 {}
 func (h heard) TakeTasklistLoad(data []byte)      { h.tasklists <- string(data) }
@@ -126,7 +128,7 @@ func TestTheInboxTellsApartWhatArrives(t *testing.T) {
 	nc, _ := connect(t)
 	h := heard{make(chan string, 9), make(chan string, 9), make(chan string, 9), make(chan string, 9), make(chan uint64, 9), make(chan uint64, 9)}
 	inbox := NewInbox(nc)
-	inbox.Listen(h)
+	inbox.Listen(h, h)
 	go func() {
 		testkit.Check(t, inbox.Run(t.Context()))
 	}()

@@ -48,6 +48,8 @@ type Request struct {
 	// Apart: the tasks of this domain are to be filed under it, however few: the owner of the partition wants that, or they have order keys.
 	// ListApart: those of this tasklist are to be filed under it.
 	Apart, ListApart bool
+	// Started: its tasks start with the submit, so it goes where it is read at once, if there is room.
+	Started bool
 	// Alone: its tasks share a message with those of the same destination only, however few.
 	Alone bool
 }
@@ -114,6 +116,10 @@ func divide(requests []Request) (own []group, small, late []int) {
 	alone := make(map[string]int)
 	for i := range requests {
 		r := &requests[i]
+		if r.Started {
+			small = append(small, i)
+			continue
+		}
 		key := r.Destination
 		if r.Apart && !r.Alone && !r.ListApart {
 			key.Tasklist = apartTasklist
@@ -175,10 +181,12 @@ func share(requests []Request, small []int, room *Room) []group {
 		return nil
 	}
 	var one group
+	started := false
 	for _, i := range small {
 		one.add(i, &requests[i])
+		started = started || requests[i].Started
 	}
-	if !one.mixed && (one.Lane == ids.LaneFirst || one.Lane == ids.LaneLater) {
+	if !started && !one.mixed && (one.Lane == ids.LaneFirst || one.Lane == ids.LaneLater) {
 		return []group{one} // it belongs there
 	}
 	if room.has(one.tasks, one.bytes) {

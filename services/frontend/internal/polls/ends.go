@@ -1,0 +1,73 @@
+package polls
+
+import (
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+)
+
+// DrainedRest is how long the poll of a drained worker is held. It learns of it by the answer, and does not ask more often.
+const DrainedRest = 2 * time.Second
+
+// SameDrain tells whether two drains are one.
+func SameDrain(a, b *yardv1.WorkerDrain) bool {
+	return (a == nil) == (b == nil) && a.GetStop() == b.GetStop() && a.GetSinceMs() == b.GetSinceMs()
+}
+
+// DrainOf is the drain of the worker of a poll, or nil.
+func (p *Polls) DrainOf(at *Poll) *yardv1.WorkerDrain {
+	if at.Req.WorkerId == "" {
+		return nil
+	}
+	return p.Catalog.DrainedWorker(at.Req.Domain, at.Req.WorkerId)
+}
+
+// hold keeps the poll of a drained worker for a while, so that its worker comes again no sooner, and answers it then. The caller holds the lock.
+func (p *Polls) hold(at *Poll, now time.Time) effect {
+	delete(p.waiting, at.number)
+	if p.stopped {
+		p.forget(at)
+		return effect{at: at, empty: true}
+	}
+	p.resting[at.number] = at
+	ends := now.Add(DrainedRest)
+	if at.Until.Before(ends) {
+		ends = at.Until
+	}
+	p.endsAt(at, ends)
+	return effect{}
+}
+
+// ReleaseDrained answers the polls that are held, or wait here, of workers of which something else is known now.
+func (p *Polls) ReleaseDrained() {
+	for _, some := range []map[uint64]*Poll{p.resting, p.here} {
+		p.endEach(some, func(at *Poll) bool {
+			d := p.DrainOf(at)
+			ended := !SameDrain(d, at.drain)
+			if ended {
+				at.drain = d
+			}
+			return ended
+		})
+	}
+}
+
+// FellSilent answers the polls of silent and of drained workers that no owner of matching has, so that no further task is granted to them. The
+// others are matching's. Those that are held are to rest.
+func (p *Polls) FellSilent(workers []*rpcv1.SilentWorker) {
+	type key struct{ domain, id string }
+	silent := make(map[key]bool, len(workers))
+	for _, w := range workers {
+		silent[key{w.Domain, w.WorkerId}] = true
+	}
+	for _, some := range []map[uint64]*Poll{p.waiting, p.here} {
+		p.endEach(some, func(at *Poll) bool {
+			ended := at.Req.WorkerId != "" && silent[key{at.Req.Domain, at.Req.WorkerId}]
+			if ended {
+				at.drain = p.DrainOf(at)
+			}
+			return ended
+		})
+	}
+}
