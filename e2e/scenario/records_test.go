@@ -43,6 +43,8 @@ var unwritten = []string{
 	"Cursor.apart", "Cursor.domain",
 	"Cursor.ahead", "CursorPart.last_due_ms", "CursorPart.last_index", "CursorPart.last_seq", "CursorPart.seq",
 	"Record.steps_dropped",
+	// A task starts with its submit where a poll waits that need not go to matching.
+	"Record.start",
 	// Where there is one matching shard, an attempt is at no other.
 	"SnapshotTask.shard",
 	// A dead letter is deleted with the write that parks its task, a moment after it has come back.
