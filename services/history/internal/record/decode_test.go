@@ -66,3 +66,28 @@ func TestI1_ASubmitThatTheLogTookTooLateIsLeftOut(t *testing.T) {
 		}
 	}
 }
+
+// TestAStartThatIsStoredTooLate counts as none: the frontend has not given the task to the worker. The decoder's records are used again, and the next task has
+// no start of an earlier one.
+func TestAStartThatIsStoredTooLate(t *testing.T) {
+	const notAfterMS = 1_800_000_000_000
+	starts := changed(func(r *logv1.Record) {
+		r.Start = &logv1.DirectStart{Nonce: 9, Worker: "w", NotAfterMs: notAfterMS}
+	})
+	dec := record.NewDecoder()
+	for _, c := range []struct {
+		task  *logv1.Record
+		atMS  int64
+		nonce uint64
+	}{{starts, notAfterMS, 9}, {starts, notAfterMS + 1, 0}, {readable, notAfterMS, 0}} {
+		data := testkit.Encoded(t, &logv1.Batch{Tasks: []*logv1.Record{c.task}})
+		tasks, _, err := dec.Submits(data, time.UnixMilli(c.atMS))
+		if err != nil || len(tasks) != 1 {
+			t.Fatal(len(tasks), err)
+		}
+		clear(data)
+		if a := tasks[0].Attempt; a.Nonce != c.nonce || c.nonce != 0 && a.Worker.Name() != "w" {
+			t.Errorf("stored at %d: attempt %+v, want nonce %d", c.atMS, a, c.nonce)
+		}
+	}
+}

@@ -63,6 +63,29 @@ func TestAnAttemptThatIsReadLate(t *testing.T) {
 	}
 }
 
+// TestWhenAnAttemptThatBeganWithItsSubmitExpires: at its deadline if it was read at once, and also if it was read late and its deadline is after the grace.
+func TestWhenAnAttemptThatBeganWithItsSubmitExpires(t *testing.T) {
+	for _, late := range []int64{0, 6000} {
+		b := newBench(t, Config{})
+		b.seq++
+		policy := *storyPolicy
+		policy.HeartbeatTimeoutMS, policy.StartToCloseMS = 0, graceMS/2+2*late
+		e := &Entry{Task: taskstate.Task{ID: id(1), Domain: "shop", Tasklist: "mail", Type: "send", Priority: 3, Policy: &policy}}
+		direct(&e.Task)
+		b.now.MS += late
+		b.step(&Submits{Lane: 3, Seq: b.seq, At: b.now.MS - late, Bytes: 10, Tasks: []*Entry{e}})
+		for _, step := range []struct {
+			at      int64
+			expires bool
+		}{{e.Attempt.DeadlineAt - 1, false}, {e.Attempt.DeadlineAt, true}} {
+			b.now.MS = step.at - 250 // a tick later
+			if fx := b.tick(); len(fx.Append) > 0 != step.expires {
+				t.Errorf("read %d ms late, %d ms before its deadline, these are proposed: %v", late, e.Attempt.DeadlineAt-step.at, fx.Append)
+			}
+		}
+	}
+}
+
 // TestAnAttemptThatBeganWithItsSubmitFails: the next one is granted as any other.
 func TestAnAttemptThatBeganWithItsSubmitFails(t *testing.T) {
 	b := newBench(t, Config{})
@@ -81,14 +104,17 @@ func TestAnAttemptThatBeganWithItsSubmitFails(t *testing.T) {
 // TestWhatCannotStartWithItsSubmit waits as any other, and the attempt is stale.
 func TestWhatCannotStartWithItsSubmit(t *testing.T) {
 	for what, c := range map[string]struct {
-		change func(*taskstate.Task)
-		state  taskstate.State
+		change   func(*taskstate.Task)
+		state    taskstate.State
+		triggers int
 	}{
-		"an order key": {func(t *taskstate.Task) { t.Extra = &taskstate.Extra{Order: &taskstate.Order{Key: "k"}} }, taskstate.Ready},
-		"due later":    {func(t *taskstate.Task) { t.DueAt = scenarioStart + 3_600_000 }, taskstate.Waiting},
+		"an order key": {func(t *taskstate.Task) { t.Extra = &taskstate.Extra{Order: &taskstate.Order{Key: "k"}} }, taskstate.Ready, 1},
+		"due later":    {func(t *taskstate.Task) { t.DueAt = scenarioStart + 3_600_000 }, taskstate.Waiting, 0},
+		"no time left": {func(t *taskstate.Task) { t.Extra = &taskstate.Extra{Expiry: taskstate.Expiry{StartBy: scenarioStart}} }, taskstate.Ready, 1},
 	} {
 		b := newBench(t, Config{})
-		b.submit(func(t *taskstate.Task) { direct(t); c.change(t) }, 1)
+		fx := b.submit(func(t *taskstate.Task) { direct(t); c.change(t) }, 1)
+		testkit.Equal(t, what+": triggers", len(fx.Triggers), c.triggers)
 		task := b.r.Get(id(1))
 		if task.State != c.state || task.Version != 0 || task.Attempt.Nonce != 0 {
 			t.Errorf("%s: %v v%d, attempt %+v", what, task.State, task.Version, task.Attempt)

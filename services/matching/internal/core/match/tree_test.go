@@ -463,3 +463,20 @@ func TestFrontendsHearSoonWhatAPollHasLeft(t *testing.T) {
 		t.Errorf("not each time, but in the end: %v", w.loads[before:])
 	}
 }
+
+// Frontends hear which type has come, before it is stored, and of another type that comes a moment later; what comes in one turn calls once.
+func TestFrontendsHearOfEachTypeThatComes(t *testing.T) {
+	w := idleWorld(t)
+	w.readyAt(0, "a", 2)
+	w.readyAt(0, "b", 2)
+	w.run(ms)
+	if len(w.loads) != 1 || !slices.Contains(w.loads[0].Types, "a") {
+		t.Fatalf("they hear of %v", w.loads)
+	}
+	w.run(5 * ms)
+	w.readyAt(0, "c", 2)
+	w.run(ms)
+	if n := len(w.loads); n != 2 || !slices.Contains(w.loads[1].Types, "c") || w.loads[1].Triggers != 6 {
+		t.Fatalf("they hear of %v", w.loads)
+	}
+}
