@@ -96,7 +96,6 @@ func (a *appender) flush(p int, batch []*submission) {
 func (a *appender) startDirectly(batch []*submission) {
 	var all []*polls.Submit
 	for _, s := range batch {
-		s.starts = nil
 		if !a.g.polls.Has(s.call.Domain, s.accepted.Tasklist) {
 			continue
 		}
@@ -104,7 +103,7 @@ func (a *appender) startDirectly(batch []*submission) {
 		a.mu.Lock()
 		a.partitions[s.partition].setApart(&r)
 		a.mu.Unlock()
-		if !r.Apart && !r.ListApart && !r.Alone {
+		if !r.Apart && !r.ListApart {
 			s.starts = &polls.Submit{Domain: s.call.Domain, Tasklist: s.accepted.Tasklist, Records: s.accepted.Records, NowMS: s.call.now().UnixMilli()}
 			all = append(all, s.starts)
 		}

@@ -227,6 +227,8 @@ type memBus struct {
 	polls  []sentPoll
 	events []sentEvents
 	down   bool
+	// unanswerable: polls are not answered here.
+	unanswerable bool
 	// givenUp are the inboxes that matching was notified of.
 	givenUp []*rpcv1.GivenUp
 	// hints are the cancels that workers were notified of.

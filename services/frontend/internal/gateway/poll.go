@@ -92,7 +92,7 @@ func handBackUntil(g *Gateway, deadline time.Time, domain string, attempts []dir
 				left = append(left, attempts[i])
 			}
 		}
-		if len(left) > 0 && time.Until(deadline) > handBackAgain && g.base.Err() == nil {
+		if len(left) > 0 && g.base.Err() == nil { // a call past its deadline fails
 			time.AfterFunc(handBackAgain, func() { handBackUntil(g, deadline, domain, left) })
 		}
 	})

@@ -97,7 +97,6 @@ func (a *appender) untilDeadline(batch []*submission) []*submission {
 	kept := batch[:0]
 	for _, s := range batch {
 		if a.g.base.Err() != nil || !now.Before(s.call.Deadline) {
-			a.g.polls.NotStored(s.starts)
 			a.g.unknown(s)
 			continue
 		}

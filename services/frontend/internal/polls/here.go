@@ -22,11 +22,10 @@ const startsMax = filing.OwnTasks
 // keep has a poll stay here, if it may: where its tasklist has one partition, and core/idle takes it. The caller holds the lock.
 func (p *Polls) keep(at *Poll, now time.Time, take func(idle.Tasklist, idle.Poll, time.Time) bool) bool {
 	req := at.Req
-	if !p.DirectStarts || p.stopped || !now.Before(at.Until) || req.MaxTasks < 1 || p.DrainOf(at) != nil || !direct.Single(p.Catalog, req.Domain, req.Tasklist) {
+	if !p.DirectStarts || p.stopped || !now.Before(at.Until) || p.DrainOf(at) != nil || !direct.Single(p.Catalog, req.Domain, req.Tasklist) {
 		return false
 	}
-	most := p.AnswerBytes
-	if !take(idle.Tasklist{Domain: req.Domain, Name: req.Tasklist}, idle.Poll{ID: at.number, Worker: req.Worker, Types: req.Types, Max: int(req.MaxTasks), Bytes: most}, now) {
+	if !take(idle.Tasklist{Domain: req.Domain, Name: req.Tasklist}, idle.Poll{ID: at.number, Worker: req.Worker, Types: req.Types, Max: int(req.MaxTasks), Bytes: p.AnswerBytes}, now) {
 		return false
 	}
 	p.here[at.number] = at
@@ -56,7 +55,6 @@ func (p *Polls) send(now time.Time, which func() []uint64) {
 // leave sends a poll to matching that was here. The caller holds the lock.
 func (p *Polls) leave(at *Poll, now time.Time) effect {
 	delete(p.here, at.number)
-	delete(p.dealt, at.number)
 	p.endsAt(at, at.Until.Add(OverAfter))
 	return p.route(at, now)
 }
@@ -121,7 +119,6 @@ func (p *Polls) Begin(all []*Submit) {
 	for _, number := range p.idle.TakeOut(given) {
 		at := p.here[number]
 		delete(p.here, number)
-		p.dealt[number] = at
 		p.endsAt(at, at.Until.Add(OverAfter))
 	}
 }
@@ -153,7 +150,6 @@ func (p *Polls) Stored(s *Submit, seq uint64, inTime bool) {
 	p.mu.Unlock()
 	p.handBack(s.Domain, back)
 	p.decided(s)
-	s.starts = false
 }
 
 // Unknown has the polls of s wait no longer for it: it may take long until it is known whether the log has it. If it does, its attempts are handed back.
@@ -163,7 +159,7 @@ func (p *Polls) Unknown(s *Submit) {
 	}
 }
 
-// NotStored takes the starts of s back: the log does not have it, or no one will know.
+// NotStored takes the starts of s back: the log does not have it, or is to have it without them.
 func (p *Polls) NotStored(s *Submit) {
 	if !s.Starts() {
 		return
@@ -189,7 +185,6 @@ func (p *Polls) decided(s *Submit) {
 			all = append(all, effect{at: at, given: true})
 			continue
 		}
-		delete(p.dealt, at.number)
 		switch {
 		case p.stopped:
 			p.forget(at)
@@ -233,7 +228,7 @@ func (p *Polls) TakeGivenUp(data []byte) {
 func (p *Polls) giveUp(of inbox) []direct.Attempt {
 	p.mu.Lock()
 	at := p.byInbox[of]
-	if at == nil || p.here[at.number] == nil && p.dealt[at.number] == nil {
+	if at == nil || p.here[at.number] == nil && at.open == 0 {
 		p.mu.Unlock()
 		return nil
 	}

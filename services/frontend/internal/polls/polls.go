@@ -42,7 +42,7 @@ const (
 //	   └────────────────────────────┘
 //
 // In place of being sent, the poll of a drained worker is held, and answered empty after a while; and one of a tasklist where nothing waits stays here
-// (package idle), until it is given tasks that start with their submit (direct.go), or is sent after all.
+// (package idle), until it is given tasks that start with their submit (here.go), or is sent after all.
 // Each is in one of these states, and changes it under the lock. So a poll is never with two
 // owners, which would give it tasks twice.
 type Polls struct {
@@ -57,9 +57,9 @@ type Polls struct {
 	waiting map[uint64]*Poll
 	// resting are those of drained workers, by their number.
 	resting map[uint64]*Poll
-	// here are those that stay here, and dealt those of them for which submits are being stored, by their number.
-	idle        idle.Polls
-	here, dealt map[uint64]*Poll
+	// here are those that stay here, by their number; those for which submits are being stored are not.
+	idle idle.Polls
+	here map[uint64]*Poll
 	// byInbox are all by where they are answered.
 	byInbox map[inbox]*Poll
 	// given is what was given to polls here.
@@ -153,7 +153,7 @@ type Metrics struct {
 // New makes Polls. The caller calls Tick now and then.
 func New(c Config) *Polls {
 	return &Polls{
-		Config: c, sent: map[uint64]*Poll{}, waiting: map[uint64]*Poll{}, resting: map[uint64]*Poll{}, here: map[uint64]*Poll{}, dealt: map[uint64]*Poll{},
+		Config: c, sent: map[uint64]*Poll{}, waiting: map[uint64]*Poll{}, resting: map[uint64]*Poll{}, here: map[uint64]*Poll{},
 		byInbox: map[inbox]*Poll{},
 		byEnd:   heap.Heap[*Poll]{Less: func(a, b *Poll) bool { return a.ends.Before(b.ends) }, Place: func(at *Poll) *int { return &at.place }},
 	}
@@ -454,7 +454,6 @@ func (p *Polls) forget(at *Poll) {
 	delete(p.waiting, at.number)
 	delete(p.resting, at.number)
 	delete(p.here, at.number)
-	delete(p.dealt, at.number)
 	p.idle.Remove(at.number)
 	p.byEnd.Remove(at)
 	if p.byInbox[at.inbox()] == at {
