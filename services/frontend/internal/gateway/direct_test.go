@@ -29,7 +29,7 @@ type polled struct {
 func (b *memBus) AnswerPoll(to string, _ bool, id uint64, resp *yardv1.PollResponse) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.down {
+	if b.unanswerable {
 		return errDown
 	}
 	b.answers = append(b.answers, polled{to, id, resp})
@@ -37,10 +37,10 @@ func (b *memBus) AnswerPoll(to string, _ bool, id uint64, resp *yardv1.PollRespo
 }
 
 // onDirect runs a test on a rig whose polls may stay, and whose owner of matching knows the worker of pollHere.
-func onDirect(t *testing.T, test func(t *testing.T, r *rig)) {
+func onDirect(t *testing.T, test func(t *testing.T, r *rig), change ...func(*Deps)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(d *Deps) { d.Config.DirectStarts = true }).running(t)
+		r := newRig(t, append(change, func(d *Deps) { d.Config.DirectStarts = true })...).running(t)
 		r.pollHere(t, "first")
 		if n := len(r.bus.sentPolls()); n != 1 {
 			t.Fatalf("the first poll of a worker goes to matching: %d are sent", n)
@@ -48,6 +48,23 @@ func onDirect(t *testing.T, test func(t *testing.T, r *rig)) {
 		r.tellAnswered(t, r.bus.sentPolls()[0].id)
 		test(t, r)
 	})
+}
+
+// called has matching name how many triggers wait for main.
+func (r *rig) called(t *testing.T, triggers int64) {
+	t.Helper()
+	r.TakeTasklistLoad(testkit.Encoded(t, &rpcv1.TasklistLoad{Partitions: []*rpcv1.PartitionLoad{{Domain: "shop", Tasklist: "main", Triggers: triggers}}}))
+}
+
+// givesUp has the asker of a poll of domain shop give it up.
+func (r *rig) givesUp(t *testing.T, inbox string) {
+	t.Helper()
+	r.polls.TakeGivenUp(testkit.Encoded(t, &rpcv1.GivenUp{Domain: "shop", Inboxes: []string{inbox}}))
+}
+
+// ofLength is a task with so long a payload.
+func ofLength(n int) *yardv1.NewTask {
+	return &yardv1.NewTask{Type: "mail", Payload: &yardv1.Payload{Data: make([]byte, n)}}
 }
 
 // pollHere polls main with an inbox.
@@ -216,18 +233,13 @@ func TestPollsGoWhereTasksWait(t *testing.T) {
 		r.pollHere(t, "a")
 		r.pollHere(t, "b")
 		testkit.Equal(t, "sent", len(r.bus.sentPolls()), 1)
-		load := func(triggers int64) {
-			data, err := (&rpcv1.TasklistLoad{Partitions: []*rpcv1.PartitionLoad{{Domain: "shop", Tasklist: "main", Triggers: triggers}}}).MarshalVT()
-			testkit.NoError(t, err)
-			r.TakeTasklistLoad(data)
-		}
-		load(10)
+		r.called(t, 10)
 		testkit.Equal(t, "sent for as many as a poll takes", len(r.bus.sentPolls()), 2)
-		load(11)
+		r.called(t, 11)
 		testkit.Equal(t, "sent", len(r.bus.sentPolls()), 3)
 		r.pollHere(t, "c") // for the eleventh
 		testkit.Equal(t, "sent as it comes", len(r.bus.sentPolls()), 4)
-		load(0)
+		r.called(t, 0)
 		r.pollHere(t, "d")
 		testkit.Equal(t, "sent", len(r.bus.sentPolls()), 4)
 		time.Sleep(idle.WaitMax + time.Second)
@@ -322,23 +334,35 @@ func TestWhatTheLogMayIgnoreIsNotHandedOver(t *testing.T) {
 	})
 }
 
-// TestHandingBackIsRepeated where history has not admitted the task.
+// verdict answers the last events as history does, and waits until they may be repeated.
+func verdict(t *testing.T, r *rig, code fault.Code) {
+	t.Helper()
+	synctest.Wait()
+	all := r.bus.sentEvents()
+	r.TakeVerdicts(testkit.Encoded(t, &logv1.VerdictBatch{RequestId: all[len(all)-1].id, Verdicts: []*logv1.EventVerdict{{Code: string(code)}}}))
+	time.Sleep(handBackAgain)
+}
+
+// TestHandingBackIsRepeated where history has not admitted the task, for some time.
 func TestHandingBackIsRepeated(t *testing.T) {
 	onDirect(t, func(t *testing.T, r *rig) {
 		r.pollHere(t, "a")
 		r.submitNow(t, one())
 		r.polls.TasksBounced(r.given()[0].id)
-		verdict := func(code fault.Code) {
-			synctest.Wait()
-			all := r.bus.sentEvents()
-			r.TakeVerdicts(testkit.Encoded(t, &logv1.VerdictBatch{RequestId: all[len(all)-1].id, Verdicts: []*logv1.EventVerdict{{Code: string(code)}}}))
-			time.Sleep(handBackAgain)
-		}
-		verdict(fault.Unavailable)
+		verdict(t, r, fault.Unavailable)
 		testkit.Equal(t, "sent after a refusal that passes", len(r.releases()), 2)
-		verdict(fault.Stale)
+		verdict(t, r, fault.Stale)
 		time.Sleep(handBackWithin)
 		testkit.Equal(t, "sent after another", len(r.releases()), 2)
+	})
+	onDirect(t, func(t *testing.T, r *rig) {
+		r.pollHere(t, "a")
+		r.submitNow(t, one())
+		r.polls.TasksBounced(r.given()[0].id)
+		for range 2 * handBackWithin / handBackAgain {
+			verdict(t, r, fault.Unavailable)
+		}
+		testkit.Equal(t, "sent while history refuses", len(r.releases()), int(handBackWithin/handBackAgain))
 	})
 }
 
@@ -449,33 +473,4 @@ func TestWhatNoOneReceivesIsHandedBack(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestPollsThatStayEnd: at their time, when the frontend stops, and when their worker falls silent.
-func TestPollsThatStayEnd(t *testing.T) {
-	onDirect(t, func(t *testing.T, r *rig) {
-		c := r.call()
-		c.Reply = "short"
-		ended := 0
-		poll := func(wait int64, worker string) {
-			r.Poll(c, &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1, WaitMs: wait, Worker: "w", WorkerId: worker}, func(resp codec.Message, err error) {
-				if resp != nil {
-					ended++
-				}
-			})
-		}
-		poll(1000, "")
-		time.Sleep(1100 * time.Millisecond)
-		synctest.Wait()
-		testkit.Equal(t, "ended at its time", ended, 1)
-		poll(30_000, workerOne)
-		data, err := (&rpcv1.Silent{Workers: []*rpcv1.SilentWorker{{Domain: "shop", WorkerId: workerOne}}}).MarshalVT()
-		testkit.NoError(t, err)
-		r.TakeSilent(data)
-		testkit.Equal(t, "ended with its worker", ended, 2)
-		poll(30_000, "")
-		r.polls.Stop()
-		testkit.Equal(t, "ended with the frontend", ended, 3)
-		testkit.Equal(t, "kept", r.kept(), 0)
-	})
 }

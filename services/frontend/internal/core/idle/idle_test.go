@@ -149,6 +149,66 @@ func TestWhatAPollMakesIsBounded(t *testing.T) {
 	}
 }
 
+// TestWhatNoOneUsesIsForgotten: a worker and a tasklist are known for some time after their last poll, and then make room for others.
+func TestWhatNoOneUsesIsForgotten(t *testing.T) {
+	p := known(t)
+	other := Tasklist{"shop", "other"}
+	p.Heard(other, 10, nil, at(0))
+	ids(t, "due", p.Due(at(0)))
+	stays(t, p, poll(2), KnownFor-time.Second, true)
+	for id := range uint64(2) {
+		if p.Keep(other, poll(10+id), at(time.Second)) {
+			t.Errorf("poll %d stays, and matching has called for more than one poll takes", id)
+		}
+	}
+
+	p = &Polls{}
+	for i := range uint64(workersMax) {
+		p.Keep(main, Poll{ID: i, Worker: fmt.Sprint("w", i), Max: 1}, at(0))
+	}
+	next := uint64(workersMax)
+	late := func(want bool) {
+		t.Helper()
+		next++
+		stays(t, p, Poll{ID: next, Worker: "late", Max: 1}, 2*KnownFor, want)
+	}
+	late(false)
+	late(false) // there is no room to know it
+	p.Due(at(2 * KnownFor))
+	late(false)
+	late(true)
+}
+
+// TestACallForNothingMakesNoTasklist: frontends hear of all, and those that no one polls here must not take the room of others.
+func TestACallForNothingMakesNoTasklist(t *testing.T) {
+	p := &Polls{}
+	for i := range listsMax {
+		p.Heard(Tasklist{"shop", fmt.Sprint(i)}, 0, nil, at(0))
+	}
+	stays(t, p, poll(1), 0, false)
+	stays(t, p, poll(2), 0, true)
+}
+
+// TestTheNextTaskGoesToTheNextPoll, and the search for one that takes it is bounded.
+func TestTheNextTaskGoesToTheNextPoll(t *testing.T) {
+	p := known(t)
+	for i := range uint64(looksMax) {
+		stays(t, p, poll(2+i, "a"), 0, true)
+	}
+	got, ok := p.Deal(main, []Task{{"a", 1}, {"a", 1}})
+	if !ok || !slices.Equal(got, []uint64{2, 3}) {
+		t.Errorf("dealt %v", got)
+	}
+	stays(t, p, poll(100, "b"), 0, true)
+	if got, ok := p.Deal(main, []Task{{"b", 1}}); ok {
+		t.Errorf("the poll behind too many others gets a task: %v", got)
+	}
+	p.Remove(2)
+	if _, ok := p.Deal(main, []Task{{"b", 1}}); !ok {
+		t.Error("the last one that is looked at gets no task")
+	}
+}
+
 // TestTasksAreDealt to those that have the fewest, as far as they have room and take the type; all of them or none.
 func TestTasksAreDealt(t *testing.T) {
 	p := known(t)
