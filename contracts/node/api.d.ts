@@ -1026,7 +1026,7 @@ export interface NewTask {
   heartbeat_timeout_ms?: number;
   /** W3C trace context of this task. Default: the request's traceparent header. */
   traceparent?: string;
-  /** Texts that go with the task, by name: its worker gets them, and tasks.list filters by them. At most 32, and at most 4096 bytes of names and values together. A name is [A-Za-z0-9._-]{1,64}, preferably lower case; names that begin with yard- are reserved. A value is UTF-8, at most 1024 bytes. Kept unchanged. */
+  /** Texts that go with the task, by name: its worker gets them, and tasks.list filters by them. At most 32, and at most 4096 bytes of names and values together. A name is [A-Za-z0-9._-]{1,64}, preferably lower case; names that begin with yard- are reserved. A value is UTF-8, at most 1024 bytes, without control characters other than tabs and line breaks. Kept unchanged. */
   headers?: Record<string, string>;
   /** The task expires if no attempt has begun this long after it was due, or after acceptance if it was due at once, ms, 100..31622400000 (366 days). An attempt that was handed back has not begun. Default: the type's, then no limit. */
   start_within_ms?: number;

@@ -910,7 +910,8 @@ type NewTask struct {
 	Traceparent string `protobuf:"bytes,10,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
 	// Texts that go with the task, by name: its worker gets them, and tasks.list filters by them. At most 32, and at most
 	// 4096 bytes of names and values together. A name is [A-Za-z0-9._-]{1,64}, preferably lower case; names that begin with yard-
-	// are reserved. A value is UTF-8, at most 1024 bytes. Kept unchanged.
+	// are reserved. A value is UTF-8, at most 1024 bytes, without control characters other than tabs and line breaks. Kept
+	// unchanged.
 	Headers map[string]string `protobuf:"bytes,11,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// The task expires if no attempt has begun this long after it was due, or after acceptance if it was due at once, ms,
 	// 100..31622400000 (366 days). An attempt that was handed back has not begun. Default: the type's, then no limit.

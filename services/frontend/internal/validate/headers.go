@@ -41,9 +41,14 @@ func header(path, name, value string) error {
 		return invalid(path+"/"+name, "is %d bytes long, at most %d are allowed", len(value), HeaderValueBytesMax)
 	case !utf8.ValidString(value):
 		return invalid(path+"/"+name, "is not valid UTF-8")
+	case strings.ContainsFunc(value, longInJSON):
+		return invalid(path+"/"+name, "holds a control character, and only tabs and line breaks are allowed")
 	}
 	return nil
 }
+
+// longInJSON tells whether JSON takes six bytes for a character of one byte. Answers leave room for two.
+func longInJSON(c rune) bool { return c < ' ' && c != '\t' && c != '\n' && c != '\r' }
 
 func headerName(s string) bool {
 	for i := range len(s) {

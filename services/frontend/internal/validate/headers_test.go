@@ -28,7 +28,9 @@ func TestHeadersAreBounded(t *testing.T) {
 		path    string // empty = good
 	}{
 		"none":               {nil, ""},
-		"all kinds of bytes": {one("aZ09._-", "été\n\x00"), ""},
+		"all kinds of bytes": {one("aZ09._-", "été\t\r\n\"\\\x7f"), ""},
+		"a control":          {one("a", "v\x00"), "/tasks/1/headers/a"},
+		"the last control":   {one("a", "\x1f"), "/tasks/1/headers/a"},
 		"empty value":        {one("a", ""), ""},
 		"longest":            {one(strings.Repeat("n", 64), strings.Repeat("v", 1024)), ""},
 		"almost reserved":    {one("yard", "v"), ""},

@@ -92,7 +92,7 @@ func (p *poll) room(answerBytesMax int) int {
 	return min(p.max, fits) - p.pending - len(p.granted)
 }
 
-// answerBytes bounds the tasks of an answer; as JSON they grow by up to a half.
+// answerBytes bounds the tasks of an answer; JSON doubles quotes, and adds the names of fields.
 func (p *poll) answerBytes(most int) int {
 	if p.json {
 		return most / 2
