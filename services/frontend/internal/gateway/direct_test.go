@@ -402,6 +402,22 @@ func TestPollsOfADrainedWorkerDoNotStayHere(t *testing.T) {
 	})
 }
 
+// TestADrainedWorkerGetsNothing from the moment at which the frontend knows of the drain.
+func TestADrainedWorkerGetsNothing(t *testing.T) {
+	onDirect(t, func(t *testing.T, r *rig) {
+		r.pollOfWorker(workerOne, time.Minute) // it goes to matching
+		drained := r.pollOfWorker(workerOne, time.Minute)
+		r.catalog.drainWorkers(t, "shop", 1, workerOne)
+		r.submitNow(t, one())
+		if r.starts() != 0 || len(r.given()) != 0 {
+			t.Errorf("%d starts, answered %v", r.starts(), r.given())
+		}
+		if d := drainIn(t, <-drained); d.GetSinceMs() != 1 {
+			t.Errorf("it says %v", d)
+		}
+	})
+}
+
 // TestAPollThatIsGivenUpGetsNothing, also if a submit is being stored for it: its asker may hear nothing more, though its inbox has a subscriber.
 func TestAPollThatIsGivenUpGetsNothing(t *testing.T) {
 	giveUp := func(r *rig, domain string) {

@@ -3,6 +3,7 @@ package polls
 import (
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 )
@@ -39,18 +40,35 @@ func (p *Polls) hold(at *Poll, now time.Time) effect {
 	return effect{}
 }
 
-// ReleaseDrained answers the polls that are held, or wait here, of workers of which something else is known now.
+// ReleaseDrained answers the polls that are held, or wait here, of workers whose drain has changed.
 func (p *Polls) ReleaseDrained() {
-	for _, some := range []map[uint64]*Poll{p.resting, p.here} {
-		p.endEach(some, func(at *Poll) bool {
-			d := p.DrainOf(at)
-			ended := !SameDrain(d, at.drain)
-			if ended {
-				at.drain = d
-			}
-			return ended
-		})
+	p.mu.Lock()
+	all := p.takeDrained()
+	p.mu.Unlock()
+	for _, at := range all {
+		at.empty()
 	}
+}
+
+// takeDrained forgets the polls that are held, or wait here, of workers whose drain has changed, if the catalog has other drains than at the last call.
+// The caller holds the lock, and answers them.
+func (p *Polls) takeDrained() (all []*Poll) {
+	revision := catalog.Workers.Revision(p.Catalog)
+	if revision == p.drains {
+		return nil
+	}
+	p.drains = revision
+	for _, some := range []map[uint64]*Poll{p.resting, p.here} {
+		for _, at := range some {
+			if d := p.DrainOf(at); !SameDrain(d, at.drain) {
+				at.drain, all = d, append(all, at)
+			}
+		}
+	}
+	for _, at := range all {
+		p.forget(at)
+	}
+	return all
 }
 
 // FellSilent answers the polls of silent and of drained workers that no owner of matching has, so that no further task is granted to them. The

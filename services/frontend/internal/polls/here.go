@@ -89,6 +89,7 @@ func (p *Polls) Has(domain, tasklist string) bool {
 // Begin has the tasks of submits start with them, as far as they may, and polls that wait here have room for them. The caller says of each that starts what
 // became of it, by Stored or NotStored; by Unknown while it does not know.
 func (p *Polls) Begin(all []*Submit) {
+	p.ReleaseDrained() // a drain that was answered before these submits came
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var given []uint64

@@ -57,6 +57,8 @@ type Polls struct {
 	waiting map[uint64]*Poll
 	// resting are those of drained workers, by their number.
 	resting map[uint64]*Poll
+	// drains is the revision of the catalog's drains that resting and here agree with.
+	drains uint64
 	// here are those that stay here, by their number; those for which submits are being stored are not.
 	idle idle.Polls
 	here map[uint64]*Poll
