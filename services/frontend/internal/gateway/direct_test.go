@@ -410,7 +410,7 @@ func TestADrainedWorkerGetsNothing(t *testing.T) {
 		r.catalog.drainWorkers(t, "shop", 1, workerOne)
 		r.submitNow(t, one())
 		if r.starts() != 0 || len(r.given()) != 0 {
-			t.Errorf("%d starts, answered %v", r.starts(), r.given())
+			t.Fatalf("%d starts, answered %v", r.starts(), r.given())
 		}
 		if d := drainIn(t, <-drained); d.GetSinceMs() != 1 {
 			t.Errorf("it says %v", d)
