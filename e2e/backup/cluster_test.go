@@ -153,7 +153,8 @@ func refuses(t *testing.T, out string, err error, why ...string) {
 	}
 }
 
-// TestI1_ABackupOfAClusterAtRest: a sealed cluster on three nodes of NATS is stopped, copied, and restored to three others.
+// TestI1_ABackupOfAClusterAtRest runs what infra/docs/operations.md says: a sealed cluster on three nodes of NATS is stopped, copied,
+// and restored to three others.
 // Every task is known there, and goes on; what had finished does not run again. L19.
 func TestI1_ABackupOfAClusterAtRest(t *testing.T) {
 	long(t)
