@@ -54,9 +54,14 @@ func TestI14_QueriesGoOneAfterTheOther(t *testing.T) {
 		get := func(reply func(*rpcv1.GetTaskResponse, error)) {
 			o.Get(t.Context(), &rpcv1.GetTaskRequest{TaskId: id[:], Domain: "shop"}, reply)
 		}
-		held := make(chan struct{})
-		get(func(*rpcv1.GetTaskResponse, error) { <-held }) // the loop waits for it
-		synctest.Wait()
+		// stop stops the loop behind all that it has been handed; go on is what ends that.
+		stop := func() (goOn func()) {
+			stopped := make(chan struct{})
+			get(func(*rpcv1.GetTaskResponse, error) { <-stopped })
+			synctest.Wait()
+			return func() { close(stopped); synctest.Wait() }
+		}
+		goOn := stop()
 		const each = 20
 		for range each {
 			for _, q := range looks(o, "flood") {
@@ -79,10 +84,12 @@ func TestI14_QueriesGoOneAfterTheOther(t *testing.T) {
 		get(func(_ *rpcv1.GetTaskResponse, err error) { note("get", err) })
 		cancel() // who waits no more is answered
 		synctest.Wait()
-		close(held)
-		synctest.Wait()
-		mu.Lock()
-		defer mu.Unlock()
+		for range 4 * each { // one query at a time, so each has noted its answer before the next begins
+			next := stop()
+			goOn()
+			goOn = next
+		}
+		goOn()
 		last := map[string]int{}
 		for i, who := range order {
 			last[who] = i
