@@ -52,6 +52,8 @@ type Service struct {
 	ready   chan struct{}
 	share   atomic.Pointer[ownership.Share]
 	changes *changes
+	// questions bounds what the shards ask history.
+	questions *api.Questions
 	// redis is nil where the tables are in memory, and before Run.
 	redis atomic.Pointer[redistable.Health]
 
@@ -76,7 +78,7 @@ func New(d Deps) (*Service, error) {
 	}
 	s := &Service{
 		Deps: d, js: js, metrics: shard.NewMetrics(d.Metrics, d.Partitioning.Matching), ready: make(chan struct{}),
-		changes: newChanges(),
+		changes: newChanges(), questions: api.NewQuestions(d.Partitioning.History),
 	}
 	for range d.Partitioning.Matching {
 		begun := make(chan struct{})
@@ -179,7 +181,7 @@ func (s *Service) serve(ctx context.Context, m int, tables tables.Tables, types 
 	log := s.Log.With("shard", m, "epoch", term.Number())
 	port, err := api.New(api.Config{
 		NATS: s.NATS, Partitioning: s.Partitioning, Shard: m, Epoch: term.Number(),
-		Replies: s.Replies, Provisions: s.Provisions, LogVersion: types.WriteVersion, Log: log,
+		Replies: s.Replies, Questions: s.questions, Provisions: s.Provisions, LogVersion: types.WriteVersion, Log: log,
 	})
 	if err != nil {
 		return err

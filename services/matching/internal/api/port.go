@@ -28,7 +28,7 @@ import (
 // and framing.
 const answerRoom = 64 << 10
 
-// Config says whose side of NATS a Port is. All fields but Replies and Provisions are required.
+// Config says whose side of NATS a Port is. All fields but Replies, Questions and Provisions are required.
 type Config struct {
 	NATS         *nats.Conn
 	Partitioning topology.Partitioning
@@ -37,6 +37,8 @@ type Config struct {
 	Epoch uint64
 	// Replies says which reply subjects are answered; nil is the default.
 	Replies *natsrpc.Replies
+	// Questions bounds the questions of this process's shards; nil does not.
+	Questions *Questions
 	// Provisions tells that this process may create streams.
 	Provisions bool
 	// LogVersion is the version to write.
