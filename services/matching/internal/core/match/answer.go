@@ -95,8 +95,7 @@ func (s *Shard) waitOn(p *poll) {
 	s.offer(p.list)
 }
 
-// expirePolls looks at the polls whose time is over, or that have waited for more than
-// their first grant for long enough.
+// expirePolls looks at the polls whose time is over.
 func (s *Shard) expirePolls() {
 	for {
 		p, ok := s.polls.next()
@@ -107,16 +106,13 @@ func (s *Shard) expirePolls() {
 	}
 }
 
-// expire looks at a poll: one without a grant, when its time is over.
+// expire looks at a poll whose time is over. Grants that it has wait for the verdicts on its other grabs, unless those are silent (silence).
 func (s *Shard) expire(p *poll) {
 	if s.moveUp(p) {
 		return
 	}
-	now, enough := s.now.Mono, p.firstGrant+answerAfter
 	switch {
-	case len(p.granted) > 0 && now < enough:
-		s.polls.look(p, enough)
-	case len(p.granted) > 0, now >= p.until+pollGrace:
+	case s.now.Mono >= p.until+pollGrace:
 		s.answer(p)
 	case p.pending > 0:
 		s.polls.look(p, p.until+pollGrace)

@@ -25,8 +25,6 @@ type Config struct {
 
 // Times, on the clock of Now.Mono.
 const (
-	// answerAfter is how long after its first grant a poll waits for more.
-	answerAfter = 50 * time.Millisecond
 	// detachAfter is how long a poll waits for a grab of a silent partition.
 	detachAfter = 50 * time.Millisecond
 	// silentAfter is how late a verdict is when its partition counts as silent.

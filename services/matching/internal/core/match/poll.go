@@ -34,10 +34,8 @@ type poll struct {
 	// pending counts the grabs that it waits for, gathered or sent.
 	pending int
 	granted []grant
-	// firstGrant is when it was granted the first one.
-	firstGrant time.Duration
-	rounds     int
-	touched    bool
+	rounds  int
+	touched bool
 	// answered: whatever is granted from now on is handed back.
 	answered bool
 	// lookBy is the call about its list that it waits for where its time is over.

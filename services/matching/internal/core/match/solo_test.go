@@ -183,30 +183,34 @@ func TestPollWithoutTimeDoesNotWait(t *testing.T) {
 	testkit.MustEqual(t, "it waits", len(o.fx.Answers), 1)
 }
 
-// A poll waits for what is under way until answerAfter after its first grant, though its own time is over.
-func TestPollWaitsAWhileForMoreThanItsFirstGrant(t *testing.T) {
-	for _, second := range []bool{false, true} {
-		o := alone(t, 1, func(c *Config) { c.GrabsInFlight, c.GrabEventsMax = 2, 1 })
-		o.step(0, o.poll(2, 30*ms))
-		o.step(0, o.hint("b", 0, 2))
-		first, last := o.granted(0, 10), o.granted(1, 10)
-		o.step(10*ms, first)
-		o.step(20*ms, Inputs{})
-		o.step(answerAfter-20*ms-1, Inputs{})
-		if len(o.fx.Answers) != 0 || o.fx.Wake != o.now.Mono+1 {
-			t.Fatalf("%d answers; it wakes in %v", len(o.fx.Answers), o.fx.Wake-o.now.Mono)
-		}
-		tasks := 1
-		if second {
-			o.step(0, last)
-			tasks = 2
-		} else {
-			o.step(1, Inputs{})
-		}
-		if len(o.fx.Answers) != 1 || len(o.fx.Answers[0].Tasks) != tasks {
-			t.Fatalf("%+v, want one with %d tasks", o.fx.Answers, tasks)
-		}
+// S22: a poll waits for the verdicts on all its grabs, though its own time is over: a grant that comes late is not handed back.
+func TestPollWaitsForAllItsGrants(t *testing.T) {
+	o := alone(t, 2)
+	o.step(0, o.poll(2, 30*ms))
+	o.step(0, join(o.hint("b", 0, 1), o.hint("b", 1, 1)))
+	first, last := o.granted(0, 10), o.granted(1, 10)
+	o.step(10*ms, first)
+	o.step(silentAfter-10*ms-1, Inputs{})
+	testkit.MustEqual(t, "answers while a verdict is missing", len(o.fx.Answers), 0)
+	o.step(0, last)
+	if len(o.fx.Answers) != 1 || len(o.fx.Answers[0].Tasks) != 2 || o.fx.Counts.HandedBack != 0 {
+		t.Fatalf("%+v, %+v, want one answer with 2 tasks", o.fx.Answers, o.fx.Counts)
 	}
+}
+
+// A poll with a grant does not wait for a silent partition. A grant that comes later is handed back.
+func TestPollWithAGrantDoesNotWaitForASilentPartition(t *testing.T) {
+	o := alone(t, 2)
+	o.step(0, o.poll(2, time.Minute))
+	o.step(0, join(o.hint("b", 0, 1), o.hint("b", 1, 1)))
+	first, last := o.granted(0, 10), o.granted(1, 10)
+	o.step(10*ms, first)
+	o.step(silentAfter-10*ms, Inputs{})
+	if len(o.fx.Answers) != 1 || len(o.fx.Answers[0].Tasks) != 1 {
+		t.Fatalf("%+v, want one answer with a task", o.fx.Answers)
+	}
+	o.step(10*ms, last)
+	testkit.Equal(t, "handed back", o.fx.Counts.HandedBack, 1)
 }
 
 // A poll whose time is over waits for a last look at the table, but no longer than pollGrace.

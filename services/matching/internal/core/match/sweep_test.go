@@ -15,10 +15,9 @@ func TestTimesRelate(t *testing.T) {
 		name        string
 		less, bound time.Duration
 	}{
-		{"a poll waits for more than one grant, but not long", 0, answerAfter},
-		{"what a first grant waits for ends before the wait for verdicts", answerAfter, pollGrace},
+		{"a poll with a grant waits for a silent partition, but not long", silentAfter, pollGrace},
 		{"a poll waits for a grab of a silent partition", 0, detachAfter},
-		{"what rests goes while a poll waits for more than its first grant", restMax, answerAfter},
+		{"what rests goes while a poll waits for its verdicts", restMax, silentAfter},
 		{"who is silent was waited for as long as a grab of one that is", detachAfter, silentAfter},
 		{"a batch is repeated where its partition is silent", silentAfter, resendAfter},
 		{"what does not answer is not asked all the time", 100 * time.Millisecond, retryEvery},

@@ -94,10 +94,6 @@ func (s *Shard) decide(b *batch, i int, v *Verdict) {
 		return
 	}
 	p.granted = append(p.granted, grant{batch: b, i: i, task: v.Task})
-	if len(p.granted) == 1 {
-		p.firstGrant = s.now.Mono
-		s.polls.look(p, min(p.at, s.now.Mono+answerAfter))
-	}
 	s.touch(p)
 }
 
