@@ -93,7 +93,8 @@ func (q *question) page() {
 			q.after = u.Grant.Task.ID
 			w.check.holds(u.Grant.Task.ID, u.Grant.Token)
 			q.out.Undelivered = append(q.out.Undelivered, matchingsim.Undelivered{
-				ReplyTo: u.Poll.ReplyTo, JSON: u.Poll.JSON, Task: encodeGrant(u.Grant.Task.ID, u.Grant.Token),
+				Domain: u.Poll.Domain, ReplyTo: u.Poll.ReplyTo, JSON: u.Poll.JSON, Max: int(u.Poll.Max), Task: encodeGrant(u.Grant.Task.ID, u.Grant.Token),
+				Trigger: ids.Trigger{ID: u.Grant.Task.ID, Version: u.Grant.Token.Version, Position: u.Grant.Token.Position}, Nonce: u.Grant.Token.Nonce,
 			})
 		}
 		more = len(all) == limit

@@ -265,7 +265,7 @@ func (p *matchProc) message(b *matchingsim.Batch) *historysim.Message {
 		m.Events = append(m.Events, historysim.Event{Kind: historysim.Fence})
 	}
 	for _, q := range b.Polls {
-		m.Polls = append(m.Polls, historysim.Poll{Domain: q.Domain, Worker: historysim.NewWorker(q.Worker, q.WorkerID), ReplyTo: q.ReplyTo, JSON: q.JSON})
+		m.Polls = append(m.Polls, historysim.Poll{Domain: q.Domain, Worker: historysim.NewWorker(q.Worker, q.WorkerID), ReplyTo: q.ReplyTo, JSON: q.JSON, Max: int32(q.Max), BytesMax: int64(q.BytesMax)})
 	}
 	for _, g := range b.Grabs {
 		var path []string

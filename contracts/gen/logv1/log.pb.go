@@ -2736,7 +2736,11 @@ type PollRef struct {
 	// The domain of the poll.
 	Domain string `protobuf:"bytes,4,opt,name=domain,proto3" json:"domain,omitempty"`
 	// As in yard.v1.PollRequest; empty = it has none.
-	WorkerId      string `protobuf:"bytes,5,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
+	WorkerId string `protobuf:"bytes,5,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
+	// How many tasks it takes.
+	MaxTasks int32 `protobuf:"varint,6,opt,name=max_tasks,json=maxTasks,proto3" json:"max_tasks,omitempty"`
+	// The bytes of tasks that this batch may grant to it; the first task may have more. 0 = any number.
+	BytesMax      int64 `protobuf:"varint,7,opt,name=bytes_max,json=bytesMax,proto3" json:"bytes_max,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2804,6 +2808,20 @@ func (x *PollRef) GetWorkerId() string {
 		return x.WorkerId
 	}
 	return ""
+}
+
+func (x *PollRef) GetMaxTasks() int32 {
+	if x != nil {
+		return x.MaxTasks
+	}
+	return 0
+}
+
+func (x *PollRef) GetBytesMax() int64 {
+	if x != nil {
+		return x.BytesMax
+	}
+	return 0
 }
 
 // Turn is one message on a partition's event subject: the event batches that its owner has gathered. Only the owner
@@ -4851,13 +4869,15 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x06update\x18\x1e \x01(\v2\x13.yard.log.v1.UpdateR\x06update\x12.\n" +
 	"\aredrive\x18\x1f \x01(\v2\x14.yard.log.v1.RedriveR\aredrive\x12\x1b\n" +
 	"\torder_key\x18\" \x01(\tR\borderKey\x12%\n" +
-	"\x0ecancel_running\x18# \x01(\bR\rcancelRunning\"\x85\x01\n" +
+	"\x0ecancel_running\x18# \x01(\bR\rcancelRunning\"\xbf\x01\n" +
 	"\aPollRef\x12\x16\n" +
 	"\x06worker\x18\x01 \x01(\tR\x06worker\x12\x19\n" +
 	"\breply_to\x18\x02 \x01(\tR\areplyTo\x12\x12\n" +
 	"\x04json\x18\x03 \x01(\bR\x04json\x12\x16\n" +
 	"\x06domain\x18\x04 \x01(\tR\x06domain\x12\x1b\n" +
-	"\tworker_id\x18\x05 \x01(\tR\bworkerId\"\xd1\x01\n" +
+	"\tworker_id\x18\x05 \x01(\tR\bworkerId\x12\x1b\n" +
+	"\tmax_tasks\x18\x06 \x01(\x05R\bmaxTasks\x12\x1b\n" +
+	"\tbytes_max\x18\a \x01(\x03R\bbytesMax\"\xd1\x01\n" +
 	"\x04Turn\x12\x1f\n" +
 	"\vlog_version\x18\x01 \x01(\rR\n" +
 	"logVersion\x12\x14\n" +

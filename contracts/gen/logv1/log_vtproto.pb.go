@@ -737,6 +737,8 @@ func (m *PollRef) CloneVT() *PollRef {
 	r.Json = m.Json
 	r.Domain = m.Domain
 	r.WorkerId = m.WorkerId
+	r.MaxTasks = m.MaxTasks
+	r.BytesMax = m.BytesMax
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
 		copy(r.unknownFields, m.unknownFields)
@@ -3556,6 +3558,16 @@ func (m *PollRef) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.BytesMax != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.BytesMax))
+		i--
+		dAtA[i] = 0x38
+	}
+	if m.MaxTasks != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.MaxTasks))
+		i--
+		dAtA[i] = 0x30
+	}
 	if len(m.WorkerId) > 0 {
 		i -= len(m.WorkerId)
 		copy(dAtA[i:], m.WorkerId)
@@ -6236,6 +6248,12 @@ func (m *PollRef) SizeVT() (n int) {
 	l = len(m.WorkerId)
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.MaxTasks != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.MaxTasks))
+	}
+	if m.BytesMax != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.BytesMax))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -13204,6 +13222,44 @@ func (m *PollRef) UnmarshalVT(dAtA []byte) error {
 			}
 			m.WorkerId = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
+		case 6:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field MaxTasks", wireType)
+			}
+			m.MaxTasks = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.MaxTasks |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 7:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field BytesMax", wireType)
+			}
+			m.BytesMax = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.BytesMax |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -23596,6 +23652,44 @@ func (m *PollRef) UnmarshalVTUnsafe(dAtA []byte) error {
 			}
 			m.WorkerId = stringValue
 			iNdEx = postIndex
+		case 6:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field MaxTasks", wireType)
+			}
+			m.MaxTasks = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.MaxTasks |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 7:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field BytesMax", wireType)
+			}
+			m.BytesMax = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.BytesMax |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

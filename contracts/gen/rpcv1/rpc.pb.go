@@ -1816,7 +1816,14 @@ type UndeliveredGrant struct {
 	// The encoded yard.v1.PolledTask.
 	Task []byte `protobuf:"bytes,3,opt,name=task,proto3" json:"task,omitempty"`
 	// The owner of the task.
-	Domain        string `protobuf:"bytes,4,opt,name=domain,proto3" json:"domain,omitempty"`
+	Domain string `protobuf:"bytes,4,opt,name=domain,proto3" json:"domain,omitempty"`
+	// How many tasks the poll takes.
+	MaxTasks int32 `protobuf:"varint,5,opt,name=max_tasks,json=maxTasks,proto3" json:"max_tasks,omitempty"`
+	// The task, and the fence of its attempt.
+	TaskId        []byte `protobuf:"bytes,6,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	Position      uint64 `protobuf:"fixed64,7,opt,name=position,proto3" json:"position,omitempty"`
+	Version       uint32 `protobuf:"varint,8,opt,name=version,proto3" json:"version,omitempty"`
+	Nonce         uint64 `protobuf:"fixed64,9,opt,name=nonce,proto3" json:"nonce,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1877,6 +1884,41 @@ func (x *UndeliveredGrant) GetDomain() string {
 		return x.Domain
 	}
 	return ""
+}
+
+func (x *UndeliveredGrant) GetMaxTasks() int32 {
+	if x != nil {
+		return x.MaxTasks
+	}
+	return 0
+}
+
+func (x *UndeliveredGrant) GetTaskId() []byte {
+	if x != nil {
+		return x.TaskId
+	}
+	return nil
+}
+
+func (x *UndeliveredGrant) GetPosition() uint64 {
+	if x != nil {
+		return x.Position
+	}
+	return 0
+}
+
+func (x *UndeliveredGrant) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *UndeliveredGrant) GetNonce() uint64 {
+	if x != nil {
+		return x.Nonce
+	}
+	return 0
 }
 
 // Retrigger (history, "retrigger"): send the triggers of everything ready of one
@@ -4143,12 +4185,17 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x06cursor\x18\x03 \x01(\fR\x06cursor\"d\n" +
 	"\x13UndeliveredResponse\x125\n" +
 	"\x06grants\x18\x01 \x03(\v2\x1d.yard.rpc.v1.UndeliveredGrantR\x06grants\x12\x16\n" +
-	"\x06cursor\x18\x02 \x01(\fR\x06cursor\"m\n" +
+	"\x06cursor\x18\x02 \x01(\fR\x06cursor\"\xef\x01\n" +
 	"\x10UndeliveredGrant\x12\x19\n" +
 	"\breply_to\x18\x01 \x01(\tR\areplyTo\x12\x12\n" +
 	"\x04json\x18\x02 \x01(\bR\x04json\x12\x12\n" +
 	"\x04task\x18\x03 \x01(\fR\x04task\x12\x16\n" +
-	"\x06domain\x18\x04 \x01(\tR\x06domain\"@\n" +
+	"\x06domain\x18\x04 \x01(\tR\x06domain\x12\x1b\n" +
+	"\tmax_tasks\x18\x05 \x01(\x05R\bmaxTasks\x12\x17\n" +
+	"\atask_id\x18\x06 \x01(\fR\x06taskId\x12\x1a\n" +
+	"\bposition\x18\a \x01(\x06R\bposition\x12\x18\n" +
+	"\aversion\x18\b \x01(\rR\aversion\x12\x14\n" +
+	"\x05nonce\x18\t \x01(\x06R\x05nonce\"@\n" +
 	"\x10RetriggerRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x14\n" +
 	"\x05shard\x18\x02 \x01(\x05R\x05shard\"/\n" +

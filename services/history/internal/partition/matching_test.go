@@ -42,7 +42,7 @@ func grab(id ids.TaskID, seq uint64, version uint32, limits ...string) *logv1.Ev
 }
 
 func inbox(name string) []*logv1.PollRef {
-	return []*logv1.PollRef{{Worker: "worker-1", ReplyTo: name, Json: true}}
+	return []*logv1.PollRef{{Worker: "worker-1", ReplyTo: name, Json: true, MaxTasks: 7}}
 }
 
 // last is the last verdict.
@@ -100,7 +100,8 @@ func TestR41UndeliveredGrantsAreToldAndBurnNothing(t *testing.T) {
 			var polled yardv1.PolledTask
 			testkit.NoError(t, polled.UnmarshalVT(g.Task))
 			token, err := d.Tokens.Read(all[i+2], polled.Token)
-			if err != nil || token.Version != 1 || polled.TaskId != all[i+2].String() || g.Domain != "shop" || g.ReplyTo != fmt.Sprint("inbox-", i+2) || !g.Json ||
+			if err != nil || token.Version != 1 || polled.TaskId != all[i+2].String() || g.Domain != "shop" || g.ReplyTo != fmt.Sprint("inbox-", i+2) || !g.Json || g.MaxTasks != 7 ||
+				ids.TaskID(g.TaskId) != all[i+2] || g.Nonce != token.Nonce || g.Version != token.Version || g.Position != uint64(token.Position) ||
 				polled.Attempt != 1 || polled.Failures != 0 || polled.TimeoutMs <= 0 || len(polled.Payload.GetData()) != 100<<10 {
 				t.Errorf("grant %d: for %s, %v %v", i, g.ReplyTo, polled.TaskId, err)
 			}

@@ -91,7 +91,7 @@ func (q Queries) Undelivered(ctx context.Context, req *rpcv1.UndeliveredRequest)
 	}
 	out := &rpcv1.UndeliveredResponse{}
 	err = q.Ask(ctx, func(core *replica.Replica) {
-		const fixed = 16
+		const fixed = 64
 		size, last, encoder := 0, ids.TaskID{}, record.Encoder{Tokens: q.Tokens}
 		encoder.NowMS = q.NowMS()
 		core.Undelivered(int(req.Shard), req.Epoch, after, func(u *replica.Undelivered) bool {
@@ -101,7 +101,11 @@ func (q Queries) Undelivered(ctx context.Context, req *rpcv1.UndeliveredRequest)
 				return false
 			}
 			last = u.Grant.Task.ID
-			out.Grants = append(out.Grants, &rpcv1.UndeliveredGrant{ReplyTo: u.Poll.ReplyTo, Json: u.Poll.JSON, Task: task, Domain: u.Grant.Task.Domain})
+			token := u.Grant.Token
+			out.Grants = append(out.Grants, &rpcv1.UndeliveredGrant{
+				ReplyTo: u.Poll.ReplyTo, Json: u.Poll.JSON, MaxTasks: u.Poll.Max, Task: task, Domain: u.Grant.Task.Domain,
+				TaskId: slices.Clone(last[:]), Position: uint64(token.Position), Version: token.Version, Nonce: token.Nonce,
+			})
 			return true
 		})
 	})

@@ -298,7 +298,7 @@ func (d *Decoder) batchOf(b *logv1.EventBatch, bytes int) *replica.Events {
 
 // poll is for one poll; no two have the same inbox.
 func (d *Decoder) poll(p *logv1.PollRef, signsEvery int64) dispatch.Poll {
-	return dispatch.Poll{Domain: d.intern(p.Domain), Worker: d.worker(p.Worker, p.WorkerId, signsEvery), ReplyTo: string([]byte(p.ReplyTo)), JSON: p.Json}
+	return dispatch.Poll{Domain: d.intern(p.Domain), Worker: d.worker(p.Worker, p.WorkerId, signsEvery), ReplyTo: string([]byte(p.ReplyTo)), JSON: p.Json, Max: p.MaxTasks, BytesMax: p.BytesMax}
 }
 
 // taskOf is the task of an event; a fence has none.

@@ -87,7 +87,7 @@ func (e *Encoder) appendSnapshotTask(chunk []byte, t *replica.SnapshotTask) []by
 	if g := t.Granted; g != nil {
 		m.Granted = &logv1.Granted{Shard: g.Shard, ShardEpoch: g.Epoch, RequestId: g.Request}
 		if g.Poll != nil {
-			m.Granted.Poll = &logv1.PollRef{Domain: g.Poll.Domain, Worker: g.Poll.Worker.Name(), WorkerId: g.Poll.Worker.ID(), ReplyTo: g.Poll.ReplyTo, Json: g.Poll.JSON}
+			m.Granted.Poll = &logv1.PollRef{Domain: g.Poll.Domain, Worker: g.Poll.Worker.Name(), WorkerId: g.Poll.Worker.ID(), ReplyTo: g.Poll.ReplyTo, Json: g.Poll.JSON, MaxTasks: g.Poll.Max}
 		}
 	}
 	return appendMessage(chunk, chunkTasks, &m)

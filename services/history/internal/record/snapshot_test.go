@@ -6,8 +6,10 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
@@ -93,5 +95,20 @@ func TestASnapshotHasCommandsWhole(t *testing.T) {
 	testkit.NoError(t, err)
 	if !reflect.DeepEqual(read.Waiting, commands) {
 		t.Errorf("read back %+v", read.Waiting)
+	}
+}
+
+// TestASnapshotHasThePollOfAGrant: the next owner of a matching shard sends the grant to it again, with no more tasks than it takes.
+func TestASnapshotHasThePollOfAGrant(t *testing.T) {
+	want := dispatch.Poll{Domain: "shop", Worker: taskstate.NewWorker("ann", "ann-1", 0), ReplyTo: "inbox", JSON: true, Max: 7}
+	s := &replica.Snapshot{Tasks: []replica.SnapshotTask{{
+		Task:    taskstate.Task{ID: ids.NewTaskID(time.UnixMilli(1), 0, 1), Domain: "shop", Tasklist: "mail", Type: "t", Priority: 3, Policy: &taskstate.Policy{MaxAttempts: 1}, State: taskstate.Running},
+		Granted: &dispatch.Granted{Shard: 1, Epoch: 2, Request: 3, Poll: &want},
+	}}}
+	chunks, ref := new(record.Encoder).Snapshot(s, 1, 1)
+	got, err := record.NewDecoder().Snapshot(chunks, &ref)
+	testkit.NoError(t, err)
+	if poll := got.Tasks[0].Granted.Poll; !reflect.DeepEqual(*poll, want) {
+		t.Errorf("read back %+v", poll)
 	}
 }

@@ -123,7 +123,14 @@ func (p *Port) undelivered(ctx context.Context, a match.Ask) (all []match.Undeli
 			if !p.Replies.Asker(g.Domain, g.ReplyTo) {
 				g.ReplyTo = "" // no inbox: it comes back and burns nothing
 			}
-			all = append(all, match.Undelivered{ReplyTo: g.ReplyTo, JSON: g.Json, Task: g.Task})
+			id, err := ids.TaskIDFromBytes(g.TaskId)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, match.Undelivered{
+				Domain: g.Domain, ReplyTo: g.ReplyTo, JSON: g.Json, Max: int(g.MaxTasks), Task: g.Task, Nonce: g.Nonce,
+				Trigger: ids.Trigger{ID: id, Version: g.Version, Position: ids.Position(g.Position)},
+			})
 		}
 		return resp.Cursor, nil
 	})

@@ -72,16 +72,18 @@ func TestR39_AnswersAreReadPageByPage(t *testing.T) {
 		if req.Epoch != 5 {
 			return nil, fault.New(fault.InvalidArgument, "asked for %v", req)
 		}
-		resp := &rpcv1.UndeliveredResponse{Grants: []*rpcv1.UndeliveredGrant{{ReplyTo: fmt.Sprint("_INBOX.r", len(req.Cursor)), Json: true, Task: []byte("t")}}}
+		resp := &rpcv1.UndeliveredResponse{Grants: []*rpcv1.UndeliveredGrant{{ReplyTo: fmt.Sprint("_INBOX.r", len(req.Cursor)), Json: true, Task: []byte("t"), TaskId: make([]byte, 16), Domain: "d", MaxTasks: 3, Position: 4, Version: 5, Nonce: 6}}}
 		if len(req.Cursor) == 0 {
 			resp.Cursor = []byte("x")
 		}
 		return resp, nil
 	})
 	got, err = p.Ask(t.Context(), match.Ask{Kind: match.AskUndelivered, Partition: 1})
-	if err != nil || len(got.Undelivered) != 2 || got.Undelivered[1].ReplyTo != "_INBOX.r1" || !got.Undelivered[1].JSON || string(got.Undelivered[1].Task) != "t" {
-		t.Fatalf("%v %v", got, err)
-	}
+	testkit.NoError(t, err)
+	testkit.MustEqual(t, "grants", len(got.Undelivered), 2)
+	testkit.Equal(t, "the second one", fmt.Sprintf("%+v", got.Undelivered[1]), fmt.Sprintf("%+v", match.Undelivered{
+		Domain: "d", ReplyTo: "_INBOX.r1", JSON: true, Max: 3, Trigger: ids.Trigger{Version: 5, Position: 4}, Nonce: 6, Task: []byte("t"),
+	}))
 }
 
 // Answers that cannot be, and partitions that no node serves, are errors.

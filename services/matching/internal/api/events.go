@@ -116,6 +116,7 @@ func (e *encoder) pollRefs(polls []match.PollRef) {
 	for i, p := range polls {
 		one := &e.polls[i]
 		one.Domain, one.Worker, one.WorkerId, one.ReplyTo, one.Json = p.Domain, p.Worker, p.WorkerID, p.ReplyTo, p.JSON
+		one.MaxTasks, one.BytesMax = int32(p.Max), int64(p.BytesMax)
 		e.batch.Polls = append(e.batch.Polls, one)
 	}
 }

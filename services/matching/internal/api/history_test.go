@@ -182,7 +182,9 @@ func (h *history) undelivered(p int, req *rpcv1.UndeliveredRequest) *rpcv1.Undel
 	resp := &rpcv1.UndeliveredResponse{}
 	for _, g := range h.grants {
 		if t := h.tasks[g.id]; g.partition == p && g.epoch < req.Epoch && t != nil && t.running && t.nonce == g.nonce {
-			resp.Grants = append(resp.Grants, &rpcv1.UndeliveredGrant{ReplyTo: g.to.ReplyTo, Json: g.to.Json, Task: g.task})
+			resp.Grants = append(resp.Grants, &rpcv1.UndeliveredGrant{
+				ReplyTo: g.to.ReplyTo, Json: g.to.Json, MaxTasks: g.to.MaxTasks, Domain: g.to.Domain, Task: g.task, TaskId: g.id[:], Version: t.version, Nonce: g.nonce,
+			})
 			h.redelivered++
 		}
 	}

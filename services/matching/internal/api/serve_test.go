@@ -253,10 +253,10 @@ func TestR1_UndeliveredGrantsGoToInboxesOfTheirDomain(t *testing.T) {
 	inboxes, err := topology.NewInboxes([]string{topology.TenantInboxes})
 	testkit.NoError(t, err)
 	p := l.portWith(l.nc, 1, natsrpc.NewReplies(inboxes, "matching", nil, testLog()))
-	own := topology.UserInbox(domain, "ann") + ".1"
+	own, id := topology.UserInbox(domain, "ann")+".1", make([]byte, 16)
 	serve(t, l, "undelivered", func(*rpcv1.UndeliveredRequest) (natsrpc.Message, error) {
 		return &rpcv1.UndeliveredResponse{Grants: []*rpcv1.UndeliveredGrant{
-			{ReplyTo: own, Domain: "bank"}, {ReplyTo: topology.Event(0), Domain: domain}, {ReplyTo: own, Domain: domain},
+			{ReplyTo: own, Domain: "bank", TaskId: id}, {ReplyTo: topology.Event(0), Domain: domain, TaskId: id}, {ReplyTo: own, Domain: domain, TaskId: id},
 		}}, nil
 	})
 	got, err := p.Ask(t.Context(), match.Ask{Kind: match.AskUndelivered, Partition: 1})

@@ -219,4 +219,7 @@ type Poll struct {
 	// ReplyTo is the inbox in which it waits.
 	ReplyTo string
 	JSON    bool
+	// Max is how many tasks it takes, BytesMax how many bytes of them its batch may grant to it, the first task apart; 0 = any number.
+	Max      int32
+	BytesMax int64
 }

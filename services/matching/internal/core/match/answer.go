@@ -164,11 +164,11 @@ func (s *Shard) end(p *poll) {
 func (s *Shard) answer(p *poll) {
 	s.end(p)
 	tasks := make([][]byte, 0, len(p.granted))
-	bytes, most := 0, p.answerBytes(s.cfg.AnswerBytesMax)
+	bytes, most := 0, answerBytes(p.json, s.cfg.AnswerBytesMax)
 	kept := p.granted[:0]
 	for _, g := range p.granted {
 		if bytes+len(g.task) > most && len(tasks) > 0 {
-			s.takeBack(g.batch, g.i, true)
+			g.batch.takeBack(g.i, true)
 			continue
 		}
 		bytes += len(g.task)
@@ -179,7 +179,7 @@ func (s *Shard) answer(p *poll) {
 	a := Answer{Poll: p.id, ReplyTo: p.replyTo, JSON: p.json, Tasks: tasks}
 	if len(tasks) > 0 {
 		p.list.weigh(bytes, len(tasks))
-		a.ID = s.answers.add(p, kept, s.now.Mono)
+		a.ID = s.answers.add(&sentAnswer{replyTo: p.replyTo, domain: p.list.Domain, json: p.json, grants: kept}, s.now.Mono)
 	}
 	s.fx.Answers = append(s.fx.Answers, a)
 }
@@ -193,7 +193,7 @@ func (s *Shard) bounced(id uint64) {
 	a.bounced = true
 	s.fx.Counts.Bounced += int64(len(a.grants))
 	for _, g := range a.grants {
-		s.takeBack(g.batch, g.i, !a.confirmed)
+		g.batch.takeBack(g.i, !a.confirmed)
 	}
 }
 
@@ -202,7 +202,7 @@ func (s *Shard) bounced(id uint64) {
 func (s *Shard) givenUp(inbox, domain string) {
 	if p := s.polls.byInbox[inbox]; p != nil && p.list.domain.name == domain {
 		for _, g := range p.granted {
-			s.takeBack(g.batch, g.i, true)
+			g.batch.takeBack(g.i, true)
 		}
 		s.fx.Counts.Bounced += int64(len(p.granted))
 		p.granted = nil
@@ -222,12 +222,42 @@ func (s *Shard) repeat() {
 			continue
 		}
 		one.at = s.now.Mono
-		a := Answer{ReplyTo: one.replyTo, JSON: one.json}
-		for _, g := range one.grants {
-			a.Tasks = append(a.Tasks, g.task)
-		}
-		s.fx.Answers = append(s.fx.Answers, a)
+		s.fx.Answers = append(s.fx.Answers, one.again())
 	}
+}
+
+// again is the answer as it is sent again: no one hears whether there was a subscriber.
+func (a *sentAnswer) again() Answer {
+	out := Answer{ReplyTo: a.replyTo, JSON: a.json}
+	for _, g := range a.grants {
+		if g.task != nil {
+			out.Tasks = append(out.Tasks, g.task)
+		}
+	}
+	return out
+}
+
+// again takes in what an owner before may have sent to an inbox, and returns it with the tasks that fit into an answer; nil if the inbox has been sent
+// some: a second answer reaches no one.
+func (a *answers) again(found *sentAnswer, bytesMax int, now time.Duration) *sentAnswer {
+	if sent := a.byInbox[found.replyTo]; sent != nil {
+		for _, g := range found.grants {
+			g.task = nil
+			if sent.grants = append(sent.grants, g); sent.bounced {
+				g.batch.takeBack(g.i, true)
+			}
+		}
+		return nil
+	}
+	bytes, most := 0, answerBytes(found.json, bytesMax)
+	for i := range found.grants {
+		g := &found.grants[i]
+		if bytes += len(g.task); i > 0 && bytes > most {
+			g.task = nil
+		}
+	}
+	a.add(found, now)
+	return found
 }
 
 // answers are those that held tasks, for as long as they may turn out to be bounced.
@@ -248,7 +278,7 @@ type sentAnswer struct {
 	id uint64
 	// firstAt is when it was sent, at when last, or when the shard went on after a stop.
 	firstAt, at time.Duration
-	// replyTo, domain and json are its poll's. The grants have their tasks until it is confirmed.
+	// replyTo, domain and json are its poll's. The grants have their tasks until it is confirmed, but for those of owners before that were not sent again.
 	replyTo string
 	domain  string
 	json    bool
@@ -257,12 +287,12 @@ type sentAnswer struct {
 	confirmed, bounced bool
 }
 
-func (a *answers) add(p *poll, grants []grant, now time.Duration) uint64 {
+func (a *answers) add(one *sentAnswer, now time.Duration) uint64 {
 	a.last++
 	if a.last == 0 {
 		a.last++
 	}
-	one := &sentAnswer{id: a.last, firstAt: now, at: now, replyTo: p.replyTo, domain: p.list.Domain, json: p.json, grants: grants}
+	one.id, one.firstAt, one.at = a.last, now, now
 	a.byID[one.id], a.byInbox[one.replyTo] = one, one
 	a.queue = append(a.queue, one)
 	return one.id

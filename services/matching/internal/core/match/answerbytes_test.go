@@ -12,7 +12,6 @@ import (
 // TestAnAnswerFitsAsJSON: an answer of the worst tasks fits into a message as JSON: each header is twice as long there, and the names of the fields are added.
 func TestAnAnswerFitsAsJSON(t *testing.T) {
 	const message, room, most = 1 << 20, 64 << 10, 1000
-	asker := &poll{json: true}
 	for _, quotes := range []int{0, 100, 330, 1000, 4000} {
 		task := &yardv1.PolledTask{
 			TaskId: strings.Repeat("t", 26), Token: strings.Repeat("k", 45), Type: "t", Tasklist: "l", Priority: 3, Attempt: 1, Failures: 1, MaxAttempts: 5,
@@ -20,7 +19,7 @@ func TestAnAnswerFitsAsJSON(t *testing.T) {
 			Headers: map[string]string{"h": strings.Repeat(`"`, quotes)},
 		}
 		resp := &yardv1.PollResponse{}
-		for left := asker.answerBytes(message-room) - task.SizeVT(); left >= 0 && len(resp.Tasks) < most; left -= task.SizeVT() {
+		for left := answerBytes(true, message-room) - task.SizeVT(); left >= 0 && len(resp.Tasks) < most; left -= task.SizeVT() {
 			resp.Tasks = append(resp.Tasks, task)
 		}
 		data, err := codec.Marshal(codec.JSON, resp)

@@ -133,7 +133,7 @@ func (s *Shard) answered(o *AskOutcome) {
 	case AskBookings:
 		s.booked(o.Held)
 	case AskUndelivered:
-		s.start.undelivered(o.Undelivered)
+		s.start.undelivered(o.Undelivered, s.lanes)
 	case AskRunning:
 		s.running(q, o.Held)
 	case AskHolders:

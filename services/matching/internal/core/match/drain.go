@@ -95,7 +95,7 @@ func (s *Shard) force() {
 		for _, b := range l.flight {
 			for i := range b.grabs {
 				if !b.grabs[i].decided {
-					s.takeBack(b, i, false)
+					b.takeBack(i, false)
 				}
 			}
 		}

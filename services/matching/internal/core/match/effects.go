@@ -106,6 +106,8 @@ type PollRef struct {
 	// WorkerID is that of its worker's signs of life; empty = it sends none.
 	WorkerID string
 	JSON     bool
+	// Max is how many tasks it takes, BytesMax how many bytes of them the batch may grant to it; the first may have more.
+	Max, BytesMax int
 }
 
 // Grab is one STARTED event.

@@ -193,7 +193,7 @@ func (s *Shard) sendGrabs(l *lane) {
 func (b *batch) ref(p *poll) int {
 	if p.batch != b {
 		p.batch, p.batchAt = b, len(b.out.Polls)
-		b.out.Polls = append(b.out.Polls, PollRef{Domain: p.list.Domain, Worker: p.worker, WorkerID: p.workerID, ReplyTo: p.replyTo, JSON: p.json})
+		b.out.Polls = append(b.out.Polls, PollRef{Domain: p.list.Domain, Worker: p.worker, WorkerID: p.workerID, ReplyTo: p.replyTo, JSON: p.json, Max: p.max})
 	}
 	return p.batchAt
 }
@@ -258,7 +258,7 @@ func (s *Shard) sendHandBacks(l *lane) {
 }
 
 // takeBack has a granted attempt given back.
-func (s *Shard) takeBack(b *batch, i int, confirms bool) {
+func (b *batch) takeBack(i int, confirms bool) {
 	b.lane.handBacks = append(b.lane.handBacks, handBack{batch: b, i: i, confirms: confirms})
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -84,8 +85,13 @@ type AskOutcome struct {
 
 // Undelivered is a grant that may not have reached its poll.
 type Undelivered struct {
-	ReplyTo string
-	JSON    bool
+	// Domain, ReplyTo, JSON and Max are those of its poll.
+	Domain, ReplyTo string
+	JSON            bool
+	Max             int
+	// Trigger and Nonce name the attempt.
+	Trigger ids.Trigger
+	Nonce   uint64
 	// Task is the encoded yardv1.PolledTask.
 	Task []byte
 }

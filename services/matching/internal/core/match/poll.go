@@ -86,13 +86,13 @@ func (p *poll) accepts(typ string) bool {
 // room is how many tasks it may still be given: what it asked for, as far as it fits
 // into an answer of so many bytes.
 func (p *poll) room(answerBytesMax int) int {
-	fits := max(1, p.answerBytes(answerBytesMax)/max(1, p.list.taskBytes))
+	fits := max(1, answerBytes(p.json, answerBytesMax)/max(1, p.list.taskBytes))
 	return min(p.max, fits) - p.pending - len(p.granted)
 }
 
 // answerBytes bounds the tasks of an answer; JSON doubles quotes, and adds the names of fields.
-func (p *poll) answerBytes(most int) int {
-	if p.json {
+func answerBytes(json bool, most int) int {
+	if json {
 		return most / 2
 	}
 	return most

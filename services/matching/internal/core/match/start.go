@@ -2,6 +2,9 @@ package match
 
 import (
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
 // start is how an owner takes its shard over: it fences every partition, sends again what
@@ -17,7 +20,7 @@ type start struct {
 	// left counts partitions that have not answered.
 	left int
 	// found are grants to be sent again, by inbox; order is that of the inboxes.
-	found map[string]*Answer
+	found map[string]*sentAnswer
 	order []string
 }
 
@@ -26,7 +29,7 @@ func (s *Shard) begin() {
 	st := &s.start
 	if !st.begun {
 		st.begun = true
-		st.found = map[string]*Answer{}
+		st.found = map[string]*sentAnswer{}
 		st.left = len(s.lanes)
 		s.sendFences()
 		for p := range s.lanes {
@@ -43,27 +46,39 @@ func (st *start) fence(now time.Duration) {
 	}
 }
 
-// undelivered takes in what a partition has to be sent again.
-func (st *start) undelivered(grants []Undelivered) {
+// undelivered takes in what a partition has to be sent again. An inbox gets no more tasks than its poll takes: the owner before may have been granted
+// more, and handed back what was too much.
+func (st *start) undelivered(grants []Undelivered, lanes []*lane) {
 	st.left--
 	for i := range grants {
 		g := &grants[i]
-		if g.ReplyTo == "" {
+		at := g.Trigger.ID.Partition()
+		if g.ReplyTo == "" || at >= len(lanes) {
 			continue
 		}
 		a := st.found[g.ReplyTo]
 		if a == nil {
-			a = &Answer{ReplyTo: g.ReplyTo, JSON: g.JSON}
+			a = &sentAnswer{replyTo: g.ReplyTo, domain: g.Domain, json: g.JSON}
 			st.found[g.ReplyTo] = a
 			st.order = append(st.order, g.ReplyTo)
 		}
-		a.Tasks = append(a.Tasks, g.Task)
+		one := lanes[at].grantedBefore(g)
+		if len(a.grants) >= g.Max {
+			one.task = nil
+		}
+		a.grants = append(a.grants, one)
 	}
 }
 
-// redeliver sends again what owners before may not have sent, each inbox all of its
-// grants at once, and opens the shard. A worker that has them ignores them. A grant that comes later
-// than startWait is sent when it comes: it is too late for most.
+// grantedBefore is an attempt that an owner before was granted: as if this one had been, but history waits for no receipt of it.
+func (l *lane) grantedBefore(g *Undelivered) grant {
+	from := &origin{list: &list{Tasklist: table.Tasklist{Domain: g.Domain}}, scarce: ids.Scarce(g.Nonce)}
+	return grant{batch: &batch{lane: l, nonce: g.Nonce, grabs: []grab{{trigger: g.Trigger, from: from, decided: true}}, unconfirmed: 1}, task: g.Task}
+}
+
+// redeliver sends again what owners before may not have sent, each inbox once, and opens the shard. A worker that has the tasks ignores them. So an
+// undelivered repeat says nothing, but an inbox whose worker says that it has got nothing is known: all of its grants are handed back. A grant that
+// comes later than startWait is sent if its inbox has been sent none.
 func (s *Shard) redeliver() {
 	st := &s.start
 	ready := st.fenced && (st.left == 0 || s.now.Mono-st.fencedAt >= startWait)
@@ -71,17 +86,9 @@ func (s *Shard) redeliver() {
 		return
 	}
 	for _, inbox := range st.order {
-		a := st.found[inbox]
-		most, bytes, n := s.cfg.AnswerBytesMax, 0, 0
-		if a.JSON {
-			most /= 2
+		if a := s.answers.again(st.found[inbox], s.cfg.AnswerBytesMax, s.now.Mono); a != nil {
+			s.fx.Answers = append(s.fx.Answers, a.again())
 		}
-		for n < len(a.Tasks) && (n == 0 || bytes+len(a.Tasks[n]) <= most) {
-			bytes += len(a.Tasks[n])
-			n++
-		}
-		a.Tasks = a.Tasks[:n]
-		s.fx.Answers = append(s.fx.Answers, *a)
 	}
 	clear(st.found)
 	st.order = nil

@@ -73,7 +73,7 @@ func (s *Shard) decide(b *batch, i int, v *Verdict) {
 		if passes(fault.Code(v.Refused)) && b.copies > 1 {
 			g.unsure = true
 			b.unconfirmed++
-			s.takeBack(b, i, true)
+			b.takeBack(i, true)
 			return
 		}
 		s.unhold(g)
@@ -90,7 +90,7 @@ func (s *Shard) decide(b *batch, i int, v *Verdict) {
 		lim.granted(memberOf(g.trigger), s.now, v.DeadlineMS)
 	}
 	if p.answered || len(p.granted) >= p.max {
-		s.takeBack(b, i, true)
+		b.takeBack(i, true)
 		return
 	}
 	p.granted = append(p.granted, grant{batch: b, i: i, task: v.Task})
@@ -117,7 +117,7 @@ func (s *Shard) handedBack(b *batch, i int, v *Verdict) {
 	b.left--
 	switch {
 	case fault.Code(v.Refused).Retryable():
-		s.takeBack(h.batch, h.i, h.confirms)
+		h.batch.takeBack(h.i, h.confirms)
 	case h.confirms:
 		h.batch.unconfirmed--
 		if g := &h.batch.grabs[h.i]; g.unsure {

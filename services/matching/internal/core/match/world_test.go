@@ -454,7 +454,9 @@ func (w *world) undelivered(p, shard int, epoch uint64) []Undelivered {
 	var all []Undelivered
 	for _, t := range w.sorted() {
 		if t.id.Partition() == p && t.shard == shard && t.state == "running" && !t.received && t.owner[0] < epoch {
-			all = append(all, Undelivered{ReplyTo: t.inbox, JSON: t.json, Task: t.encode()})
+			all = append(all, Undelivered{
+				Domain: t.domain, ReplyTo: t.inbox, JSON: t.json, Max: w.polls[t.inbox].poll.Max, Trigger: ids.Trigger{ID: t.id, Version: t.version}, Nonce: t.nonce, Task: t.encode(),
+			})
 		}
 	}
 	return all
