@@ -1,7 +1,9 @@
 package record_test
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -41,5 +43,23 @@ func TestVerdictsSayWhereTheyBegin(t *testing.T) {
 			}
 		}
 		testkit.Equal(t, "verdicts up to", at, first+5)
+	}
+}
+
+// TestPolledBytes: no task takes more bytes in an answer than its grab was counted with, and none takes much less.
+func TestPolledBytes(t *testing.T) {
+	large := taskstate.Task{
+		ID: ids.NewTaskID(time.UnixMilli(1<<41), 3, 1<<60), Priority: 5, Type: strings.Repeat("t", 60), Tasklist: strings.Repeat("l", 60), Failures: 1 << 20, Version: 1 << 20,
+		Payload: taskstate.Blob{Data: make([]byte, 70_000), Encoding: 2}, Trace: strings.Repeat("x", 25),
+		Policy: &taskstate.Policy{MaxAttempts: 1000, StartToCloseMS: 1 << 40, HeartbeatTimeoutMS: 1 << 40},
+		Extra:  &taskstate.Extra{Group: strings.Repeat("g", 60), Cost: 1000, Headers: []taskstate.Header{{Name: strings.Repeat("n", 60), Value: strings.Repeat("v", 200)}, {Name: "a", Value: "b"}}},
+	}
+	small := taskstate.Task{ID: large.ID, Type: "t", Tasklist: "l", Priority: 3, Policy: &taskstate.Policy{MaxAttempts: 1, StartToCloseMS: 1}}
+	enc := record.Encoder{Tokens: ids.NewTokens([ids.TokenSecretBytes]byte{}), NowMS: 1}
+	for name, task := range map[string]*taskstate.Task{"large": &large, "small": &small} {
+		got, counted := len(enc.Polled(&replica.Grant{Task: task, DeadlineAt: 1 << 41})), int(taskstate.PolledBytes(task))
+		if got > counted || got < counted-120 {
+			t.Errorf("the %s task takes %d bytes and was counted with %d", name, got, counted)
+		}
 	}
 }

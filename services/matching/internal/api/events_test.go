@@ -44,7 +44,7 @@ func drawBatch(t *rapid.T) *match.Batch {
 		return b
 	}
 	for i := range rapid.IntRange(0, 3).Draw(t, "polls") {
-		b.Polls = append(b.Polls, match.PollRef{Domain: fmt.Sprint("d", i), Worker: fmt.Sprint("w", i), WorkerID: fmt.Sprint("id", i), ReplyTo: fmt.Sprint("r", i), JSON: rapid.Bool().Draw(t, "json")})
+		b.Polls = append(b.Polls, match.PollRef{Domain: fmt.Sprint("d", i), Worker: fmt.Sprint("w", i), WorkerID: fmt.Sprint("id", i), ReplyTo: fmt.Sprint("r", i), JSON: rapid.Bool().Draw(t, "json"), Max: i + 1, BytesMax: i * 1000})
 	}
 	for range rapid.IntRange(0, 5).Draw(t, "grabs") {
 		g := match.Grab{Trigger: drawTrigger(t), Nonce: rapid.Uint64().Draw(t, "nonce")}
@@ -76,7 +76,7 @@ func wanted(b *match.Batch, version uint32) *logv1.EventBatch {
 		ReplyTo: fmt.Sprint("inbox.", b.Partition), RequestId: b.Number, LogVersion: version, Shard: 4, ShardEpoch: 7, Delivered: b.Delivered,
 	}
 	for _, p := range b.Polls {
-		m.Polls = append(m.Polls, &logv1.PollRef{Domain: p.Domain, Worker: p.Worker, WorkerId: p.WorkerID, ReplyTo: p.ReplyTo, Json: p.JSON})
+		m.Polls = append(m.Polls, &logv1.PollRef{Domain: p.Domain, Worker: p.Worker, WorkerId: p.WorkerID, ReplyTo: p.ReplyTo, Json: p.JSON, MaxTasks: int32(p.Max), BytesMax: int64(p.BytesMax)})
 	}
 	if b.Fence {
 		m.Events = append(m.Events, &logv1.Event{Kind: logv1.EventKind_EVENT_KIND_FENCE})

@@ -22,6 +22,8 @@ type Batch struct {
 	shard          *shard
 	epoch, request uint64
 	polls          []Poll
+	// took is how many bytes were granted to each of them; nil = none.
+	took []int64
 	// events is how many it has. free is room for its grants, which are made some at a time.
 	events int
 	free   []grant
@@ -60,6 +62,27 @@ func (b *Batch) poll(ev *taskstate.Event) *Poll {
 		return nil
 	}
 	return &b.polls[ev.Poll-1]
+}
+
+// Fits tells whether a task of so many bytes fits into what the batch may yet grant to the poll of a grab.
+func (b *Batch) Fits(ev *taskstate.Event, bytes int64) bool {
+	p := b.poll(ev)
+	if p == nil || p.BytesMax == 0 || b.took == nil {
+		return true
+	}
+	took := b.took[ev.Poll-1]
+	return took == 0 || took+bytes <= p.BytesMax
+}
+
+// Took notes that a task of so many bytes was granted to the poll of a grab, now or before.
+func (b *Batch) Took(ev *taskstate.Event, bytes int64) {
+	if b.poll(ev) == nil {
+		return
+	}
+	if b.took == nil {
+		b.took = make([]int64, len(b.polls))
+	}
+	b.took[ev.Poll-1] += bytes
 }
 
 // Granted notes that e was granted by a batch, to the poll that its event names.

@@ -124,7 +124,12 @@ func (s step) apply(e *Entry, req *locate.Request) {
 	req.Locate()
 	ended := req.Ev.Fence.Same(e.Token())
 	before, failures, revision := e.State, e.Failures, e.Revision()
+	grab := req.Ev.Kind == taskstate.Started && req.From != nil
+	req.Ev.TooMuch = grab && !req.From.Fits(req.Ev, taskstate.PolledBytes(&e.Task))
 	v, did := taskstate.Apply(&e.Task, req.Ev, at)
+	if grab && v.Granted {
+		req.From.Took(req.Ev, taskstate.PolledBytes(&e.Task))
+	}
 	if ended {
 		e.proposed &^= 1 << req.Ev.Kind
 	}

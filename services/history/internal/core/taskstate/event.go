@@ -74,6 +74,8 @@ type Event struct {
 	Limits *Path
 	// Poll is the poll that a grab is for: an index into the polls of its message, plus one; 0 = not known.
 	Poll uint32
+	// TooMuch: the task does not fit into the answer of the poll that a grab is for.
+	TooMuch bool
 	// Undelivered: the attempt that expired may never have reached its worker.
 	Undelivered bool
 	// NotAfter: an expiry that is stored later than this (Unix ms) is void; 0 = never. The log stood still

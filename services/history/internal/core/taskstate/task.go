@@ -144,6 +144,16 @@ func (t *Task) Token() ids.Token {
 	return ids.Token{Position: t.Position, Version: t.last(), Nonce: t.Attempt.Nonce}
 }
 
+// PolledBytes is about what t takes in the answer to a poll.
+func PolledBytes(t *Task) int64 {
+	const fixed, header = 200, 8 // ids, token, times and counts; the lengths of a header
+	n := fixed + len(t.Type) + len(t.Tasklist) + len(t.Group()) + len(t.Payload.Data)
+	for _, h := range t.HeaderList() {
+		n += header + len(h.Name) + len(h.Value)
+	}
+	return int64(n)
+}
+
 // WakeAt is when the owner must look at t again: a lease that runs out, a
 // wait that ends, or the time of a task that is ready; 0 = never.
 func (t *Task) WakeAt() int64 {

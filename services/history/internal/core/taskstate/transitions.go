@@ -156,10 +156,14 @@ func start(t *Task, e *Event, now int64) (Verdict, Effects) {
 	if t.lapsed(now) { // a copy of the grab may come earlier by the log's clock, which may be set back
 		return refuse(fault.FailedPrecondition, "the task has expired")
 	}
-	if o := t.Order(); o != nil {
-		if o.Blocked {
-			return refuse(fault.Stale, "the task blocks its order key")
-		}
+	o := t.Order()
+	if o != nil && o.Blocked {
+		return refuse(fault.Stale, "the task blocks its order key")
+	}
+	if e.TooMuch { // another poll may have it
+		return refuse(fault.ResourceExhausted, "the task does not fit into the answer of the poll")
+	}
+	if o != nil {
 		t.TakeTurn()
 	}
 	t.State = Running

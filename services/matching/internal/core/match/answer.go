@@ -89,7 +89,7 @@ func (s *Shard) finishPolls() {
 
 // waitOn puts a poll that got nothing back into its place.
 func (s *Shard) waitOn(p *poll) {
-	p.lookBy = 0
+	p.lookBy, p.asked = 0, 0
 	p.list.queue.add(p)
 	s.mark(p.list)
 	s.offer(p.list)

@@ -63,6 +63,7 @@ func (s *Shard) grab(p *poll, from *origin, path *path, packed []byte) bool {
 	}
 	l.gather = append(l.gather, grab{trigger: t, poll: p, from: from})
 	p.pending++
+	p.asked++
 	from.list.undecided++
 	return true
 }
@@ -172,9 +173,9 @@ func (s *Shard) sendGrabs(l *lane) {
 			continue
 		}
 		g.poll.list.queue.remove(g.poll)
-		b.out.Grabs = append(b.out.Grabs, Grab{
-			Trigger: g.trigger, Nonce: b.nonceOf(len(b.grabs), g), Path: g.from.path, Poll: b.ref(g.poll),
-		})
+		at := b.ref(g.poll)
+		b.out.Polls[at].BytesMax += answerBytes(g.poll.json, s.cfg.AnswerBytesMax) / g.poll.asked
+		b.out.Grabs = append(b.out.Grabs, Grab{Trigger: g.trigger, Nonce: b.nonceOf(len(b.grabs), g), Path: g.from.path, Poll: at})
 		b.grabs = append(b.grabs, *g)
 	}
 	l.gather = shift(l.gather, n)

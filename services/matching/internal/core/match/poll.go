@@ -31,11 +31,11 @@ type poll struct {
 	// order is its place in the queue: first come, first served.
 	order uint64
 
-	// pending counts the grabs that it waits for, gathered or sent.
-	pending int
-	granted []grant
-	rounds  int
-	touched bool
+	// pending counts the grabs that it waits for, gathered or sent; asked all since it began to wait: each has an equal share in the bytes of its answer.
+	pending, asked int
+	granted        []grant
+	rounds         int
+	touched        bool
 	// answered: whatever is granted from now on is handed back.
 	answered bool
 	// lookBy is the call about its list that it waits for where its time is over.

@@ -81,6 +81,9 @@ func (s *Shard) decide(b *batch, i int, v *Verdict) {
 		if passes(fault.Code(v.Refused)) {
 			s.doubles.Forget(g.trigger)
 		}
+		if fault.Code(v.Refused) == fault.ResourceExhausted { // the answer of its poll is full
+			s.arrivals = append(s.arrivals, arrival{Chunk: g.chunk(), list: g.from.list})
+		}
 		return
 	}
 	s.fx.Counts.Granted++
