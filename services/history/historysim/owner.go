@@ -6,7 +6,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/batch"
-	"github.com/yardmaster-io/yardmaster/services/history/internal/core/line"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
@@ -102,10 +102,17 @@ func (o *Owner) Len() int {
 // InLane counts the tasks in memory that were read from a lane and have not run. While one runs others are read, and it may wait again beside them. A
 // task that a redrive has brought back was not read.
 func (o *Owner) InLane(lane ids.Lane) int {
-	return len(o.r.List(math.MaxInt, func(t *Task) bool {
-		back := t.State == taskstate.Waiting && t.Redriven().Count > 0
-		return t.Position.Lane() == lane && t.Grants() == 0 && !back
-	}))
+	n := 0
+	for _, d := range o.r.Domains("", math.MaxInt) {
+		for walk := (dispatch.Walk{Domain: d.Domain}); !o.r.Walk(&walk, func(e *dispatch.Entry) {
+			back := e.State == taskstate.Waiting && e.Redriven().Count > 0
+			if e.Position.Lane() == lane && e.Grants() == 0 && !back {
+				n++
+			}
+		}); {
+		}
+	}
+	return n
 }
 
 // Kill ends the owner as SIGKILL does.
@@ -155,11 +162,11 @@ func (o *Owner) FirstOf(domain, key string) (id ids.TaskID, blocked, ok bool) {
 	if !o.Live() || !o.LeaseHolds() {
 		return id, false, false
 	}
-	found, _ := o.r.OrderKeys().Find(&line.Query{Domain: domain, Key: key})
-	if len(found) == 0 {
+	found, ok := o.r.OrderKeys().Of(domain, key)
+	if !ok {
 		return id, false, false
 	}
-	return found[0].Head.ID, found[0].Head.Order().Blocked, true
+	return found.Head.ID, found.Head.Order().Blocked, true
 }
 
 // Members is how many tasks of a batch an owner has admitted, and how many of them have ended.

@@ -241,17 +241,23 @@ func (o *Owner) Hungry(ctx context.Context, hint *rpcv1.Hungry) {
 // lookRetryAfter is when to ask again if there is no place to wait.
 const lookRetryAfter = time.Second
 
-// Look runs fn, which looks at all tasks in memory for a domain, in the owner's goroutine and waits for it. One goes after the other, domains
+// Look runs fn, which looks at what is in memory for a domain, in the owner's goroutine and waits for it. One goes after the other, domains
 // take turns, and after each as much time as it took is left to everything else. So however many a domain asks for, the partition
 // is not held up for others, nor loses its lease (I14). Without a lease, another owner may have admitted more: the error says so (I12).
 func (o *Owner) Look(ctx context.Context, domain string, fn func(r *replica.Replica)) error {
+	return o.LookInSteps(ctx, domain, func(core *replica.Replica) bool { fn(core); return true })
+}
+
+// LookInSteps is Look for what looks at many tasks: each step has a turn of its own, until one is the last.
+func (o *Owner) LookInSteps(ctx context.Context, domain string, step func(r *replica.Replica) (last bool)) error {
 	leased := true
-	err := o.looks.Run(ctx, domain, func() error {
-		return o.Ask(ctx, func(core *replica.Replica) {
+	err := o.looks.Steps(ctx, domain, func() (last bool, err error) {
+		err = o.Ask(ctx, func(core *replica.Replica) {
 			if leased = o.leased(); leased && ctx.Err() == nil { // else no one waits for it
-				fn(core)
+				last = step(core)
 			}
 		})
+		return last || !leased, err
 	})
 	switch {
 	case err == nil && !leased:

@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/line"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
@@ -35,19 +36,25 @@ func (q Queries) List(ctx context.Context, req *rpcv1.ListTasksRequest) (*rpcv1.
 	wanted := wantedBy(req, before, q.NowMS())
 	var all []*yardv1.Task
 	listed := make(map[string]bool)
-	err = q.Look(ctx, req.Domain, func(core *replica.Replica) {
-		for _, t := range core.List(limit, wanted) {
+	end := "" // it has not listed all that is older
+	listing := replica.Newest(req.Domain, limit, wanted)
+	err = q.LookInSteps(ctx, req.Domain, func(core *replica.Replica) bool {
+		if !core.List(listing) {
+			return false
+		}
+		tasks, last, more := listing.Found()
+		for _, t := range tasks {
 			task := record.Public(t, true, q.NowMS())
 			listed[task.TaskId] = true
 			all = append(all, task)
 		}
+		if more {
+			end = last.ID.String()
+		}
+		return true
 	})
 	if err != nil {
 		return nil, err
-	}
-	end := "" // it has not listed all that is older
-	if len(all) == limit {
-		end = all[limit-1].TaskId
 	}
 	if states := req.GetFilter().GetStates(); len(states) == 0 || slices.ContainsFunc(states, yardv1.TaskState.Finished) {
 		dec, dead := record.NewDecoder(), make(map[ids.TaskID]uint32)
@@ -153,15 +160,26 @@ func (q Queries) next(ctx context.Context, req *rpcv1.ListTasksRequest) (*rpcv1.
 		}
 	}
 	tasklist, typ, group := req.GetFilter().GetTasklist(), req.GetFilter().GetType(), req.GetFilter().GetGroup()
+	matches := func(t *taskstate.Task) bool {
+		return t.Tasklist == tasklist && (typ == "" || t.Type == typ) && (group == "" || t.Group() == group) && replica.PlaceOf(t).Compare(after) > 0
+	}
 	out := &rpcv1.ListTasksResponse{}
-	err := q.Look(ctx, req.Domain, func(core *replica.Replica) {
-		tasks, more := core.Next(int(req.GetFilter().GetLimit()), func(t *taskstate.Task) bool {
-			return t.Domain == req.Domain && t.Tasklist == tasklist && (typ == "" || t.Type == typ) && (group == "" || t.Group() == group) && replica.PlaceOf(t).Compare(after) > 0
-		})
+	limit := max(1, int(req.GetFilter().GetLimit()))
+	listing := replica.NextToStart(req.Domain, limit, matches)
+	err := q.LookInSteps(ctx, req.Domain, func(core *replica.Replica) bool {
+		if !core.List(listing) {
+			return false
+		}
+		tasks, last, more := listing.Found()
+		if after = last; more && len(tasks) == 0 { // all of them have begun meanwhile
+			listing = replica.NextToStart(req.Domain, limit, matches)
+			return false
+		}
 		for _, t := range tasks {
 			out.Tasks, out.ReadyAtMs = append(out.Tasks, record.Public(t, true, q.NowMS())), append(out.ReadyAtMs, t.ReadyAt)
 		}
 		out.More = more
+		return true
 	})
 	return out, err
 }
@@ -172,19 +190,27 @@ const keysMax = 1000
 // Keys tells of the order keys of a domain that have tasks in memory, those that wait for longest at first. Without a
 // lease another owner may have read more, and an operator acts on what is said here.
 func (q Queries) Keys(ctx context.Context, req *rpcv1.ListKeysRequest) (*rpcv1.ListKeysResponse, error) {
-	asked := &line.Query{
-		Domain: req.Domain, Key: req.OrderKey, Blocked: req.Blocked, Waiting: req.Waiting,
-		After: line.Place{Since: req.AfterSinceMs, Key: req.AfterKey}, Limit: max(1, min(int(req.Limit), keysMax)),
-	}
+	limit := max(1, min(int(req.Limit), keysMax))
+	asked := &line.Query{Blocked: req.Blocked, Waiting: req.Waiting, After: line.Place{Since: req.AfterSinceMs, Key: req.AfterKey}}
 	out := &rpcv1.ListKeysResponse{}
-	err := q.Look(ctx, req.Domain, func(core *replica.Replica) {
-		var found []line.Line
-		found, out.More = core.OrderKeys().Find(asked)
-		for _, l := range found {
-			out.Keys = append(out.Keys, &yardv1.OrderKey{
-				OrderKey: l.Key, Head: record.Public(l.Head, true, q.NowMS()), Waiting: int64(l.Waiting), SinceMs: l.Since, Reason: l.Head.Why(),
-			})
+	walk, found := dispatch.Walk{Domain: req.Domain}, []line.Line(nil)
+	err := q.LookInSteps(ctx, req.Domain, func(core *replica.Replica) bool {
+		if req.OrderKey != "" {
+			found = []line.Line{{Place: line.Place{Key: req.OrderKey}}}
+		} else if over := core.Walk(&walk, func(e *dispatch.Entry) {
+			if l, ok := asked.Pick(e.Seat); ok {
+				found = dispatch.KeepFirst(found, l, limit+1, func(a, b line.Line) int { return a.Compare(b.Place) })
+			}
+		}); !over {
+			return false
 		}
+		n := min(limit, len(found))
+		out.Keys, out.More = q.keysOf(core, req.Domain, found[:n]), len(found) > n
+		if len(out.Keys) > 0 || !out.More {
+			return true
+		}
+		walk, asked.After, found = dispatch.Walk{Domain: req.Domain}, found[n-1].Place, nil // all of them have ended meanwhile
+		return false
 	})
 	if err != nil {
 		return nil, err
@@ -192,4 +218,20 @@ func (q Queries) Keys(ctx context.Context, req *rpcv1.ListKeysRequest) (*rpcv1.L
 	page, cut := paging.Cut(out.Keys, len(out.Keys), paging.BytesMax, (*yardv1.OrderKey).SizeVT)
 	out.Keys, out.More = page, out.More || cut
 	return out, nil
+}
+
+// keysOf are order keys that were found, each once, at the places that they had. Those that have no tasks any more are left out.
+func (q Queries) keysOf(core *replica.Replica, domain string, found []line.Line) (all []*yardv1.OrderKey) {
+	seen := make(map[string]bool, len(found))
+	for _, f := range found {
+		l, ok := core.OrderKeys().Of(domain, f.Key)
+		if !ok || seen[f.Key] {
+			continue
+		}
+		seen[f.Key] = true
+		all = append(all, &yardv1.OrderKey{
+			OrderKey: l.Key, Head: record.Public(l.Head, true, q.NowMS()), Waiting: int64(l.Waiting), SinceMs: cmp.Or(f.Since, l.Since), Reason: l.Head.Why(),
+		})
+	}
+	return all
 }

@@ -16,6 +16,9 @@ func (x *Lists) Check(all []*Entry) error {
 	for _, e := range all {
 		there[e] = true
 		columns[e.column]++
+		if of := e.column.list.domain; of != x.domains[e.Domain] || int(e.at) >= len(of.tasks) || of.tasks[e.at] != e {
+			return fmt.Errorf("task %s is not among those of its domain", e.ID)
+		}
 		if e.State.Finished() {
 			continue
 		}

@@ -16,9 +16,10 @@ type DomainLists struct {
 	counted counted
 }
 
-// domain is the tasklists of one domain, in any order.
+// domain is the tasklists of one domain, and its tasks, in any order.
 type domain struct {
 	lists []*tasklist
+	tasks []*Entry
 	// past are the ends of tasks, and the failures, in tasklists that were forgotten.
 	past Census
 }
@@ -72,7 +73,7 @@ func (d *DomainLists) add(l *tasklist) {
 		of = &domain{}
 		d.domains[l.key.domain] = of
 	}
-	l.ofDomain = len(of.lists)
+	l.domain, l.ofDomain = of, len(of.lists)
 	of.lists = append(of.lists, l)
 }
 
@@ -86,6 +87,21 @@ func (d *DomainLists) remove(l *tasklist) {
 	if of.lists = of.lists[:last]; last == 0 {
 		delete(d.domains, l.key.domain)
 	}
+}
+
+// enter gives a task a place among those of its domain.
+func (of *domain) enter(e *Entry) {
+	e.at = int32(len(of.tasks))
+	of.tasks = append(of.tasks, e)
+}
+
+// leave has the last task take the place of one that leaves.
+func (of *domain) leave(e *Entry) {
+	last := len(of.tasks) - 1
+	of.tasks[e.at] = of.tasks[last]
+	of.tasks[e.at].at = e.at
+	of.tasks[last] = nil
+	of.tasks = of.tasks[:last]
 }
 
 // CountWaiting is how many tasks each of some domains has that wait for their first or next attempt, or for the timer store; if any does.

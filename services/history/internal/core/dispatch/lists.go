@@ -34,6 +34,9 @@ func (e *Entry) Triggered() bool { return e.triggeredAt > 0 }
 // CountsAsReady tells whether it is ready, or due by our clock.
 func (e *Entry) CountsAsReady() bool { return e.counted == taskstate.Ready }
 
+// Listed tells whether e is in memory and has not left.
+func (e *Entry) Listed() bool { return e.column != nil }
+
 // columnOf is a column of a tasklist, a new one if need be.
 func (x *Lists) columnOf(l *tasklist, key columnKey) *column {
 	if c, ok := l.columns[key]; ok {
@@ -80,6 +83,7 @@ func (x *Lists) Enqueue(e *Entry) {
 	}
 	e.column = x.columnOf(l, columnKey{packKey{e.Type, e.Priority, x.partitionFor(l, e.ID), e.Cost()}, e.Group()})
 	e.column.tasks++
+	l.domain.enter(e)
 	l.came++
 	if g := e.column.of; g != nil {
 		g.Came++
@@ -190,6 +194,7 @@ func (e *Entry) endRun() {
 func (x *Lists) Leave(e *Entry) {
 	x.uncount(e)
 	e.Received()
+	e.column.list.domain.leave(e)
 	x.stepOut(e)
 }
 

@@ -189,7 +189,10 @@ func KeepFirst[T any](all []T, one T, most int, compare func(a, b T) int) []T {
 	if len(all) >= most && (most <= 0 || compare(one, all[most-1]) >= 0) {
 		return all
 	}
-	at, _ := slices.BinarySearchFunc(all, one, compare)
+	at, known := slices.BinarySearchFunc(all, one, compare)
+	if known {
+		return all
+	}
 	all = slices.Insert(all, at, one)
 	return all[:min(len(all), most)]
 }

@@ -40,6 +40,8 @@ type Entry struct {
 	*taskstate.Task
 	// Index is its place in the message it was submitted with.
 	Index int32
+	// at is its place among the tasks of its domain.
+	at int32
 	// Seat is its place among the tasks of its order key; nil = it has none, or has not come to its line.
 	Seat *line.Seat
 	// counted is the state under which its tasklist counts it: its own, but ready in Backoff once it is due by our clock.
@@ -76,6 +78,7 @@ type tasklist struct {
 	groups map[string]*groupTasks
 	// at is its place in Lists.order, ofDomain that among the lists of its domain.
 	at, ofDomain int
+	domain       *domain
 	// turn says which partition tasks are given now. spread: it has, or has had, columns of partitions besides the first one.
 	turn   partitionTurn
 	spread bool

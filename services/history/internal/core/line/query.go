@@ -2,7 +2,6 @@ package line
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
@@ -28,42 +27,31 @@ func (p Place) Compare(o Place) int {
 	return cmp.Or(cmp.Compare(p.Since, o.Since), strings.Compare(p.Key, o.Key))
 }
 
-// Query says which lines of a domain are wanted.
+// Query says which lines are wanted.
 type Query struct {
-	Domain string
-	// Key is the one that is wanted; "" = all. Blocked: only those that are blocked. Waiting: those, and where a task waits.
-	Key              string
+	// Blocked: only those that are blocked. Waiting: those, and where a task waits.
 	Blocked, Waiting bool
 	// After: only those behind this place; the zero one = all.
 	After Place
-	Limit int
 }
 
-// Find returns the first lines that a query picks; more: there are more.
-func (ls *Lines) Find(q *Query) (found []Line, more bool) {
-	if q.Key != "" {
-		if l := ls.of[Key{q.Domain, q.Key}]; l != nil {
-			found = append(found, l.public())
-		}
-		return found, false
+// Of is the line of an order key; false = there is none.
+func (ls *Lines) Of(domain, key string) (one Line, ok bool) {
+	l := ls.of[Key{domain, key}]
+	if l == nil {
+		return Line{}, false
 	}
-	for k, l := range ls.of {
-		if k.Domain != q.Domain {
-			continue
-		}
-		one := l.public()
-		blocked := one.Head.Order().Blocked
-		if q.Blocked && !blocked || q.Waiting && !blocked && one.Waiting == 0 || q.After.Key != "" && one.Compare(q.After) <= 0 {
-			continue
-		}
-		if len(found) > q.Limit && one.Compare(found[q.Limit].Place) >= 0 {
-			continue
-		}
-		at, _ := slices.BinarySearchFunc(found, one, func(a, b Line) int { return a.Compare(b.Place) })
-		found = slices.Insert(found, at, one)
-		found = found[:min(len(found), q.Limit+1)]
+	return l.public(), true
+}
+
+// Pick is the line of a task, if the task is its first one and the query picks it.
+func (q *Query) Pick(s *Seat) (one Line, ok bool) {
+	if !s.First() {
+		return Line{}, false
 	}
-	return found[:min(len(found), q.Limit)], len(found) > q.Limit
+	one = s.line.public()
+	blocked := one.Head.Order().Blocked
+	return one, (!q.Blocked || blocked) && (!q.Waiting || blocked || one.Waiting > 0) && (q.After.Key == "" || one.Compare(q.After) > 0)
 }
 
 func (l *line) public() Line {

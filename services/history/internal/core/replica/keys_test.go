@@ -2,9 +2,11 @@ package replica
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/line"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -60,14 +62,16 @@ func TestLinesOfKeys(t *testing.T) {
 	b.finish(taskstate.Failed, 1)
 	b.cancels("shop", 3)
 	list := func(q line.Query) string {
-		q.Domain = "shop"
-		found, more := b.r.OrderKeys().Find(&q)
+		var found []line.Line
+		b.r.Walk(&dispatch.Walk{Domain: "shop"}, func(e *dispatch.Entry) {
+			if l, ok := q.Pick(e.Seat); ok {
+				found = append(found, l)
+			}
+		})
+		slices.SortFunc(found, func(a, b line.Line) int { return a.Compare(b.Place) })
 		s := ""
 		for _, l := range found {
 			s += fmt.Sprintf("%s %d+%d %s; ", l.Key, l.Head.ID[15], l.Waiting, l.Head.State)
-		}
-		if more {
-			s += "more"
 		}
 		return s
 	}
@@ -77,19 +81,19 @@ func TestLinesOfKeys(t *testing.T) {
 		q    line.Query
 		want string
 	}{
-		{"all", line.Query{Limit: 9}, mid + early + late},
-		{"the first", line.Query{Limit: 1}, mid + "more"},
-		{"two", line.Query{Limit: 2}, mid + early + "more"},
-		{"exactly", line.Query{Limit: 3}, mid + early + late},
-		{"blocked", line.Query{Limit: 9, Blocked: true}, late},
-		{"where one waits", line.Query{Limit: 9, Waiting: true}, early + late},
-		{"by name", line.Query{Limit: 9, Key: "early"}, early},
-		{"none of the name", line.Query{Limit: 9, Key: "x"}, ""},
-		{"behind", line.Query{Limit: 9, After: line.Place{Since: b.r.Get(id(4)).Since(), Key: "mid"}}, early + late},
+		{"all", line.Query{}, mid + early + late},
+		{"blocked", line.Query{Blocked: true}, late},
+		{"where one waits", line.Query{Waiting: true}, early + late},
+		{"behind", line.Query{After: line.Place{Since: b.r.Get(id(4)).Since(), Key: "mid"}}, early + late},
 	} {
 		testkit.Equal(t, c.name, list(c.q), c.want)
 	}
-	if found, _ := b.r.OrderKeys().Find(&line.Query{Domain: "bank", Limit: 9}); len(found) > 0 {
-		t.Error("another domain's are listed")
+	if l, ok := b.r.OrderKeys().Of("shop", "early"); !ok || l.Head.ID != id(5) || l.Waiting != 1 {
+		t.Errorf("by name: %+v, %t", l, ok)
+	}
+	for _, at := range [][2]string{{"shop", "x"}, {"bank", "early"}} {
+		if _, ok := b.r.OrderKeys().Of(at[0], at[1]); ok {
+			t.Errorf("%v has a line", at)
+		}
 	}
 }

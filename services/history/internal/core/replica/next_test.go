@@ -18,7 +18,7 @@ func TestNext(t *testing.T) {
 	b.finish(taskstate.Failed, 7)
 	all := func(*taskstate.Task) bool { return true }
 	for limit, want := range map[int][]uint64{0: {}, 1: {4}, 3: {4, 3, 5}, 4: {4, 3, 5, 1}, 9: {4, 3, 5, 1}} {
-		next, more := b.r.Next(limit, all)
+		next, more := b.list(NextToStart("shop", limit, all))
 		if len(next) != len(want) || more != (limit < 4) {
 			t.Fatalf("%d: %v, more %t", limit, next, more)
 		}
@@ -29,12 +29,12 @@ func TestNext(t *testing.T) {
 		}
 	}
 	behind := PlaceOf(b.r.Get(id(3)))
-	if next, more := b.r.Next(9, func(t *taskstate.Task) bool { return PlaceOf(t).Compare(behind) > 0 }); more || len(next) != 2 || next[0].ID != id(5) {
+	if next, more := b.list(NextToStart("shop", 9, func(t *taskstate.Task) bool { return PlaceOf(t).Compare(behind) > 0 })); more || len(next) != 2 || next[0].ID != id(5) {
 		t.Errorf("behind the second: %v", next)
 	}
 	b.now.MS = b.r.Get(id(7)).DueAt
 	b.step(Tick{})
-	if next, _ := b.r.Next(9, all); len(next) != 5 || next[4].ID != id(7) {
+	if next, _ := b.list(NextToStart("shop", 9, all)); len(next) != 5 || next[4].ID != id(7) {
 		t.Errorf("with the one whose wait is over: %v", next)
 	}
 }

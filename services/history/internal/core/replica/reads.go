@@ -7,7 +7,6 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/backlog"
-	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
@@ -18,17 +17,6 @@ func (r *Replica) Get(id ids.TaskID) *taskstate.Task {
 		return nil
 	}
 	return &e.Task
-}
-
-// List are up to limit tasks in memory that match, the newest first.
-func (r *Replica) List(limit int, match func(*taskstate.Task) bool) []*taskstate.Task {
-	var hits []*taskstate.Task
-	for _, e := range r.tasks {
-		if !e.left && match(&e.Task) {
-			hits = dispatch.KeepFirst(hits, &e.Task, limit, func(a, b *taskstate.Task) int { return bytes.Compare(b.ID[:], a.ID[:]) })
-		}
-	}
-	return hits
 }
 
 // Place is where a ready task stands in the line of its tasklist: by priority, then the one that is ready for longest.
@@ -44,16 +32,6 @@ func PlaceOf(t *taskstate.Task) Place { return Place{t.Priority, t.ReadyAt, t.ID
 // Compare is negative where p comes before o.
 func (p Place) Compare(o Place) int {
 	return cmp.Or(cmp.Compare(p.Priority, o.Priority), cmp.Compare(p.ReadyAt, o.ReadyAt), bytes.Compare(p.ID[:], o.ID[:]))
-}
-
-// Next are up to limit ready tasks in memory that match, but for those that their order key holds up, in the order of their places; more: there are more.
-func (r *Replica) Next(limit int, match func(*taskstate.Task) bool) (next []*taskstate.Task, more bool) {
-	for _, e := range r.tasks {
-		if !e.left && e.CountsAsReady() && !e.HeldUp() && match(&e.Task) {
-			next = dispatch.KeepFirst(next, &e.Task, limit+1, func(a, b *taskstate.Task) int { return PlaceOf(a).Compare(PlaceOf(b)) })
-		}
-	}
-	return next[:min(limit, len(next))], len(next) > limit
 }
 
 // ArchiveSeq is the last sequence of the archive that this replica knows of.

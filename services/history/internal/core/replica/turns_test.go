@@ -180,10 +180,10 @@ func TestReads(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	all := func(*taskstate.Task) bool { return true }
-	if hits := b.r.List(2, all); len(hits) != 2 || hits[0].ID != id(4) || hits[1].ID != id(3) {
+	if hits, more := b.list(Newest("shop", 2, all)); !more || len(hits) != 2 || hits[0].ID != id(4) || hits[1].ID != id(3) {
 		t.Errorf("the newest first: %v", hits)
 	}
-	if hits := b.r.List(9, func(t *taskstate.Task) bool { return t.State == taskstate.Running }); len(hits) != 2 {
+	if hits, more := b.list(Newest("shop", 9, func(t *taskstate.Task) bool { return t.State == taskstate.Running })); more || len(hits) != 2 {
 		t.Errorf("%d run", len(hits))
 	}
 	if b.r.Len() != 4 {
