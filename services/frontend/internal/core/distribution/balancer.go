@@ -3,8 +3,8 @@
 // Owns: what this frontend believes of each partition: how much is queued
 // there, whether appends have failed there recently, and whether too many cancels wait there. The choice is
 // opportunistic: a whole request goes to the healthy partition with the fewest
-// queued tasks, so that it touches one log, and a slow or full partition gets
-// less by itself.
+// queued tasks, so that it touches one log. A partition whose appends are slow, compared with the others or with its own
+// past, gets less, and then probes only (pace.go).
 //
 // Never does: I/O, or reading a clock or a random source; both come in as values.
 //
@@ -44,10 +44,13 @@ const (
 // Balancer knows all partitions. It is not safe for concurrent use.
 type Balancer struct {
 	partitions []partition
-	last       int // the one chosen last
+	last       int    // the one chosen last
+	choices    uint64 // counts what Pick chose
+	scratch    []time.Duration
 }
 
 type partition struct {
+	pace
 	reported   int64
 	reportedAt time.Time
 	sent       int64 // tasks sent there by this frontend since the report
@@ -69,7 +72,7 @@ func (p *partition) queued() int64 { return p.reported + p.sent }
 
 // stays tells whether p, chosen last, is chosen again, where the emptiest has so many queued.
 func (p *partition) stays(least int64, now time.Time) bool {
-	return p.setAside == 0 && p.hasRoom(now) && p.queued() < least+StayTasks && now.Sub(p.reportedAt) <= StayReported
+	return p.share == Full && p.setAside == 0 && p.hasRoom(now) && p.queued() < least+StayTasks && now.Sub(p.reportedAt) <= StayReported
 }
 
 // New makes a balancer of n partitions, 0..n-1, all healthy and empty.
@@ -82,7 +85,7 @@ func New(n int) *Balancer {
 
 // Pick chooses the partition of a request of so many tasks and counts them as
 // queued there: the one chosen last, while it is no more than StayTasks ahead and has an owner, else the
-// emptiest. ok is false where every partition is set aside, or full. Among equals, tie
+// emptiest. Slow partitions get their shares of requests, and all requests that no other partition can take. ok is false if every partition is set aside, or full. Among equals, tie
 // decides; it should be random, so that several frontends do not agree.
 //
 // A partition that is due for a probe comes first, and once: without traffic
@@ -90,6 +93,8 @@ func New(n int) *Balancer {
 // Stored, Failed or Returned in the end.
 func (b *Balancer) Pick(now time.Time, tasks int, tie uint64) (chosen int, ok bool) {
 	chosen = -1
+	slow := -1 // the emptiest of those that should not get this request
+	b.choices++
 	n := len(b.partitions)
 	alone := b.aloneFor(now)
 	for i := range n {
@@ -103,12 +108,23 @@ func (b *Balancer) Pick(now time.Time, tasks int, tie uint64) (chosen int, ok bo
 				continue
 			}
 			p.probing = true
-			p.sent += int64(tasks)
-			return at, true
+			return b.choose(at, tasks), true
+		}
+		if p.due(b.choices, now) {
+			return b.choose(at, tasks), true
+		}
+		if p.share != Full {
+			if slow < 0 || p.queued() < b.partitions[slow].queued() {
+				slow = at
+			}
+			continue
 		}
 		if chosen < 0 || p.queued() < b.partitions[chosen].queued() {
 			chosen = at
 		}
+	}
+	if chosen < 0 {
+		chosen = slow
 	}
 	if chosen < 0 {
 		return 0, false
@@ -117,8 +133,14 @@ func (b *Balancer) Pick(now time.Time, tasks int, tie uint64) (chosen int, ok bo
 		chosen = l
 	}
 	b.last = chosen
-	b.partitions[chosen].sent += int64(tasks)
-	return chosen, true
+	return b.choose(chosen, tasks), true
+}
+
+func (b *Balancer) choose(p, tasks int) int {
+	at := &b.partitions[p]
+	at.chosenAt = b.choices
+	at.sent += int64(tasks)
+	return p
 }
 
 // Take counts a request of so many tasks as queued in p, the only partition that it may go to. It returns false where p is set

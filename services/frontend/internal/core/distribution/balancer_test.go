@@ -198,3 +198,21 @@ func TestBalancerPromises(t *testing.T) {
 		})
 	})
 }
+
+// TestSeed003_TheDocumentsExample: requests of 50, 30, 100 and then of 20, 100, 100 items over four partitions. Partitions
+// that differ by less than StayTasks count as equal if their owners report, so the second run has each item a hundredfold.
+func TestSeed003_TheDocumentsExample(t *testing.T) {
+	for _, items := range []int{1, 100} {
+		b, got := New(4), [4]int{}
+		if items > 1 {
+			for p := range got {
+				b.Report(p, 0, 0, t0)
+			}
+		}
+		for i, items := range []int{50 * items, 30 * items, 100 * items, 20 * items, 100 * items, 100 * items} {
+			got[pick(t, b, t0, items, uint64(i%4))] += items
+		}
+		testkit.Equal(t, "dealt", got, [4]int{50 * items, 130 * items, 100 * items, 120 * items})
+		testkit.Equal(t, "the next goes where the fewest are", pick(t, b, t0, items, 2), 0)
+	}
+}
