@@ -1380,6 +1380,8 @@ export interface PartitionQueues {
   others?: number;
   /** The domains that have something in memory, those first that have most. */
   domains?: DomainWork[];
+  /** How much the frontend that answers uses the partition for submits that may go to any partition. `full`: as others. `less`: its appends are slow, compared with those of other partitions or with its own past. `probes`: they are slow for longer, so it gets one request now and then. */
+  submits?: string;
 }
 
 /** DomainWork is what a domain has in the memory of a partition. */

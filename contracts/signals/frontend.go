@@ -30,6 +30,17 @@ var (
 		Means: "Appends of tasks to the log that failed, retries included.",
 		Worry: "a rate while NATS is healthy",
 	})
+	PartitionShare = frontend.add(Metric{
+		Name: "yardmaster.submit.partition.share", Kind: Gauge, Unit: Part, Attributes: []string{Partition},
+		Means: "How much this frontend uses a partition for submits that may go to any partition. 1 = fully; 0.125 = its appends are slow, compared with the others or with its own " +
+			"past; 0 = it gets probes only. Submits that have one partition, by an order key, a unique key or a repeat, go there all the same.",
+		Worry: "below 1 for minutes: the server that leads the stream of the partition is slow, or its disk is",
+	})
+	PartitionShareChanges = frontend.add(Metric{
+		Name: "yardmaster.submit.partition.share_changes", Kind: Counter, Unit: "{change}",
+		Means: "Changes of yardmaster_submit_partition_share_ratio.",
+		Worry: "a rate that lasts: appends take very different times",
+	})
 	SubmitsUnknown = frontend.add(Metric{
 		Name: "yardmaster.submit.unknown_outcomes", Kind: Counter, Unit: "{request}",
 		Means: "Submits answered UNKNOWN: the log did not say whether it stored them.",

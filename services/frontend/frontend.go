@@ -74,11 +74,11 @@ func (s *Service) Ready() <-chan struct{} { return s.ready }
 // Check is a condition of being ready besides Ready: an error where JetStream is not available here.
 func (s *Service) Check() error { return s.beacon.Load().Check() }
 
-// Warn is an error where submits are refused since the log's storage is full. Another frontend
-// would refuse them too, and outcomes go on.
+// Warn is an error if submits are refused since the log's storage is full, which another frontend would refuse too, or if
+// appends to some partitions are slow.
 func (s *Service) Warn() error {
 	if gate := s.gate.Load(); gate != nil {
-		return gate.StorageFull()
+		return gate.Warn()
 	}
 	return nil
 }

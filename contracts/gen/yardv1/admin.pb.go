@@ -1022,7 +1022,10 @@ type PartitionQueues struct {
 	// How many more domains are split off.
 	Others int32 `protobuf:"varint,4,opt,name=others,proto3" json:"others,omitempty"`
 	// The domains that have something in memory, those first that have most.
-	Domains       []*DomainWork `protobuf:"bytes,5,rep,name=domains,proto3" json:"domains,omitempty"`
+	Domains []*DomainWork `protobuf:"bytes,5,rep,name=domains,proto3" json:"domains,omitempty"`
+	// How much the frontend that answers uses the partition for submits that may go to any partition. `full`: as others. `less`: its appends are slow,
+	// compared with those of other partitions or with its own past. `probes`: they are slow for longer, so it gets one request now and then.
+	Submits       string `protobuf:"bytes,6,opt,name=submits,proto3" json:"submits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1090,6 +1093,13 @@ func (x *PartitionQueues) GetDomains() []*DomainWork {
 		return x.Domains
 	}
 	return nil
+}
+
+func (x *PartitionQueues) GetSubmits() string {
+	if x != nil {
+		return x.Submits
+	}
+	return ""
 }
 
 // DomainWork is what a domain has in the memory of a partition.
@@ -8714,13 +8724,14 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\n" +
 	"partitions\x18\x01 \x03(\v2\x18.yard.v1.PartitionQueuesR\n" +
 	"partitions\x12%\n" +
-	"\x0enext_partition\x18\x02 \x01(\x05R\rnextPartition\"\xb4\x01\n" +
+	"\x0enext_partition\x18\x02 \x01(\x05R\rnextPartition\"\xce\x01\n" +
 	"\x0fPartitionQueues\x12\x1c\n" +
 	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x12&\n" +
 	"\x06queues\x18\x03 \x03(\v2\x0e.yard.v1.QueueR\x06queues\x12\x16\n" +
 	"\x06others\x18\x04 \x01(\x05R\x06others\x12-\n" +
-	"\adomains\x18\x05 \x03(\v2\x13.yard.v1.DomainWorkR\adomains\"\xcc\x01\n" +
+	"\adomains\x18\x05 \x03(\v2\x13.yard.v1.DomainWorkR\adomains\x12\x18\n" +
+	"\asubmits\x18\x06 \x01(\tR\asubmits\"\xcc\x01\n" +
 	"\n" +
 	"DomainWork\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x14\n" +

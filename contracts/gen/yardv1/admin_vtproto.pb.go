@@ -292,6 +292,7 @@ func (m *PartitionQueues) CloneVT() *PartitionQueues {
 	r.Partition = m.Partition
 	r.Error = m.Error
 	r.Others = m.Others
+	r.Submits = m.Submits
 	if rhs := m.Queues; rhs != nil {
 		tmpContainer := make([]*Queue, len(rhs))
 		for k, v := range rhs {
@@ -3334,6 +3335,13 @@ func (m *PartitionQueues) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if len(m.Submits) > 0 {
+		i -= len(m.Submits)
+		copy(dAtA[i:], m.Submits)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Submits)))
+		i--
+		dAtA[i] = 0x32
 	}
 	if len(m.Domains) > 0 {
 		for iNdEx := len(m.Domains) - 1; iNdEx >= 0; iNdEx-- {
@@ -10056,6 +10064,10 @@ func (m *PartitionQueues) SizeVT() (n int) {
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
+	l = len(m.Submits)
+	if l > 0 {
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -14495,6 +14507,38 @@ func (m *PartitionQueues) UnmarshalVT(dAtA []byte) error {
 			if err := m.Domains[len(m.Domains)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
+			iNdEx = postIndex
+		case 6:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Submits", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Submits = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -32592,6 +32636,42 @@ func (m *PartitionQueues) UnmarshalVTUnsafe(dAtA []byte) error {
 			if err := m.Domains[len(m.Domains)-1].UnmarshalVTUnsafe(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
+			iNdEx = postIndex
+		case 6:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Submits", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			var stringValue string
+			if intStringLen > 0 {
+				stringValue = unsafe.String(&dAtA[iNdEx], intStringLen)
+			}
+			m.Submits = stringValue
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex

@@ -1,16 +1,12 @@
 package gateway
 
 import (
-	"errors"
-	"math/rand/v2"
 	"sync"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/shared/natslog"
 
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/distribution"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/filing"
 )
 
@@ -20,12 +16,11 @@ type appender struct {
 	g *Gateway
 
 	mu         sync.Mutex
-	balancer   *distribution.Balancer
 	partitions []*partition
 }
 
 func newAppender(g *Gateway) *appender {
-	a := &appender{g: g, balancer: distribution.New(g.Partitioning.History)}
+	a := &appender{g: g}
 	for p := range g.Partitioning.History {
 		submits := func(batch []*submission) { a.inCompany(len(batch), func() { a.flush(p, batch) }) }
 		keyed := func(parts []*part) { a.inCompany(len(parts), func() { a.flushKeys(parts) }) }
@@ -51,14 +46,13 @@ func (g *Gateway) TakeLoad(data []byte) {
 }
 
 func (a *appender) report(load *rpcv1.HistoryLoad) {
+	a.g.placement.Report(load)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	p := int(load.Partition)
 	if p < 0 || p >= len(a.partitions) {
 		return // a hint from an unknown process
 	}
-	a.balancer.Report(p, load.Active, load.UnreadBatches, time.Now())
-	a.balancer.ReportFull(p, load.StorageFull)
 	c := a.partitions[p]
 	c.room.Report(load.SharedTasks, load.SharedBytes, load.SharedRead)
 	c.apart = nil
@@ -84,45 +78,39 @@ func (a *appender) place(s *submission) {
 		s.unavailable(why)
 		return
 	}
-	a.mu.Lock()
 	p, ok := a.pick(s, now)
 	if !ok {
-		full := a.full(s, now)
-		a.mu.Unlock()
-		if full {
+		if a.full(s, now) {
 			a.g.refuseStorageFull(s)
 			return
 		}
 		time.AfterFunc(min(placeAgain, s.call.Deadline.Sub(now)), func() { a.place(s) })
 		return
 	}
-	a.mu.Unlock()
 	s.place(p)
 	a.enqueue(s)
 }
 
-// pick chooses the partition of s; a.mu is held.
+// pick chooses the partition of s.
 func (a *appender) pick(s *submission, now time.Time) (p int, ok bool) {
 	if s.pinned {
-		return s.home, a.balancer.Take(s.home, now, s.tasks())
+		return s.home, a.g.placement.Take(s.home, s.tasks(), now)
 	}
-	return a.balancer.Pick(now, s.tasks(), rand.Uint64())
+	return a.g.placement.Pick(s.tasks(), now)
 }
 
-// full tells whether there is no room for s; a.mu is held.
+// full reports whether no partition that s may go to has space.
 func (a *appender) full(s *submission, now time.Time) bool {
 	if s.pinned {
-		return !a.balancer.HasRoom(s.home, now)
+		return !a.g.placement.HasRoom(s.home, now)
 	}
-	return a.balancer.Full(now) == len(a.partitions)
+	return a.g.placement.Full(now) == len(a.partitions)
 }
 
-// learn tells the balancer how an append to p went.
+// learn reports how an append to p went.
 func (a *appender) learn(p int, batch []*submission, err error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	if err == nil {
-		a.balancer.Stored(p)
+		a.g.placement.Stored(p)
 		return
 	}
 	a.g.metrics.appendsFailed.Add(1)
@@ -130,39 +118,22 @@ func (a *appender) learn(p int, batch []*submission, err error) {
 	for _, s := range batch {
 		n += s.tasks()
 	}
-	if errors.Is(err, natslog.ErrFull) {
-		a.balancer.Refused(p, n, time.Now())
-		return
+	a.g.placement.Failed(p, n, err)
+}
+
+// tick moves what waits for partitions that get less, unless it may go to that partition only.
+func (a *appender) tick(now time.Time) {
+	for _, p := range a.g.placement.Tick(now) {
+		for _, s := range a.partitions[p].submits.remove(func(s *submission) bool { return !s.pinned }) {
+			a.returned(s)
+			a.place(s)
+		}
 	}
-	a.balancer.Failed(p, n, time.Now())
 }
 
-func (a *appender) healthy(p int) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.balancer.Healthy(p)
-}
+func (a *appender) hasRoom(p int) bool { return a.g.placement.HasRoom(p, time.Now()) }
 
-// hasRoom tells whether the log of p has some for tasks.
-func (a *appender) hasRoom(p int) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.balancer.HasRoom(p, time.Now())
-}
-
-// refusedFull takes in that the log of p refused tasks for want of room.
-func (a *appender) refusedFull(p int) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.g.metrics.appendsFailed.Add(1)
-	a.balancer.Refused(p, 0, time.Now())
-}
-
-func (a *appender) returned(s *submission) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.balancer.Returned(s.partition, s.tasks())
-}
+func (a *appender) returned(s *submission) { a.g.placement.Returned(s.partition, s.tasks()) }
 
 // dropLate answers those that waited too long for their turn.
 func (a *appender) dropLate(batch []*submission, now time.Time) []*submission {

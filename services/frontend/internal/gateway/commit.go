@@ -62,7 +62,7 @@ func (a *appender) flush(p int, batch []*submission) {
 	if len(batch) == 0 {
 		return
 	}
-	if !a.healthy(p) { // failed while these waited
+	if !a.g.placement.Healthy(p) { // failed while these waited
 		for _, s := range batch {
 			a.returned(s)
 			a.place(s)
@@ -81,7 +81,9 @@ func (a *appender) flush(p int, batch []*submission) {
 	ctx, cancel := context.WithTimeout(a.g.base, a.g.Config.AppendTimeout)
 	defer cancel()
 	urgent := uint64(0) // where the last message lies that takes of the room
+	a.g.placement.Began(p, len(msgs))
 	a.g.History.AppendEach(ctx, msgs, func(i int, outcome natslog.Appended) {
+		a.g.placement.Ended(p, outcome.Err)
 		if messages[i].urgent {
 			urgent = max(urgent, outcome.Seq)
 		}

@@ -342,9 +342,9 @@ func TestWhatWaitsMovesWithItsPartition(t *testing.T) {
 		}
 		hasty, got := r.answers(t)
 		c := r.call()
-		c.Deadline = c.Received.Add(time.Second)
+		c.Deadline = c.Received.Add(50 * time.Millisecond)
 		r.Submit(c, tasks(1), hasty)
-		time.Sleep(time.Second)
+		time.Sleep(50 * time.Millisecond)
 		close(r.log.gate)
 		for _, a := range answers {
 			for _, id := range accepted(t, <-a) {

@@ -90,7 +90,11 @@ func (g *Gateway) ListQueues(c Call, req *yardv1.ListQueuesRequest, answer Answe
 		parts, errs := answers(ctx, n, func(ctx context.Context, i int) (*rpcv1.DescribePartitionResponse, error) {
 			return g.Owners.HistoryDescribe(ctx, first+i, &rpcv1.DescribePartitionRequest{Domain: req.Domain, Queues: req.Limit, Domains: req.Domains})
 		})
-		page, more := paging.Cut(gather.Queues(first, parts, errs), n, paging.BytesMax, func(p *yardv1.PartitionQueues) int { return c.size(p) })
+		all := gather.Queues(first, parts, errs)
+		for i, p := range all {
+			p.Submits = g.placement.Share(first + i).String()
+		}
+		page, more := paging.Cut(all, n, paging.BytesMax, func(p *yardv1.PartitionQueues) int { return c.size(p) })
 		resp := &yardv1.ListQueuesResponse{Partitions: page}
 		if more {
 			resp.NextPartition = int32(first + len(page))

@@ -37,6 +37,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/caps"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/placement"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/polls"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/quotas"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
@@ -98,10 +99,11 @@ type Deps struct {
 // Gateway carries out requests. It is safe for concurrent use.
 type Gateway struct {
 	Deps
-	metrics  metrics
-	appender *appender
-	outcomes *outcomes
-	polls    *polls.Polls
+	metrics   metrics
+	placement *placement.Placement
+	appender  *appender
+	outcomes  *outcomes
+	polls     *polls.Polls
 	// epochs are the newest open ones by matching shard; the polls guard them.
 	epochs []uint64
 	spread *spread
@@ -140,6 +142,7 @@ func New(d Deps) (*Gateway, error) {
 	}
 	g := &Gateway{Deps: d, Quotas: quotas.New(d.Catalog, d.Bus.PublishUse, d.Metrics, d.Log), metrics: newMetrics(d.Metrics), pools: newPools(d.Config), queues: &queueCaps{book: caps.NewBook()}}
 	g.base, g.giveUp = context.WithCancel(context.Background())
+	g.placement = placement.New(d.Partitioning.History, d.Metrics, d.Log)
 	g.appender = newAppender(g)
 	g.outcomes = newOutcomes(g)
 	g.epochs = make([]uint64, d.Partitioning.Matching)
@@ -168,6 +171,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 		case now := <-tick.C:
 			g.polls.Tick(now)
 			g.spread.tick(now)
+			g.appender.tick(now)
 			g.tellDrained(now)
 		case <-ctx.Done():
 			draining = true

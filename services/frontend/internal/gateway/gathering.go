@@ -48,6 +48,30 @@ func (c *gathering[T]) add(item T) bool {
 	return true
 }
 
+// remove takes out the items for which is returns true. The others keep their order.
+func (c *gathering[T]) remove(is func(T) bool) (removed []T) {
+	c.mu.Lock()
+	var kept []T
+	for batch := c.queue.Cut(c.bytesMax); len(batch) > 0; batch = c.queue.Cut(c.bytesMax) {
+		for _, item := range batch {
+			if is(item) {
+				removed = append(removed, item)
+			} else {
+				kept = append(kept, item)
+			}
+		}
+	}
+	for _, item := range kept {
+		domain, weight := item.load()
+		c.queue.Add(domain, item, weight)
+	}
+	c.mu.Unlock()
+	for _, item := range removed {
+		c.places.Give(item.load())
+	}
+	return removed
+}
+
 // run flushes until nothing waits.
 func (c *gathering[T]) run() {
 	for batch := c.next(); len(batch) > 0; batch = c.next() {

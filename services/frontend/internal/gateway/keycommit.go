@@ -87,9 +87,11 @@ func (a *appender) storeTogether(ctx context.Context, parts []*part) error {
 		return fault.New(fault.Internal, "encode a batch: %v", err)
 	}
 	sent := time.Now()
+	a.g.placement.Began(p, 1)
 	last, err := a.g.History.AppendAtomic(ctx, append(said, tasks...))
+	a.g.placement.Ended(p, err)
 	if errors.Is(err, natslog.ErrFull) {
-		a.refusedFull(p)
+		a.learn(p, nil, err)
 	}
 	if err != nil {
 		return err

@@ -224,7 +224,7 @@ func (g *Gateway) tryOnce(ctx context.Context, s *submission) (wait time.Duratio
 		return 0, 0, fault.New(fault.Internal, "encode a batch: %v", err)
 	}
 	msg := s.member(natslog.Msg{Subject: subject(s.home, s.destination()), MsgID: s.message.String(), Data: data})
-	seq, duplicate, err := g.appender.append(msg)
+	seq, duplicate, err := g.appender.append(s.home, msg)
 	if errors.Is(err, natslog.ErrWrongLast) {
 		if refused, err := s.refusedBy(ctx, g.History); err == nil && refused != nil {
 			s.refusal, s.closed = refused, true // unless it is found: no try is stored any more

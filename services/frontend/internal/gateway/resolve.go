@@ -27,7 +27,7 @@ func (a *appender) resolve(m message, sent time.Time) {
 		if a.g.base.Err() != nil {
 			continue
 		}
-		seq, _, err := a.append(m.Msg) // a duplicate is itself
+		seq, _, err := a.append(m.batch[0].partition, m.Msg) // a duplicate is itself
 		if err != nil {
 			a.g.metrics.appendsFailed.Add(1)
 			continue
@@ -38,7 +38,10 @@ func (a *appender) resolve(m message, sent time.Time) {
 	}
 }
 
-func (a *appender) append(msg natslog.Msg) (seq uint64, duplicate bool, err error) {
+// append stores one message in partition p.
+func (a *appender) append(p int, msg natslog.Msg) (seq uint64, duplicate bool, err error) {
+	a.g.placement.Began(p, 1)
+	defer func() { a.g.placement.Ended(p, err) }()
 	ctx, cancel := context.WithTimeout(a.g.base, a.g.Config.AppendTimeout)
 	defer cancel()
 	return a.g.History.Append(ctx, msg)

@@ -45,8 +45,8 @@ func TestR43_FullLogRefusesAtOnce(t *testing.T) {
 			for range 3 {
 				accepted(t, <-r.submit(t, request()))
 			}
-			if len(r.log.partitions[0])+len(r.log.partitions[1]) > 0 || r.StorageFull() == nil {
-				t.Errorf("full partitions got tasks, or nothing warns: %v", r.StorageFull())
+			if len(r.log.partitions[0])+len(r.log.partitions[1]) > 0 || r.Warn() == nil {
+				t.Errorf("full partitions got tasks, or nothing warns: %v", r.Warn())
 			}
 			r.storageFull(t, 2, true)
 			stored, began := r.log.messages(), time.Now()
@@ -77,7 +77,7 @@ func TestR43_RefusalsOfTheLogAreRefusals(t *testing.T) {
 			if took := time.Since(began); took > 100*time.Millisecond {
 				t.Errorf("answered after %v", took)
 			}
-			if r.StorageFull() == nil {
+			if r.Warn() == nil {
 				t.Error("nothing warns")
 			}
 			r.log.mu.Lock()
@@ -85,7 +85,7 @@ func TestR43_RefusalsOfTheLogAreRefusals(t *testing.T) {
 			r.log.mu.Unlock()
 			time.Sleep(storageRetryAfter)
 			accepted(t, <-r.submit(t, request()))
-			testkit.Check(t, r.StorageFull())
+			testkit.Check(t, r.Warn())
 		})
 	}
 }
@@ -136,7 +136,7 @@ func TestR43_AFullLogRefusesKeys(t *testing.T) {
 
 		r.log.fault = func(int, natslog.Msg) (bool, error) { return false, natslog.ErrFull }
 		wantCode(t, (<-r.submit(t, withID(keyed("three"), true))).err, fault.ResourceExhausted)
-		if r.StorageFull() == nil {
+		if r.Warn() == nil {
 			t.Error("nothing warns")
 		}
 	})

@@ -316,12 +316,10 @@ func errStorageFull() *fault.Error {
 		"the log's storage is full: nothing was stored; give JetStream more room, or wait until finished tasks are forgotten, and repeat the request").After(storageRetryAfter)
 }
 
-// StorageFull is a warning where partitions accept no tasks for lack of space.
-func (g *Gateway) StorageFull() error {
-	g.appender.mu.Lock()
-	defer g.appender.mu.Unlock()
-	if n := g.appender.balancer.Full(time.Now()); n > 0 {
+// Warn is a warning if partitions accept no tasks for lack of space, or if appends to some are slow.
+func (g *Gateway) Warn() error {
+	if n := g.placement.Full(time.Now()); n > 0 {
 		return fmt.Errorf("the log's storage is full in %d of %d partitions: submits are refused there", n, g.Partitioning.History)
 	}
-	return nil
+	return g.placement.Slow()
 }

@@ -70,6 +70,12 @@ func printQueues(a *command.App, all *yardv1.ListQueuesResponse) error {
 			if p.Error != "" {
 				note(p, "no answer: "+p.Error)
 			}
+			switch p.Submits {
+			case "less":
+				note(p, "its appends are slow: it gets fewer submits")
+			case "probes":
+				note(p, "its appends are slow: it gets no submits that may go elsewhere, but probes")
+			}
 			for _, q := range p.Queues {
 				if !a.Wide && q.Tasks+q.Unread == 0 && q.Domain == "" {
 					continue
