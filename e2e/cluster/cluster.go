@@ -54,6 +54,7 @@ type shape struct {
 	redisNodes           int
 	redisSecured, sealed bool
 	env                  func(Service, int) []string
+	natsData             func(i int, folder string) string
 }
 
 // Option changes what a cluster consists of.
@@ -86,6 +87,11 @@ func WithFlagsOf(service Service, flags ...string) Option {
 // WithEnv gives each process further variables, as NAME=value.
 func WithEnv(env func(s Service, i int) []string) Option {
 	return func(s *shape) { s.env = env }
+}
+
+// WithNATSData chooses the folder of each server of a NATS cluster, by its number and the folder that it has otherwise.
+func WithNATSData(choose func(i int, folder string) string) Option {
+	return func(s *shape) { s.natsData = choose }
 }
 
 // WithRedis gives redis-server further arguments, such as "--save", "60 1".

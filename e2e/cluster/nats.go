@@ -29,6 +29,9 @@ func (c *Cluster) prepareNATS() {
 	for i, n := range c.processes[NATS] {
 		name := fmt.Sprintf("nats-%d", i)
 		data := filepath.Join(c.dir, name)
+		if c.shape.natsData != nil {
+			data = c.shape.natsData(i, data)
+		}
 		if c.shape.natsNodes > 1 {
 			n.process = c.newProcess(name, c.bin.path("nats-server"), "--config", c.natsConfig(name, n.addr, data, i, routes))
 			continue
