@@ -26,7 +26,11 @@ type node struct{ fs.LoopbackNode }
 type file struct{ *fs.LoopbackFile }
 
 func (f *file) Fsync(ctx context.Context, flags uint32) syscall.Errno {
-	time.Sleep(time.Duration(delay.Load()))
+	select {
+	case <-time.After(time.Duration(delay.Load())):
+	case <-ctx.Done():
+		return syscall.EINTR
+	}
 	return f.LoopbackFile.Fsync(ctx, flags)
 }
 

@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,6 +41,32 @@ func TestI2_ARequestIsOneMessage(t *testing.T) {
 			}
 		}
 		testkit.Equal(t, "tasks", len(stored), 1000)
+	})
+}
+
+// TestSeed003_ARequestGoesWhereTheFewestTasksAre: the example of the document, with requests of 50, 30, 100 tasks over four
+// partitions, and then of 20, 100, 100.
+func TestSeed003_ARequestGoesWhereTheFewestTasksAre(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const partitions = 4
+		l := newMemLog(partitions)
+		r := newRig(t, func(d *Deps) { d.History, d.Partitioning.History = l, partitions }).running(t)
+		queued := make([]int, partitions)
+		for _, n := range []int{50, 30, 100, 20, 100, 100} {
+			at := map[int]int{}
+			for _, task := range accepted(t, <-r.submit(t, tasks(n))) {
+				id, err := ids.ParseTaskID(task)
+				testkit.NoError(t, err)
+				at[id.Partition()]++
+			}
+			for p, got := range at {
+				testkit.Equal(t, "tasks of a request in one partition", got, n)
+				testkit.Equal(t, "queued where it goes", queued[p], slices.Min(queued))
+				queued[p] += got
+			}
+		}
+		slices.Sort(queued)
+		testkit.Equal(t, "queued", fmt.Sprint(queued), "[50 100 120 130]")
 	})
 }
 

@@ -149,27 +149,32 @@ func (p *Placement) Tick(now time.Time) (reduced []int) {
 	p.mu.Unlock()
 	for _, c := range changes {
 		p.changes.Add(1)
-		attrs := []any{signals.Partition, c.Partition, "from", c.From, "to", c.To, "took", c.Took, "expected", c.Expected}
 		if c.To > c.From {
 			reduced = append(reduced, c.Partition)
-			p.log.Warn("appends to a partition are slow, so it gets fewer submits", attrs...)
-		} else {
-			p.log.Info("appends to a partition are quick again, so it gets more submits", attrs...)
+		}
+		attrs := []any{signals.Partition, c.Partition, "from", c.From, "to", c.To, "took", c.Took, "expected", c.Expected}
+		switch distribution.Probes {
+		case c.To:
+			p.log.Warn("appends to a partition are slow: submits avoid it", attrs...)
+		case c.From:
+			p.log.Info("appends to a partition are quick again: it gets more submits", attrs...)
+		default:
+			p.log.Debug("the share of a partition has changed", attrs...)
 		}
 	}
 	return reduced
 }
 
-// Slow is a warning that appends to some partitions are slow.
+// Slow is a warning that some partitions get probes only.
 func (p *Placement) Slow() error {
 	slow := 0
 	for i := range p.n {
-		if p.Share(i) != distribution.Full {
+		if p.Share(i) == distribution.Probes {
 			slow++
 		}
 	}
 	if slow == 0 {
 		return nil
 	}
-	return fmt.Errorf("appends to %d of %d partitions are slow: they get fewer submits", slow, p.n)
+	return fmt.Errorf("appends to %d of %d partitions are slow: submits avoid them", slow, p.n)
 }

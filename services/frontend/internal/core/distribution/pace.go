@@ -36,6 +36,8 @@ const (
 	// LessAfter and ProbesAfter are after how many slow answers in a row a partition gets less, and probes only. FullAfter is
 	// after how many quick ones in a row it gets its full share again.
 	LessAfter, ProbesAfter, FullAfter = 2, 4, 4
+	// SilentAfter: a partition gets probes only if an append is slow and has no answer for so long.
+	SilentAfter = 200 * time.Millisecond
 	// LessEvery: a partition that gets less gets one of so many requests at most.
 	LessEvery = 8
 	// ProbeMin is when a partition that is left alone is probed first. The time doubles with each probe up to ProbeMax.
@@ -143,7 +145,7 @@ func (b *Balancer) Changes(now time.Time) (all []Change) {
 		slowFrom := SlowFrom(expected)
 		switch {
 		case silence <= slowFrom || at.share == Probes || !b.anotherIsFull(i, now):
-		case silence > 2*slowFrom:
+		case silence > SilentAfter:
 			at.leave(now)
 		default:
 			at.share = Less

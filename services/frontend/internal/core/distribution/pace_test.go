@@ -75,8 +75,8 @@ func TestSilenceIsNoticedBeforeTheAnswer(t *testing.T) {
 	testkit.Equal(t, "within what may be", len(b.Changes(now.Add(SlowMin))), 0)
 	testkit.Equal(t, "longer", b.Changes(now.Add(SlowMin+1)), []Change{{0, Full, Less, SlowMin + 1, ms}})
 	b.Began(0, now.Add(SlowMin+2)) // one more does not hide it
-	testkit.Equal(t, "still", len(b.Changes(now.Add(2*SlowMin))), 0)
-	testkit.Equal(t, "much longer", b.Changes(now.Add(2*SlowMin+1)), []Change{{0, Less, Probes, 2*SlowMin + 1, ms}})
+	testkit.Equal(t, "still", len(b.Changes(now.Add(SilentAfter))), 0)
+	testkit.Equal(t, "much longer", b.Changes(now.Add(SilentAfter+1)), []Change{{0, Less, Probes, SilentAfter + 1, ms}})
 	testkit.Equal(t, "once", len(b.Changes(now.Add(time.Second))), 0)
 	b.Abandoned(0)
 	b.Abandoned(0)
