@@ -121,10 +121,10 @@ func (a *appender) learn(p int, batch []*submission, err error) {
 	a.g.placement.Failed(p, n, err)
 }
 
-// tick moves what waits for partitions that get less, unless it may go to that partition only.
+// tick places again what waits for partitions that get less.
 func (a *appender) tick(now time.Time) {
 	for _, p := range a.g.placement.Tick(now) {
-		for _, s := range a.partitions[p].submits.remove(func(s *submission) bool { return !s.pinned }) {
+		for _, s := range a.partitions[p].submits.takeAll() {
 			a.returned(s)
 			a.place(s)
 		}

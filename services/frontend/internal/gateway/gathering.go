@@ -48,28 +48,17 @@ func (c *gathering[T]) add(item T) bool {
 	return true
 }
 
-// remove takes out the items for which is returns true. The others keep their order.
-func (c *gathering[T]) remove(is func(T) bool) (removed []T) {
+// takeAll takes out what waits.
+func (c *gathering[T]) takeAll() (all []T) {
 	c.mu.Lock()
-	var kept []T
 	for batch := c.queue.Cut(c.bytesMax); len(batch) > 0; batch = c.queue.Cut(c.bytesMax) {
-		for _, item := range batch {
-			if is(item) {
-				removed = append(removed, item)
-			} else {
-				kept = append(kept, item)
-			}
-		}
-	}
-	for _, item := range kept {
-		domain, weight := item.load()
-		c.queue.Add(domain, item, weight)
+		all = append(all, batch...)
 	}
 	c.mu.Unlock()
-	for _, item := range removed {
+	for _, item := range all {
 		c.places.Give(item.load())
 	}
-	return removed
+	return all
 }
 
 // run flushes until nothing waits.
