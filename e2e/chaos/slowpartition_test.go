@@ -33,7 +33,7 @@ const (
 	hangsFor = 3 * time.Second
 	// slowEvery is the time between two submits, and observed is for how long they are observed.
 	slowEvery = 10 * time.Millisecond
-	observed  = 6 * time.Second
+	observed  = 5 * time.Second
 	// slowServer has the slow disk, and slowPartition is led by a server that is slow.
 	slowServer, slowPartition = 0, 0
 )
