@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,7 +93,7 @@ func (c *comparison) choose(all []system.System) error {
 	for _, sync := range system.Syncs() {
 		for _, s := range c.systems {
 			c.report.Settings = append(c.report.Settings, report.Setting{
-				System: s.Name(), Version: s.Version(), Sync: string(sync), Settings: s.Settings(sync), Runs: make([]load.Values, c.runs),
+				System: s.Name(), Version: s.Version(), Sync: string(sync), Settings: s.Settings(), Runs: make([]load.Values, c.runs),
 			})
 		}
 	}
@@ -112,7 +113,7 @@ func (c *comparison) run(ctx context.Context, run int) error {
 		fmt.Fprintf(c.progress, "run %d of %d: %s, sync %s\n", run+1, c.runs, setting.System, setting.Sync)
 		values, err := c.measure(ctx, c.systems[at%len(c.systems)], system.Sync(setting.Sync))
 		if ctx.Err() != nil {
-			return errors.Join(errors.New("interrupted; nothing is written"), err)
+			return fmt.Errorf("interrupted, no report is written: %w", cmp.Or(err, ctx.Err()))
 		}
 		if err != nil {
 			failure := fmt.Sprintf("%s, sync %s, run %d: %v", setting.System, setting.Sync, run+1, err)
@@ -126,7 +127,7 @@ func (c *comparison) run(ctx context.Context, run int) error {
 	return nil
 }
 
-// measure measures a system on new servers.
+// measure measures a system with new servers.
 func (c *comparison) measure(ctx context.Context, s system.System, sync system.Sync) (values load.Values, err error) {
 	dir, err := os.MkdirTemp(c.dir, ".yard-compare-")
 	if err != nil {

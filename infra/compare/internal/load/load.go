@@ -23,12 +23,14 @@ const (
 	bulkTasks       = 100 // per request
 	singleProducers = 64
 	openRate        = 500 // W3, tasks per second
-	// perSecond is how many tasks wait at most in W1 and W2, and are due at one instant in W4, for each second of the
-	// duration.
-	perSecond    = 2500
-	perSecondMin = 500 // such tasks, if the duration is short
-	drainWithin  = 40 * time.Second
+	// perSecond is Waiting for each second of the duration.
+	perSecond   = 2500
+	waitingMin  = 500 // such tasks, if the duration is short
+	drainWithin = 40 * time.Second
 )
+
+// Waiting is how many tasks wait at most in W1 and W2, and are due at one instant in W4.
+func Waiting(duration time.Duration) int { return max(int(duration.Seconds()*perSecond), waitingMin) }
 
 // Queue is a system that is running.
 type Queue interface {
@@ -74,14 +76,14 @@ type run struct {
 	queue    Queue
 	ledger   *ledger
 	duration time.Duration
-	// tasks wait at most in W1 and W2, and are due in W4.
+	// tasks is Waiting.
 	tasks  int
 	values Values
 }
 
 // Measure runs W1 to W5, one after the other, each for the duration and a little more.
 func Measure(ctx context.Context, q Queue, duration time.Duration) (values Values, err error) {
-	r := &run{queue: q, duration: duration, tasks: max(int(duration.Seconds()*perSecond), perSecondMin), values: Values{}}
+	r := &run{queue: q, duration: duration, tasks: Waiting(duration), values: Values{}}
 	r.ledger = newLedger(r.tasks)
 	stop, err := q.Work(ctx, r.ledger.handle)
 	if err != nil {

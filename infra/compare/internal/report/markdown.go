@@ -12,8 +12,8 @@ import (
 
 const introduction = `# Side by side
 
-Task queues that a Go program may use, measured on one machine, one after the other. [task
-compare](../compare/README.md) wrote this page; do not edit it.
+Task queues that a Go program may use, measured on one machine, one after the other. This page is the output of
+[compare](../compare/README.md).
 
 ![bars of the tables below](compare.svg)
 
@@ -25,7 +25,7 @@ are in one process, the servers in others; the CPU time is that of all of them.
 - **W1 in bulk**: 8 producers submit 100 tasks per request, beside workers.
 - **W2 one by one**: 64 producers submit one task per request and wait for the answer, beside workers.
 - **W3 submit to handler**: 500 tasks per second, from the call of submit to the begin of the handler.
-- **W4 due at one instant**: up to %d delayed tasks are due at one instant.
+- **W4 due at one instant**: %d delayed tasks, or fewer if a system accepts fewer in %v.
 - **W5 accepted without worker, drained then**: W1 without workers, then workers without producers.
 `
 
@@ -35,7 +35,7 @@ const columnsMax = 120
 // Markdown is the page.
 func (r *Report) Markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, introduction, r.Runs, int(r.DurationSeconds*2500))
+	fmt.Fprintf(&b, introduction, r.Runs, load.Waiting(r.Duration()), r.Duration())
 	for _, sync := range r.syncs() {
 		fmt.Fprintf(&b, "\n## %s\n\n", heading(sync))
 		r.table(&b, sync)
@@ -139,13 +139,10 @@ func (r *Report) circumstances(b *strings.Builder) {
 		cmp.Or(r.Machine.CPU, "unknown processor"), r.Machine.Cores, r.Machine.MemoryGB, r.Machine.Kernel, r.Machine.Go)
 	item("Other programs used %.2f cores meanwhile.", r.OtherCores)
 	item("Command: `%s`.", r.Command)
-	versions := map[string]bool{}
-	for _, s := range r.Settings {
-		if !versions[s.Version] {
-			versions[s.Version] = true
-			item("%s: %s.", s.System, s.Version)
+	for i, s := range r.Settings {
+		if !slices.ContainsFunc(r.Settings[:i], func(before Setting) bool { return before.System == s.System }) {
+			item("%s: %s. %s.", s.System, s.Version, s.Settings)
 		}
-		item("%s, sync %s: %s.", s.System, s.Sync, s.Settings)
 		if n := s.Median["duplicates"]; n > 0 {
 			item("%s, sync %s: %.0f tasks of a run were handled more than once.", s.System, s.Sync, n)
 		}

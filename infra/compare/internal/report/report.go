@@ -46,6 +46,11 @@ type SyncCost struct {
 	P99 float64 `json:"p99"`
 }
 
+// Duration is how long each workload of a run lasts.
+func (r *Report) Duration() time.Duration {
+	return time.Duration(r.DurationSeconds * float64(time.Second))
+}
+
 // Setting is a system at one setting of durability.
 type Setting struct {
 	System   string `json:"system"`

@@ -43,10 +43,10 @@ func (asynqueue) appendfsync(sync Sync) string {
 	return "everysec"
 }
 
-func (a asynqueue) Settings(sync Sync) string {
-	return fmt.Sprintf("Redis with AOF, appendfsync %s; %d servers with %d handlers; TaskCheckInterval %v, DelayedTaskCheckInterval %v; "+
-		"no request of several tasks exists, so %d are under way", a.appendfsync(sync), asynqInstances, asynqConcurrency,
-		asynqTaskCheck, asynqDelayedCheck, outstanding)
+func (asynqueue) Settings() string {
+	return fmt.Sprintf("Redis with AOF, appendfsync always or everysec; %d servers with %d handlers; TaskCheckInterval %v and "+
+		"DelayedTaskCheckInterval %v instead of 1s and 5s; no request of several tasks exists, so %d requests are under way",
+		asynqInstances, asynqConcurrency, asynqTaskCheck, asynqDelayedCheck, outstanding)
 }
 
 func (a asynqueue) Open(ctx context.Context, dir string, sync Sync) (load.Queue, error) {

@@ -41,9 +41,9 @@ func (j jetStream) Version() string {
 	return "nats.go " + module("github.com/nats-io/nats.go") + ", the nats-server inside Yardmaster"
 }
 
-func (jetStream) Settings(sync Sync) string {
-	return fmt.Sprintf("file storage, sync_interval %s; a work queue with %d handlers; bulk is PublishMsgAsync with %d under way; "+
-		"an Ack is sent and not awaited; no retries by policy, no results, no fairness", sync, jsConcurrency, jsWindow)
+func (jetStream) Settings() string {
+	return fmt.Sprintf("file storage, sync_interval always or 1s; a work queue with %d handlers; bulk is PublishMsgAsync with %d "+
+		"messages under way; an Ack is sent and not awaited; no results, no fairness, no limits", jsConcurrency, jsWindow)
 }
 
 func (j jetStream) Open(ctx context.Context, dir string, sync Sync) (load.Queue, error) {

@@ -45,8 +45,8 @@ type System interface {
 	Missing() string
 	// Version is that of the library and of the servers.
 	Version() string
-	// Settings says how it is used at a setting of durability.
-	Settings(sync Sync) string
+	// Settings says how it is used, and what its settings of durability are.
+	Settings() string
 	// Open starts the servers, with data in a new folder, and connects the producer.
 	Open(ctx context.Context, dir string, sync Sync) (load.Queue, error)
 }

@@ -2,7 +2,6 @@ package system
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -31,12 +30,12 @@ func (y yardmaster) Missing() string { return missingFile(y.yard) }
 
 func (y yardmaster) Version() string {
 	version := strings.Fields(printed(y.yard, "version"))
-	return "Yardmaster " + version[len(version)-1]
+	return fmt.Sprintf("Yardmaster %s of commit %s", version[len(version)-1], printed("git", "describe", "--always", "--dirty"))
 }
 
-func (yardmaster) Settings(sync Sync) string {
-	return fmt.Sprintf("yard dev --sync %s, all services in one process, tables in a redis-server if there is one; "+
-		"one worker with %d handlers; bulk is SubmitMany", sync, yardConcurrency)
+func (yardmaster) Settings() string {
+	return fmt.Sprintf("yard dev, sync always or 1s; all services in one process, tables in a redis-server if there is one; "+
+		"one worker with %d handlers; bulk is SubmitMany", yardConcurrency)
 }
 
 func (y yardmaster) Open(ctx context.Context, dir string, sync Sync) (load.Queue, error) {
@@ -111,5 +110,5 @@ func (q *yardQueue) Close() error {
 	if q.client != nil {
 		q.client.Close()
 	}
-	return errors.Join(q.child.Stop())
+	return q.child.Stop()
 }
