@@ -50,7 +50,10 @@ const (
 )
 
 func parse(args []string, errs io.Writer) (options, error) {
-	o := options{command: strings.Join(append([]string{"task compare"}, args...), " ")}
+	o := options{command: "task compare"}
+	if len(args) > 0 {
+		o.command += " -- " + strings.Join(args, " ")
+	}
 	flags := flag.NewFlagSet("compare", flag.ContinueOnError)
 	flags.SetOutput(errs)
 	flags.Usage = func() {

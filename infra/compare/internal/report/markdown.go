@@ -17,14 +17,14 @@ Task queues that a Go program may use, measured on one machine, one after the ot
 
 ![bars of the tables below](compare.svg)
 
-Each number is the median of %d runs. A ratio is Yardmaster's number by the one of the system, and the median of the
+Each number is a median; runs: %d. A ratio is Yardmaster's number by the one of the system, and the median of the
 ratios of the runs: within a run the systems take turns. **Bold** is where Yardmaster is better: a ratio above 1 of a
 rate, below 1 of a latency or a cost. Each handler does nothing, and each payload has 256 bytes. Producers and handlers
 are in one process, the servers in others; the CPU time is that of all of them.
 
 - **W1 in bulk**: 8 producers submit 100 tasks per request, beside workers.
 - **W2 one by one**: 64 producers submit one task per request and wait for the answer, beside workers.
-- **W3 submit to handler**: 500 tasks per second, from the call of submit to the begin of the handler.
+- **W3 submit to handler**: 500 tasks per second, from the call of submit to the start of the handler.
 - **W4 due at one instant**: %d delayed tasks, or fewer if a system accepts fewer in %v.
 - **W5 accepted without worker, drained then**: W1 without workers, then workers without producers.
 `
@@ -95,10 +95,11 @@ func cell(m load.Metric, value, ratio float64) string {
 	if ratio == 0 {
 		return text
 	}
-	if better := ratio > 1; better != m.LessIsBetter {
-		return fmt.Sprintf("%s (**%s**)", text, number(ratio))
+	by := number(ratio)
+	if better := ratio > 1; better != m.LessIsBetter && by != number(1) {
+		by = "**" + by + "**"
 	}
-	return fmt.Sprintf("%s (%s)", text, number(ratio))
+	return fmt.Sprintf("%s (%s)", text, by)
 }
 
 // number has three digits that count, and a comma for thousands.
@@ -141,7 +142,7 @@ func (r *Report) circumstances(b *strings.Builder) {
 	item("Command: `%s`.", r.Command)
 	for i, s := range r.Settings {
 		if !slices.ContainsFunc(r.Settings[:i], func(before Setting) bool { return before.System == s.System }) {
-			item("%s: %s. %s.", s.System, s.Version, s.Settings)
+			item("%s: %s; %s.", s.System, s.Version, s.Settings)
 		}
 		if n := s.Median["duplicates"]; n > 0 {
 			item("%s, sync %s: %.0f tasks of a run were handled more than once.", s.System, s.Sync, n)

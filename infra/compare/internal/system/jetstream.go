@@ -38,7 +38,8 @@ func (jetStream) Name() string { return "jetstream" }
 func (j jetStream) Missing() string { return missingFile(j.yard) }
 
 func (j jetStream) Version() string {
-	return "nats.go " + module("github.com/nats-io/nats.go") + ", the nats-server inside Yardmaster"
+	return "nats.go " + module("github.com/nats-io/nats.go") + ", nats-server " + moduleOf(j.yard, "github.com/nats-io/nats-server/v2") +
+		" of the program yard"
 }
 
 func (jetStream) Settings() string {

@@ -94,7 +94,7 @@ func inPath(name string) string {
 func printed(command string, args ...string) string {
 	out, err := exec.Command(command, args...).Output()
 	if err != nil {
-		return "unknown"
+		return unknown
 	}
 	line, _, _ := strings.Cut(string(out), "\n")
 	return strings.TrimSpace(line)
