@@ -287,9 +287,13 @@ func (x *windows) largestList(at domainAt, in *queue) (Queue, bool) {
 // to have in messages that others share is read whatever the pool holds, and takes the lane's window from everybody.
 const apartMax = queuesMax
 
+// sharersMin is how many domains may fill a lane with tasks of shared messages, each with an equal part, before one is too large to share. A frontend
+// stores so many messages apart with each flush: if it did so for a thousand small domains, each of their tasks would cost a sync of the log.
+const sharersMin = 64
+
 // Apart are the places whose tasks are to be filed there, however few: those that are split off, so that no
-// more of them comes with others', and the domains that hold more tasks of shared messages than there is room left in a lane.
-// They are sorted.
+// more of them comes with others', and the domains that hold more tasks of shared messages than there is room left in a lane, and more than
+// a part of the lane. They are sorted.
 func (x *windows) Apart() []ids.Place {
 	seen := make(map[ids.Place]bool)
 	for at := range x.queues {
@@ -301,7 +305,7 @@ func (x *windows) Apart() []ids.Place {
 		if d.Lane == ids.LaneFirst {
 			tasks /= 2
 		}
-		if d.shared > max(0, tasks-x.rooms[d.Lane].tasks) {
+		if d.shared > max(x.cfg.WindowTasks/sharersMin, tasks-x.rooms[d.Lane].tasks) {
 			shared = append(shared, claim{Queue{d.Lane, ids.PlaceOf(d.Name, "")}, room{tasks: d.shared}})
 		}
 	}
