@@ -353,18 +353,6 @@ func TestWhoHoldsMuchOfWhatIsSharedIsFiledApart(t *testing.T) {
 	testkit.Equal(t, "apart, who is split off", fmt.Sprint(splitOff(t).g.Apart()), "[flood]")
 }
 
-// TestS27SmallDomainsShareMessagesBesideAFullLane: a domain is filed apart if it has more than a part of the window in shared messages.
-func TestS27SmallDomainsShareMessagesBesideAFullLane(t *testing.T) {
-	const part = 10
-	g := New(Config{WindowTasks: part * sharersMin, WindowBytes: 1 << 20})
-	for domain, tasks := range map[string]int{"own": part * sharersMin, "small": part, "large": part + 1} {
-		for range tasks {
-			g.Charge(Charge{Lane: lane, Domain: domain, Tasklist: "mail", Shared: domain != "own", Bytes: 1}, 0)
-		}
-	}
-	testkit.Equal(t, "apart", fmt.Sprint(g.Apart()), "[large]")
-}
-
 // TestI11_AllThatAreSplitOffAreFiledApart, however many: what is split off and comes with others is read whatever it holds, and takes the
 // lane's window from everybody.
 func TestI11_AllThatAreSplitOffAreFiledApart(t *testing.T) {
