@@ -10,10 +10,10 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/api"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/report"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/shard"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
@@ -117,8 +117,8 @@ func (n *note) Step(in *match.Inputs, _ match.Now, fx *match.Effects) {
 // Tasklist implements shard.Core.
 func (n *note) Tasklist(string, string) (ready, polls int) { return 0, 0 }
 
-func (n *note) Pollers(string, string, string, int, match.Now) match.PollersSeen {
-	return match.PollersSeen{}
+func (n *note) Pollers(string, string, string, int, match.Now) report.Page {
+	return report.Page{}
 }
 
 func (n *note) LimitsInUse(string, int, match.Now) (all []match.LimitInUse, leftOut int) {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/report"
 )
 
 // Core decides. It is a *match.Shard, except in tests of the loop.
@@ -13,7 +14,7 @@ type Core interface {
 	// Tasklist tells how a tasklist stands.
 	Tasklist(domain, name string) (ready, polls int)
 	// Pollers are workers that polled a tasklist.
-	Pollers(domain, tasklist, after string, limit int, now match.Now) match.PollersSeen
+	Pollers(domain, tasklist, after string, limit int, now match.Now) report.Page
 	// LimitsInUse tells how limits of a domain are used.
 	LimitsInUse(domain string, each int, now match.Now) (all []match.LimitInUse, leftOut int)
 }

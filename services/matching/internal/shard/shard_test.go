@@ -14,6 +14,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/report"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -89,9 +90,9 @@ func (w *world) Step(in *match.Inputs, _ match.Now, fx *match.Effects) {
 // Tasklist implements Core.
 func (w *world) Tasklist(domain, name string) (ready, polls int) { return len(domain), len(name) }
 
-func (w *world) Pollers(_, _, after string, limit int, _ match.Now) match.PollersSeen {
-	return match.PollersSeen{
-		Page: []match.PollerSeen{{Worker: after + "+", Version: "v1", Types: []string{"a"}, TypesN: limit, Ago: 2 * time.Second, Waiting: 3}},
+func (w *world) Pollers(_, _, after string, limit int, _ match.Now) report.Page {
+	return report.Page{
+		Seen: []report.Seen{{Worker: after + "+", Version: "v1", Types: []string{"a"}, TypesN: limit, Ago: 2 * time.Second, Waiting: 3}},
 		More: true, All: 7, Known: time.Minute,
 	}
 }

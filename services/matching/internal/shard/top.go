@@ -7,6 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/report"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -19,15 +20,15 @@ const (
 
 // listPollers tells who polled a tasklist.
 func (s *Shard) listPollers(ctx context.Context, req *rpcv1.DescribeShardRequest) (*rpcv1.DescribeShardResponse, error) {
-	var seen match.PollersSeen
+	var seen report.Page
 	if err := s.look(ctx, req.Domain, func(c Core) {
 		seen = c.Pollers(req.Domain, req.Tasklist, req.After, int(req.ListPollers), s.Clock.Now())
 	}); err != nil {
 		return nil, err
 	}
 	resp := &rpcv1.DescribeShardResponse{Pollers: int64(seen.All), More: seen.More, KnownForMs: seen.Known.Milliseconds()}
-	for i := range seen.Page {
-		p := &seen.Page[i]
+	for i := range seen.Seen {
+		p := &seen.Seen[i]
 		resp.ListedPollers = append(resp.ListedPollers, &yardv1.Poller{
 			Worker: p.Worker, Version: p.Version, Types: p.Types, TypesCount: int32(p.TypesN),
 			SeenAgoMs: p.Ago.Milliseconds(), WaitingPolls: int32(p.Waiting),

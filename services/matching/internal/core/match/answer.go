@@ -1,11 +1,13 @@
 package match
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/report"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -31,7 +33,7 @@ func (s *Shard) arrivePoll(m *Poll) {
 	}
 	l := s.list(table.Tasklist{Domain: m.Domain, Name: m.Tasklist, Partition: m.Partition})
 	p := newPoll(l, m, s.now.Mono)
-	p.by = s.pollers.saw(m, p.types, s.now.Mono)
+	p.by = s.pollers.Saw(report.Poll{Domain: m.Domain, Tasklist: m.Tasklist, Worker: m.Worker, Version: m.Version, Types: p.types}, s.now.Mono)
 	if !l.join(p) {
 		s.fx.Counts.PollsRefused++
 		s.refuse(m, fault.ResourceExhausted, "the polls that wait name too many different sets of types", time.Second)
@@ -345,4 +347,26 @@ func (a *answers) wake(w, now time.Duration) time.Duration {
 		w = min(w, a.queue[a.confirmed].at+heardAfter)
 	}
 	return w
+}
+
+// fellSilent ends the polls of workers that send no more signs of life, so that no more tasks are granted to them. One whose grabs are under
+// way is answered, too: what they bring is handed back. A worker that lives polls again.
+func (s *Shard) fellSilent(all []SilentWorker) {
+	if len(all) == 0 {
+		return
+	}
+	silent := make(map[SilentWorker]bool, len(all))
+	for _, w := range all {
+		silent[w] = true
+	}
+	var ended []*poll
+	for _, p := range s.polls.due.All() {
+		if p.workerID != "" && silent[SilentWorker{p.list.Domain, p.workerID}] {
+			ended = append(ended, p)
+		}
+	}
+	slices.SortFunc(ended, func(a, b *poll) int { return cmp.Compare(a.order, b.order) })
+	for _, p := range ended {
+		s.answer(p)
+	}
 }

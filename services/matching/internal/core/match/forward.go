@@ -219,7 +219,7 @@ func (s *Shard) unmoved(id uint64) {
 	}
 	s.arrivePoll(&Poll{
 		Domain: old.list.Domain, Tasklist: old.list.Name, Partition: old.list.Partition, Max: old.max, Types: old.types,
-		Worker: old.worker, Version: old.by.version, ReplyTo: old.replyTo, JSON: old.json, For: old.until - s.now.Mono, Moved: true,
+		Worker: old.worker, Version: old.by.Version(), ReplyTo: old.replyTo, JSON: old.json, For: old.until - s.now.Mono, Moved: true,
 	})
 }
 

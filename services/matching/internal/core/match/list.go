@@ -77,7 +77,7 @@ func (l *list) join(p *poll) bool {
 	l.sets[p.key]++
 	l.alive++
 	l.domain.alive++
-	p.by.waiting++
+	p.by.Wait(1)
 	return true
 }
 
@@ -85,7 +85,7 @@ func (l *list) join(p *poll) bool {
 func (l *list) leave(p *poll) {
 	l.alive--
 	l.domain.alive--
-	p.by.waiting--
+	p.by.Wait(-1)
 	if l.sets[p.key]--; l.sets[p.key] > 0 {
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/doubles"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/report"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -113,8 +114,6 @@ type Shard struct {
 	dice    *rand.Rand
 	now     Now
 	fx      *Effects
-	// began is when this ownership did.
-	began time.Duration
 
 	// domains by name, and in the order in which they were met, so that equal inputs have equal
 	// effects.
@@ -123,7 +122,7 @@ type Shard struct {
 	lists   map[table.Tasklist]*list
 	lanes   []*lane
 	polls   polls
-	pollers pollers
+	pollers report.Pollers
 	asks    asks
 	answers answers
 	doubles doubles.Set
@@ -165,9 +164,9 @@ type turn struct {
 // New returns the shard of a new owner. Its first step fences.
 func New(cfg Config, catalog Catalog, now Now) *Shard {
 	s := &Shard{
-		cfg: cfg, catalog: catalog, now: now, began: now.Mono, dice: rand.New(rand.NewPCG(cfg.Seed, cfg.Epoch)),
+		cfg: cfg, catalog: catalog, now: now, dice: rand.New(rand.NewPCG(cfg.Seed, cfg.Epoch)),
 		domains: map[string]*domain{}, lists: map[table.Tasklist]*list{}, lanes: make([]*lane, cfg.Partitions),
-		polls: newPolls(), asks: newAsks(),
+		polls: newPolls(), pollers: report.NewPollers(now.Mono), asks: newAsks(),
 	}
 	s.answers = answers{byID: map[uint64]*sentAnswer{}, byInbox: map[string]*sentAnswer{}, last: s.dice.Uint64()}
 	for p := range s.lanes {
@@ -309,4 +308,9 @@ func (s *Shard) Tasklist(domain, name string) (ready, polls int) {
 		}
 	}
 	return ready, polls
+}
+
+// Pollers are up to limit workers that polled a tasklist, behind the one called after; from the first, if that is empty.
+func (s *Shard) Pollers(domain, tasklist, after string, limit int, now Now) report.Page {
+	return s.pollers.Page(domain, tasklist, after, limit, now.Mono)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/report"
 	"github.com/yardmaster-io/yardmaster/shared/heap"
 )
 
@@ -53,7 +54,7 @@ type poll struct {
 	batch   *batch
 	batchAt int
 	// by is whose it is.
-	by *poller
+	by *report.Poller
 }
 
 // grant is an attempt that history granted to a poll.

@@ -11,7 +11,7 @@ import (
 // seen are the pollers of a tasklist, in words.
 func (o *owner) seen(domain, tasklist, after string, limit int) (all []string, more bool) {
 	got := o.s.Pollers(domain, tasklist, after, limit, Now{Mono: o.w.now})
-	for _, p := range got.Page {
+	for _, p := range got.Seen {
 		all = append(all, fmt.Sprint(p.Worker, " ", p.Version, " ", p.Types, " of ", p.TypesN, " ", p.Ago, " ", p.Waiting))
 	}
 	return all, got.More
@@ -20,7 +20,7 @@ func (o *owner) seen(domain, tasklist, after string, limit int) (all []string, m
 // who are their names.
 func (o *owner) who(domain, tasklist string) []string {
 	var names []string
-	for _, p := range o.s.Pollers(domain, tasklist, "", 1<<20, Now{Mono: o.w.now}).Page {
+	for _, p := range o.s.Pollers(domain, tasklist, "", 1<<20, Now{Mono: o.w.now}).Seen {
 		names = append(names, p.Worker)
 	}
 	return names
@@ -59,103 +59,16 @@ func TestPollersAreKnownForAWhile(t *testing.T) {
 	poll("v", Poll{Worker: "ann", Version: "v2", Types: many, For: 30 * time.Second})
 	w.run(0)
 	all, _ = o.seen("d", "l0", "", 1)
-	testkit.Equal(t, "another version", all, []string{fmt.Sprintf("ann v2 %v of 20 0s 2", many[:pollerTypesMax])})
+	testkit.Equal(t, "another version", all, []string{fmt.Sprintf("ann v2 %v of 20 0s 2", many[:16])})
 
-	w.run(pollerFor - 2*time.Second)
+	w.run(5*time.Minute - 2*time.Second)
 	testkit.Equal(t, "before five minutes", o.who("d", "l0"), []string{"ann", "bob", ""})
 	w.run(time.Second)
 	testkit.Equal(t, "after them", o.who("d", "l0"), []string{"ann"})
 	got := o.s.Pollers("d", "l0", "", 0, Now{Mono: w.now})
-	if got.All != 1 || !got.More || got.Known < pollerFor {
+	if got.All != 1 || !got.More || got.Known < 5*time.Minute {
 		t.Errorf("%+v", got)
 	}
 	w.run(time.Minute)
-	if len(o.s.pollers.byName)+len(o.s.pollers.byDomain)+o.s.pollers.all.Len() == 0 {
-		t.Error("they are forgotten without a look, which this test was to show")
-	}
 	testkit.Equal(t, "in the end", o.who("d", "l0"), []string{})
-	testkit.Equal(t, "are left", len(o.s.pollers.byName)+len(o.s.pollers.byDomain)+o.s.pollers.all.Len(), 0)
-}
-
-// I14: a domain fills three quarters of the places and pushes out its own oldest; another one always has room for a
-// sixteenth, and then the largest gives way.
-func TestI14PollersOfOneDomainPushOutTheirOwn(t *testing.T) {
-	var ps pollers
-	now := time.Duration(0)
-	polls := func(domain string, from, to int) {
-		for i := from; i < to; i++ {
-			now += time.Microsecond
-			ps.saw(&Poll{Domain: domain, Tasklist: "l", Worker: fmt.Sprint(i)}, nil, now)
-		}
-	}
-	has := func(domain string, i int) bool { return ps.byName[pollerName{domain, "l", fmt.Sprint(i)}] != nil }
-	count := func(domain string) int { return len(ps.of(domain, "l", now)) }
-	const most, few = pollersMax - pollersMax/4, pollersMax / 16
-	polls("loud", 0, most)
-	polls("loud", 0, 1) // it is not the oldest any more
-	polls("loud", most, most+2)
-	if count("loud") != most || !has("loud", 0) || has("loud", 1) || has("loud", 2) || !has("loud", 3) {
-		t.Errorf("%d of the loud one", count("loud"))
-	}
-	for i := range 5 {
-		polls(fmt.Sprint("quiet", i), 0, few)
-	}
-	if count("loud") != pollersMax-5*few || len(ps.byName) != pollersMax {
-		t.Errorf("%d of the loud one, %d in all", count("loud"), len(ps.byName))
-	}
-	polls("quiet0", few, few+100)
-	if count("quiet0") != few || count("quiet1") != few || has("quiet0", 99) || !has("quiet0", 100) || count("loud") != pollersMax-5*few {
-		t.Errorf("%d and %d of quiet ones", count("quiet0"), count("quiet1"))
-	}
-	if ps.all.Len() != pollersMax || len(ps.byDomain) != 6 {
-		t.Errorf("%d in all, %d domains", ps.all.Len(), len(ps.byDomain))
-	}
-}
-
-// A page is bounded in bytes, too.
-func TestAPageOfPollersIsBounded(t *testing.T) {
-	w, o := begun(t, 1)
-	long := make([]string, pollerTypesMax)
-	for i := range long {
-		long[i] = fmt.Sprintf("%064d", i)
-	}
-	for i := range 1000 {
-		o.s.pollers.saw(&Poll{Domain: "d", Tasklist: "l", Worker: fmt.Sprintf("%0128d", i)}, long, w.now)
-	}
-	n, after := 0, ""
-	for pages := 1; ; pages++ {
-		got := o.s.Pollers("d", "l", after, 1000, Now{Mono: w.now})
-		bytes := 0
-		for i := range got.Page {
-			bytes += got.Page[i].bytes()
-		}
-		if n += len(got.Page); bytes > pollersBytesMax || len(got.Page) == 0 {
-			t.Fatalf("a page of %d, %d bytes", len(got.Page), bytes)
-		}
-		if !got.More {
-			if n != 1000 || pages < 3 {
-				t.Errorf("%d on %d pages", n, pages)
-			}
-			return
-		}
-		after = got.Page[len(got.Page)-1].Worker
-	}
-}
-
-// A poll of a worker that is known costs no memory.
-func TestAKnownPollerCostsNoMemory(t *testing.T) {
-	var ps pollers
-	m, types := &Poll{Domain: "d", Tasklist: "l", Worker: "ann", Version: "v1"}, []string{"a", "b"}
-	now := time.Second
-	first := ps.saw(m, types, now)
-	if n := testing.AllocsPerRun(100, func() {
-		now++
-		if ps.saw(m, types, now) != first {
-			t.Error("it is another one")
-		}
-	}); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
-	types[0] = "c" // the poll's memory may be used again
-	testkit.Equal(t, "first.types", first.types, []string{"a", "b"})
 }

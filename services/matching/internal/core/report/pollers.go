@@ -1,4 +1,8 @@
-package match
+// Package report is what operators read of a shard: which workers polled recently.
+//
+// Owns: the workers that polled within the last five minutes, a bounded number of them. Never does: decide anything. On failure: nothing
+// can fail; what is known is lost with the owner of the shard.
+package report
 
 import (
 	"cmp"
@@ -18,8 +22,8 @@ const (
 	pollersBytesMax = 384 << 10
 )
 
-// PollerSeen is a worker that polled a tasklist.
-type PollerSeen struct {
+// Seen is a worker that polled a tasklist.
+type Seen struct {
 	Worker, Version string
 	// Types are the first that its last poll accepts, sorted, of TypesN; none = all.
 	Types  []string
@@ -30,7 +34,7 @@ type PollerSeen struct {
 }
 
 // bytes is at most about what it takes in an answer.
-func (p *PollerSeen) bytes() int {
+func (p *Seen) bytes() int {
 	n := 64 + len(p.Worker) + len(p.Version)
 	for _, typ := range p.Types {
 		n += 4 + len(typ)
@@ -38,18 +42,29 @@ func (p *PollerSeen) bytes() int {
 	return n
 }
 
-// pollers are the workers that polled recently. It takes no decision and is for people: it is lost with the owner.
-type pollers struct {
-	byName map[pollerName]*poller
+// Poll is what a poll says of its worker. Types are sorted, each once; none = all.
+type Poll struct {
+	Domain, Tasklist, Worker, Version string
+	Types                             []string
+}
+
+// Pollers are the workers that polled recently.
+type Pollers struct {
+	// began is when the first poll could be seen.
+	began time.Duration
+	byName map[pollerName]*Poller
 	// byDomain has those of each domain, and all has all of them, the one seen last first.
 	byDomain map[string]*linked.List
 	all      linked.List
 }
 
+// NewPollers knows of no poll so far.
+func NewPollers(now time.Duration) Pollers { return Pollers{began: now} }
+
 type pollerName struct{ domain, tasklist, worker string }
 
-// poller is one of them. One that is forgotten while polls of it wait is found no more.
-type poller struct {
+// Poller is one of them. One that is forgotten while polls of it wait is found no more.
+type Poller struct {
 	pollerName
 	version string
 	types   []string
@@ -60,8 +75,14 @@ type poller struct {
 	inDomain, inAll *linked.Element
 }
 
-// saw notes a poll of some sorted types. For a worker that is known with these it allocates nothing.
-func (ps *pollers) saw(m *Poll, types []string, now time.Duration) *poller {
+// Version is that of its last poll.
+func (p *Poller) Version() string { return p.version }
+
+// Wait counts n more of its polls that wait; fewer, if n is negative.
+func (p *Poller) Wait(n int) { p.waiting += n }
+
+// Saw notes a poll. For a worker that is known with its types it allocates nothing.
+func (ps *Pollers) Saw(m Poll, now time.Duration) *Poller {
 	name := pollerName{m.Domain, m.Tasklist, m.Worker}
 	p := ps.byName[name]
 	if p == nil {
@@ -70,11 +91,11 @@ func (ps *pollers) saw(m *Poll, types []string, now time.Duration) *poller {
 		ps.byDomain[m.Domain].MoveToFront(p.inDomain)
 		ps.all.MoveToFront(p.inAll)
 	}
-	p.seen, p.typesN = now, len(types)
+	p.seen, p.typesN = now, len(m.Types)
 	if p.version != m.Version {
 		p.version = m.Version
 	}
-	if shown := types[:min(len(types), pollerTypesMax)]; !slices.Equal(p.types, shown) {
+	if shown := m.Types[:min(len(m.Types), pollerTypesMax)]; !slices.Equal(p.types, shown) {
 		p.types = slices.Clone(shown)
 	}
 	return p
@@ -82,15 +103,15 @@ func (ps *pollers) saw(m *Poll, types []string, now time.Duration) *poller {
 
 // add remembers one more, in place of others if need be (I14): the last quarter of the places is for domains that have a
 // sixteenth of them at most, and what these need is taken from the domain with the most.
-func (ps *pollers) add(name pollerName, now time.Duration) *poller {
+func (ps *Pollers) add(name pollerName, now time.Duration) *Poller {
 	ps.expire(now)
 	if ps.byName == nil {
-		ps.byName, ps.byDomain = map[pollerName]*poller{}, map[string]*linked.List{}
+		ps.byName, ps.byDomain = map[pollerName]*Poller{}, map[string]*linked.List{}
 	}
 	mine := ps.byDomain[name.domain]
 	switch n := len(ps.byName); {
 	case n >= pollersMax-pollersMax/4 && mine != nil && mine.Len() >= pollersMax/16:
-		ps.forget(mine.Back().Value.(*poller))
+		ps.forget(mine.Back().Value.(*Poller))
 	case n >= pollersMax: // few do that come here, so those of other domains are looked through
 		var most *linked.List
 		for _, of := range ps.byDomain {
@@ -98,19 +119,19 @@ func (ps *pollers) add(name pollerName, now time.Duration) *poller {
 				most = of
 			}
 		}
-		ps.forget(most.Back().Value.(*poller))
+		ps.forget(most.Back().Value.(*Poller))
 	}
 	if mine = ps.byDomain[name.domain]; mine == nil {
 		mine = linked.New()
 		ps.byDomain[name.domain] = mine
 	}
-	p := &poller{pollerName: name}
+	p := &Poller{pollerName: name}
 	p.inDomain, p.inAll = mine.PushFront(p), ps.all.PushFront(p)
 	ps.byName[name] = p
 	return p
 }
 
-func (ps *pollers) forget(p *poller) {
+func (ps *Pollers) forget(p *Poller) {
 	delete(ps.byName, p.pollerName)
 	ps.all.Remove(p.inAll)
 	of := ps.byDomain[p.domain]
@@ -120,57 +141,57 @@ func (ps *pollers) forget(p *poller) {
 }
 
 // expire forgets those that have not polled for long.
-func (ps *pollers) expire(now time.Duration) {
-	for e := ps.all.Back(); e != nil && now-e.Value.(*poller).seen >= pollerFor; e = ps.all.Back() {
-		ps.forget(e.Value.(*poller))
+func (ps *Pollers) expire(now time.Duration) {
+	for e := ps.all.Back(); e != nil && now-e.Value.(*Poller).seen >= pollerFor; e = ps.all.Back() {
+		ps.forget(e.Value.(*Poller))
 	}
 }
 
 // of are those of a tasklist, in no order.
-func (ps *pollers) of(domain, tasklist string, now time.Duration) []*poller {
+func (ps *Pollers) of(domain, tasklist string, now time.Duration) []*Poller {
 	ps.expire(now)
 	of := ps.byDomain[domain]
 	if of == nil {
 		return nil
 	}
-	var found []*poller
+	var found []*Poller
 	for e := of.Front(); e != nil; e = e.Next() {
-		if p := e.Value.(*poller); p.tasklist == tasklist {
+		if p := e.Value.(*Poller); p.tasklist == tasklist {
 			found = append(found, p)
 		}
 	}
 	return found
 }
 
-// PollersSeen are workers that polled a tasklist recently.
-type PollersSeen struct {
-	// Page are some of them, by name, those without a name last. More: there are more behind, of All.
-	Page []PollerSeen
+// Page is some of the workers that polled a tasklist recently.
+type Page struct {
+	// Seen are by name, those without a name last. More: there are more behind, of All.
+	Seen []Seen
 	More bool
 	All  int
 	// Known is for how long the owner has served the shard: it saw no earlier poll.
 	Known time.Duration
 }
 
-// Pollers are up to limit workers that polled a tasklist, behind the one called after; from the first, where that is empty.
-func (s *Shard) Pollers(domain, tasklist, after string, limit int, now Now) PollersSeen {
-	found := s.pollers.of(domain, tasklist, now.Mono)
-	seen := PollersSeen{All: len(found), Known: now.Mono - s.began}
+// Page is up to limit workers that polled a tasklist, behind the one called after; from the first, if that is empty.
+func (ps *Pollers) Page(domain, tasklist, after string, limit int, now time.Duration) Page {
+	found := ps.of(domain, tasklist, now)
+	seen := Page{All: len(found), Known: now - ps.began}
 	if after != "" {
-		found = slices.DeleteFunc(found, func(p *poller) bool { return byWorker(p.worker, after) <= 0 })
+		found = slices.DeleteFunc(found, func(p *Poller) bool { return byWorker(p.worker, after) <= 0 })
 	}
-	slices.SortFunc(found, func(a, b *poller) int { return byWorker(a.worker, b.worker) })
+	slices.SortFunc(found, func(a, b *Poller) int { return byWorker(a.worker, b.worker) })
 	bytes := 0
 	for _, p := range found {
-		one := PollerSeen{
+		one := Seen{
 			Worker: p.worker, Version: p.version, Types: slices.Clone(p.types), TypesN: p.typesN,
-			Ago: max(0, now.Mono-p.seen), Waiting: p.waiting,
+			Ago: max(0, now-p.seen), Waiting: p.waiting,
 		}
-		if bytes += one.bytes(); len(seen.Page) == limit || bytes > pollersBytesMax {
+		if bytes += one.bytes(); len(seen.Seen) == limit || bytes > pollersBytesMax {
 			seen.More = true
 			break
 		}
-		seen.Page = append(seen.Page, one)
+		seen.Seen = append(seen.Seen, one)
 	}
 	return seen
 }
@@ -181,26 +202,4 @@ func byWorker(a, b string) int {
 		return cmp.Compare(len(b), len(a))
 	}
 	return cmp.Compare(a, b)
-}
-
-// fellSilent ends the polls of workers that send no more signs of life, so that no more tasks are granted to them. One whose grabs are under
-// way is answered, too: what they bring is handed back. A worker that lives polls again.
-func (s *Shard) fellSilent(all []SilentWorker) {
-	if len(all) == 0 {
-		return
-	}
-	silent := make(map[SilentWorker]bool, len(all))
-	for _, w := range all {
-		silent[w] = true
-	}
-	var ended []*poll
-	for _, p := range s.polls.due.All() {
-		if p.workerID != "" && silent[SilentWorker{p.list.Domain, p.workerID}] {
-			ended = append(ended, p)
-		}
-	}
-	slices.SortFunc(ended, func(a, b *poll) int { return cmp.Compare(a.order, b.order) })
-	for _, p := range ended {
-		s.answer(p)
-	}
 }
