@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/fairness"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -139,14 +140,14 @@ func (s *Shard) put(d *domain, c *call) {
 	c.puts = append(c.puts, d.puts[:n]...)
 	d.puts = shift(d.puts, n)
 	last := make(map[place]int, n)
-	var shared sharedPuts
+	var shared fairness.Puts
 	for _, a := range c.puts {
 		a.list.putting--
 		s.index(&a)
 		s.tellUp(a.list)
 		switch {
 		case a.ranks != nil:
-			shared.add(&a)
+			shared.Add(a.Chunk, a.ranks)
 			continue
 		case a.Rank != 0:
 			c.out.Put = append(c.out.Put, a.Chunk)
@@ -162,7 +163,7 @@ func (s *Shard) put(d *domain, c *call) {
 		last[at] = len(c.out.Put)
 		c.out.Put = append(c.out.Put, a.Chunk)
 	}
-	c.out.Put = shared.append(c.out.Put)
+	c.out.Put = shared.Append(c.out.Put)
 }
 
 // wantAll has a call take triggers for the polls of tasklists: of those that wait for slots that may be free, then of
@@ -441,7 +442,7 @@ func (s *Shard) took(c *call, i int, o *table.Outcome) {
 	}
 	for _, b := range got.Batches {
 		t := taken{list: l, chunk: b.Chunk(l.Tasklist), path: unlimited, stale: c.stale}
-		l.tookRanks(&t.chunk)
+		l.ranks.Taken(&t.chunk, l.index.Shift(t.chunk.Column))
 		if b.Booked {
 			t.path = c.pathOf(i, &b)
 		}
@@ -460,7 +461,7 @@ func (s *Shard) took(c *call, i int, o *table.Outcome) {
 	}
 	for j, h := range got.Heads {
 		l.index.Seen(h)
-		l.endRanks(h.Column)
+		l.ranks.End(h.Column, l.keepsRanks)
 		progress = progress || h.Empty
 		if h.Empty {
 			l.unparkGone(h.Column)

@@ -136,7 +136,7 @@ func (s *Shard) opened(o *OpenOutcome) {
 	d.epoch = o.Opened.Epoch
 	for _, l := range d.lists {
 		l.index = table.Index{}
-		clear(l.ranks)
+		l.ranks.Clear()
 	}
 	for _, k := range o.Opened.Columns {
 		l := s.list(k.Tasklist)
@@ -212,9 +212,7 @@ func (s *Shard) sweepDomain(d *domain) {
 	for _, l := range d.lists {
 		s.complain(l)
 		s.sweepTree(l)
-		for at := range l.ranks {
-			l.endRanks(at)
-		}
+		l.ranks.Sweep(l.keepsRanks)
 	}
 	s.sweepGroups(d)
 	s.sweepOverflows(d)

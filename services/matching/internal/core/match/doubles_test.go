@@ -10,6 +10,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/doubles"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/fairness"
 )
 
 // packedTask is the trigger of the n-th task.
@@ -22,7 +23,7 @@ func TestDoublesAreLeftOut(t *testing.T) {
 	for kept, noted := range map[string][]int{"012345": nil, "345": {0, 1, 2}, "0145": {2, 3}, "0245": {1, 3}, "012": {3, 4, 5}, "": {0, 1, 2, 3, 4, 5}} {
 		var d doubles.Set
 		var all, want []byte
-		a := arrival{groups: []string{"0", "1", "2", "3", "4", "5"}, ranks: []ranked{{0, 0}, {1, 1}, {2, 2}, {3, 3}, {4, 4}, {5, 5}}}
+		a := arrival{groups: []string{"0", "1", "2", "3", "4", "5"}, ranks: []fairness.Rank{{At: 0}, {At: 1}, {At: 2}, {At: 3}, {At: 4}, {At: 5}}}
 		for n := range 6 {
 			all = append(all, packedTask(n)...)
 		}
@@ -37,7 +38,7 @@ func TestDoublesAreLeftOut(t *testing.T) {
 		if n := a.keep(func(i int) bool { return !d.Has(doubles.Print(a.Trigger(i))) }); !bytes.Equal(a.Triggers, want) || n != len(noted) || !bytes.Equal(all, before) {
 			t.Errorf("without %v are left %d, and %d left out", noted, a.Len(), n)
 		}
-		if strings.Join(a.groups, "") != kept || len(a.ranks) != len(kept) || slices.ContainsFunc(a.ranks, func(t ranked) bool { return !strings.Contains(kept, fmt.Sprint(t.at)) }) {
+		if strings.Join(a.groups, "") != kept || len(a.ranks) != len(kept) || slices.ContainsFunc(a.ranks, func(t fairness.Rank) bool { return !strings.Contains(kept, fmt.Sprint(t.At)) }) {
 			t.Errorf("without %v the groups of the rest are %v, their ranks %v", noted, a.groups, a.ranks)
 		}
 		if noted == nil && &a.Triggers[0] != &all[0] {

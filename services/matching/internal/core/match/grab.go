@@ -141,7 +141,7 @@ func (s *Shard) silence(l *lane) {
 func (s *Shard) bringBack(l *lane) {
 	for _, c := range l.aside {
 		list := s.list(c.Tasklist)
-		list.backRank(&c)
+		list.ranks.Back(c.Column)
 		s.arrivals = append(s.arrivals, arrival{Chunk: c, list: list})
 	}
 	l.aside, l.asideN = nil, 0

@@ -1,9 +1,11 @@
 package match
 
 import (
+	"cmp"
 	"iter"
 	"slices"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/fairness"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -118,7 +120,7 @@ func (s *Shard) clearUnknown(l *list) {
 	}
 	for _, at := range all {
 		l.index.Remove(at.Column)
-		delete(l.ranks, at.Column)
+		l.ranks.Forget(at.Column)
 		l.domain.clears = append(l.domain.clears, table.Place{Tasklist: l.Tasklist, Column: at.Column})
 	}
 	s.sendAgain(l.domain)
@@ -162,19 +164,20 @@ func (s *Shard) splitArrivals() {
 
 // byGroup has triggers arrive by their groups, in columns of one group each.
 func (s *Shard) byGroup(a *arrival) {
-	weights := s.catalog.Weights(a.Domain)
+	weights := fairness.Weights(s.catalog.Weights(a.Domain))
 	at := map[string]int{}
 	for i := range a.Len() {
-		group := table.NoGroup
-		if a.groups != nil && a.groups[i] != "" {
-			group = a.groups[i]
+		name := ""
+		if a.groups != nil {
+			name = a.groups[i]
 		}
+		group := cmp.Or(name, table.NoGroup)
 		k, ok := at[group]
 		if !ok || s.arrivals[k].Len() >= table.ChunkTriggersMax {
 			one := arrival{list: a.list, from: a.from, known: true, Chunk: table.Chunk{Tasklist: a.Tasklist, Column: a.Column, ReadyAt: a.ReadyAt, Cost: a.Cost}}
 			one.Group = group
-			if weightOf(weights, groupOf(one.Column)) == 0 {
-				one.Priority, one.ReadyAt = table.PriorityIdle, idleFrom+a.ReadyAt
+			if weights.Idle(name) {
+				one.Priority, one.ReadyAt = table.PriorityIdle, fairness.IdleFrom+a.ReadyAt
 			}
 			k, at[group] = len(s.arrivals), len(s.arrivals)
 			s.arrivals = append(s.arrivals, one)
@@ -184,8 +187,8 @@ func (s *Shard) byGroup(a *arrival) {
 		}
 		one := &s.arrivals[k]
 		one.Triggers = append(one.Triggers, a.Trigger(i)...)
-		if one.ReadyAt >= idleFrom {
-			one.ranks = append(one.ranks, ranked{one.ReadyAt, one.ReadyAt})
+		if one.ReadyAt >= fairness.IdleFrom {
+			one.ranks = append(one.ranks, fairness.Rank{At: one.ReadyAt, Age: one.ReadyAt})
 		}
 	}
 }
@@ -198,14 +201,14 @@ func (s *Shard) index(a *arrival) {
 	}
 	rank := a.Rank
 	if rank == 0 {
-		rank = a.ranks[0].at
+		rank = a.ranks[0].At
 	}
 	a.list.index.PutGroup(a.Column, a.ReadyAt, rank, s.stepOf(a.Domain, a.Column)*int64(a.Starts()), a.Len())
 }
 
 // stepOf is by how much the ranks in a column differ.
 func (s *Shard) stepOf(domain string, at table.Column) int64 {
-	return stepOf(weightOf(s.catalog.Weights(domain), groupOf(at)))
+	return fairness.Weights(s.catalog.Weights(domain)).Step(at)
 }
 
 // found notes a column that the tables hold.
@@ -215,21 +218,7 @@ func (s *Shard) found(l *list, k *table.Known) {
 	} else {
 		l.index.PutGroup(k.Column, k.ReadyAt, k.Rank, s.stepOf(k.Domain, k.Column), k.Triggers)
 	}
-	if k.Rank == 0 || k.Rank >= idleFrom {
-		return
-	}
-	t := l.ranks[ranksAt(k.Column)]
-	switch {
-	case t == nil:
-		t = &ranks{}
-		t.begin(k.Rank)
-		l.ranks[ranksAt(k.Column)] = t
-	case k.Rank < t.now:
-		t.now = k.Rank
-	}
-	if k.Group != "" { // what comes next follows what waits
-		t.next[groupOf(k.Column)] = k.Rank + int64(k.Triggers)*s.stepOf(k.Domain, k.Column)
-	}
+	l.ranks.Found(k, s.stepOf(k.Domain, k.Column))
 }
 
 // grabbedUpTo tells whether a batch of grabs is not decided, of those up to a number.

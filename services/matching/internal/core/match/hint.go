@@ -7,6 +7,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/doubles"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/fairness"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -18,7 +19,7 @@ type arrival struct {
 	// groups are those of its triggers, in their order; nil = none has one. turns are theirs, in their order, from when it
 	// is to be stored in a column that groups share.
 	groups []string
-	ranks  []ranked
+	ranks  []fairness.Rank
 	// known: it is known which groups they are of.
 	known bool
 }
@@ -66,7 +67,7 @@ func (a *arrival) keep(keeps func(i int) bool) (out int) {
 // place is where its first trigger stands in its column.
 func (a *arrival) place() int64 {
 	if len(a.ranks) > 0 {
-		return a.ranks[0].at
+		return a.ranks[0].At
 	}
 	return a.Place()
 }
@@ -264,7 +265,7 @@ func (s *Shard) store(a *arrival) {
 		s.finishPart(a.from, true)
 		return
 	}
-	s.giveRanks(a)
+	s.assignRanks(a)
 	d.puts = append(d.puts, *a)
 	a.list.putting++
 	if a.list.ahead[a.Type] > 0 {

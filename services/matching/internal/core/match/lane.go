@@ -211,7 +211,7 @@ func (l *lane) keep(from *origin, t ids.Trigger) {
 		return
 	}
 	l.asideN++
-	from.list.asideRank(from.Column, from.Rank)
+	from.list.ranks.Aside(from.Column, from.Rank)
 	if n := len(l.aside); n > 0 {
 		last := &l.aside[n-1]
 		if last.Tasklist == from.Tasklist && last.Column == from.Column && last.Place() == from.Place() && last.Cost == from.Cost && last.Len() < table.ChunkTriggersMax {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/fairness"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -32,7 +33,7 @@ type list struct {
 	dirty bool
 	waits int
 	// ranks are those of columns that groups share, while something waits there.
-	ranks map[table.Column]*ranks
+	ranks fairness.Ranks
 	// putting counts chunks of it that no call has stored yet.
 	putting int
 	// asking: a call is under way that takes triggers of it. issued and done count these.
@@ -54,7 +55,7 @@ type list struct {
 func (s *Shard) list(name table.Tasklist) *list {
 	l := s.lists[name]
 	if l == nil {
-		l = &list{Tasklist: name, domain: s.domain(name.Domain), taskBytes: taskBytesGuess, sets: map[string]int{}, takers: map[string]int{}, ahead: map[string]int{}, ranks: map[table.Column]*ranks{}}
+		l = &list{Tasklist: name, domain: s.domain(name.Domain), taskBytes: taskBytesGuess, sets: map[string]int{}, takers: map[string]int{}, ahead: map[string]int{}}
 		s.lists[name] = l
 		l.repath()
 		l.domain.lists = append(l.domain.lists, l)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/fairness"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -194,8 +195,8 @@ func (l *list) polledFor(typ string) bool {
 
 // longAgo tells whether a trigger that is ready since an instant, Unix µs, has waited for long enough. Where groups take turns it may be younger.
 func (s *Shard) longAgo(l *limit, readyAt int64) bool {
-	if readyAt >= idleFrom {
-		readyAt -= idleFrom
+	if readyAt >= fairness.IdleFrom {
+		readyAt -= fairness.IdleFrom
 	}
 	return readyAt/1000 <= s.readyBy(l)
 }
@@ -225,7 +226,7 @@ func (s *Shard) spilled(c *call, i int, o *table.Outcome) {
 	}
 	for _, h := range got.Heads {
 		list.index.Seen(h)
-		list.endRanks(h.Column)
+		list.ranks.End(h.Column, list.keepsRanks)
 		if h.Empty {
 			list.unparkGone(h.Column)
 		}

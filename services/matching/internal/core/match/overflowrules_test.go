@@ -8,6 +8,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/fairness"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -192,7 +193,7 @@ func TestWhoWaitsForALimit(t *testing.T) {
 	testkit.Equal(t, "tasklists", len(o.s.waitingFor(o.s.domains["d"].limits["type/a"])), overflowWantsMax)
 	// A group of weight 0 has ranks behind all others, and their ages are among them.
 	s, l := &Shard{now: Now{MS: 5000}}, &limit{Limit: Limit{OnFullAfter: time.Second}}
-	for readyAt, want := range map[int64]bool{4_000_999: true, 4_001_000: false, idleFrom + 4_000_999: true, idleFrom + 4_001_000: false} {
+	for readyAt, want := range map[int64]bool{4_000_999: true, 4_001_000: false, fairness.IdleFrom + 4_000_999: true, fairness.IdleFrom + 4_001_000: false} {
 		if s.longAgo(l, readyAt) != want {
 			t.Errorf("since %d: %v", readyAt, !want)
 		}

@@ -299,11 +299,7 @@ func (s *Shard) unpark(lim *limit) {
 	}
 	slices.SortStableFunc(lim.parked, func(a, b parked) int { return place(a) - place(b) })
 	for _, p := range lim.parked {
-		now := int64(0)
-		if t := p.list.ranks[ranksAt(p.at)]; t != nil {
-			now = t.now
-		}
-		p.list.index.Back(p.at, now)
+		p.list.index.Back(p.at, p.list.ranks.Now(p.at))
 		if p.list.queue.n > 0 {
 			s.mark(p.list)
 		}

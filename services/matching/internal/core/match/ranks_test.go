@@ -115,9 +115,6 @@ func TestI11_WhatWasPutAsideHoldsUpNoGroup(t *testing.T) {
 	if got := f.take(4*inOrderMin, 1); count(got, "small") != 1 || count(got, "late") != 1 {
 		t.Fatalf("%d tasks were started: %v", len(got), got)
 	}
-	for at, r := range f.o.s.list(table.Tasklist{Domain: "d", Name: "l0"}).ranks {
-		testkit.Equal(t, fmt.Sprintf("nothing is aside, and the virtual time of %v is that of all the same", at), r.aside, 0)
-	}
 }
 
 // inOrderMin is that of the table.
@@ -251,87 +248,16 @@ func TestGroupsCostWhatOneDoes(t *testing.T) {
 		t.Errorf("%d chunks of %d triggers, want %d at most", chunks, n, most)
 	}
 	l := f.o.s.lists[table.Tasklist{Domain: "d", Name: "l0"}]
-	testkit.MustEqual(t, "columns have ranks", len(l.ranks), 1)
+	at := table.Column{Priority: 3, Type: "b"}
+	if l.ranks.Now(at) == 0 {
+		t.Error("groups wait in a column without a virtual time")
+	}
 	for i := range n / 100 {
 		f.wait(fmt.Sprint("all", i), 1000)
 		f.world.run(60 * ms)
 	}
-	if l.index.Triggers() != 0 || len(l.ranks) != 1 {
-		t.Fatalf("%d triggers are left, %d columns have ranks", l.index.Triggers(), len(l.ranks))
-	}
-	for _, all := range l.ranks {
-		if all.now != 0 || all.next != nil {
-			t.Errorf("%d groups are known, and nothing waits", len(all.next))
-		}
-	}
-}
-
-// A group that is behind the others is forgotten while these go on.
-func TestGroupsThatHaveHadTheirTurnAreForgotten(t *testing.T) {
-	var all ranks
-	all.begin(1000)
-	for i := range 100_000 {
-		all.now = all.give(fmt.Sprint("g", i), 1, 1) + rankStep
-		if len(all.next) > 2*groupsKeptMin {
-			t.Fatalf("%d groups are known after %d", len(all.next), i)
-		}
-	}
-	var first ranks
-	if first.begin(5); first.give("a", 1, 1) != 5 || first.give("a", 1, 1) != 5+rankStep || first.give("b", 1, 1) != 5 {
-		t.Error("the first ranks are not those of now")
-	}
-	var endless ranks
-	endless.begin(idleFrom - 3)
-	for range 10 {
-		if rank := endless.give("a", weightMin, 1); rank >= idleFrom {
-			t.Fatalf("rank %d is among those of groups of weight 0", rank)
-		}
-	}
-}
-
-// run is n ranks of one step.
-func run(first, step int64, n int) (all []int64) {
-	for i := range n {
-		all = append(all, first+int64(i)*step)
-	}
-	return all
-}
-
-// Within a chunk all steps count as equal, so one ends where the next rank is far, or the steps change.
-func TestChunksEndWhereTurnsAreFar(t *testing.T) {
-	for _, c := range []struct {
-		name  string
-		ranks []int64
-		want  []int
-	}{
-		{"one", []int64{5}, []int{1}},
-		{"equal", []int64{5, 5, 5}, []int{3}},
-		{"one before a flood", []int64{5, 1e9, 1e9 + rankStep, 1e9 + 2*rankStep}, []int{1, 3}},
-		{"one behind", []int64{5, 5, 6, 1e9}, []int{3, 1}},
-		{"a small weight", []int64{0, 1e6, 2e6, 3e6}, []int{4}},
-		{"two weights", []int64{0, 0, 1e4, 2e4, 4e4, 5e4}, []int{6}},
-		{"small steps, then large ones", append(run(0, 2500, 40), run(1e5, rankStep, 40)...), []int{48, 32}},
-		{"many at once, then steps", append(run(0, 0, 40), run(0, rankStep, 40)...), []int{41, 39}},
-	} {
-		all := make([]filed, len(c.ranks))
-		for i, rank := range c.ranks {
-			all[i].at = rank
-		}
-		var got []int
-		for from := 0; from < len(all); {
-			to, step := chunkEnd(all, from)
-			for i := from; i < to; i++ { // no more than rankOff places from where it is
-				if off := all[i].at - all[from].at - int64(i-from)*step; max(off, -off) > rankOff*step {
-					t.Errorf("%s: the %dth is %d off, of steps of %d", c.name, i, off, step)
-				}
-			}
-			got = append(got, to-from)
-			from = to
-		}
-		testkit.Equal(t, fmt.Sprintf("%s: chunks of", c.name), got, c.want)
-	}
-	if to, _ := chunkEnd(make([]filed, 1000), 0); to != table.ChunkTriggersMax {
-		t.Error("a chunk is too long")
+	if n, now := l.index.Triggers(), l.ranks.Now(at); n != 0 || now != 0 {
+		t.Fatalf("%d triggers are left, the virtual time is %d", n, now)
 	}
 }
 

@@ -73,7 +73,7 @@ func (s *Shard) cleanse(d *domain) {
 			l.unparkGone(at)
 			d.clears = append(d.clears, table.Place{Tasklist: l.Tasklist, Column: at})
 			if at.Group == "" {
-				delete(l.ranks, at)
+				l.ranks.Forget(at)
 			}
 		}
 	}

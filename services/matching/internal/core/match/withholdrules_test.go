@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/fairness"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -81,14 +82,15 @@ func TestAPauseFindsWhatWasTaken(t *testing.T) {
 	for _, group := range []string{"g", "h"} {
 		l.index.PutGroup(table.Column{Priority: 3, Type: "a", Group: group}, 1, 1, 1, 1)
 	}
-	l.ranks[shared], l.ranks[shared.Any()] = &ranks{}, &ranks{}
+	l.ranks.Found(&table.Known{Column: shared, Rank: 7}, 1)
+	l.ranks.Found(&table.Known{Column: shared.Any(), Rank: 7}, 1)
 	s.taken = []taken{{list: l}, {list: other}}
 	d.call, other.domain.call = &call{}, &call{}
 	s.cleanse(d)
 	if lane.asideN != 2 || len(lane.aside) != 2 || lane.aside[0].Group != "h" || lane.aside[1].Domain != "e" {
 		t.Errorf("%d are aside, counted %d", len(lane.aside), lane.asideN)
 	}
-	if l.index.Triggers() != 1 || l.index.InColumn(table.Column{Priority: 3, Type: "a", Group: "h"}) != 1 || len(d.clears) != 2 || l.ranks[shared] != nil || l.ranks[shared.Any()] == nil {
+	if l.index.Triggers() != 1 || l.index.InColumn(table.Column{Priority: 3, Type: "a", Group: "h"}) != 1 || len(d.clears) != 2 || l.ranks.Now(shared) != 0 || l.ranks.Now(shared.Any()) == 0 {
 		t.Errorf("%d triggers are left, to be forgotten: %v", l.index.Triggers(), d.clears)
 	}
 	if !d.call.stale || other.domain.call.stale || !s.taken[0].stale || s.taken[1].stale {
@@ -138,7 +140,7 @@ func TestTriggersOfPausedGroupsAreTakenOut(t *testing.T) {
 	s := o.s
 	s.domains["d"].withheld = map[string]bool{"g": true}
 	mixed, own, others, elsewhere := onItsWay(s, "d", "", true), onItsWay(s, "d", "g", true), onItsWay(s, "d", "h", true), onItsWay(s, "e", "g", true)
-	mixed.Triggers, mixed.groups, mixed.ranks = packed, []string{"g", "h", "g", ""}, []ranked{{at: 1}, {at: 2}, {at: 3}, {at: 4}}
+	mixed.Triggers, mixed.groups, mixed.ranks = packed, []string{"g", "h", "g", ""}, []fairness.Rank{{At: 1}, {At: 2}, {At: 3}, {At: 4}}
 	plain := mixed
 	plain.ranks = nil
 	s.arrivals = []arrival{mixed, own, others, elsewhere, plain}
@@ -147,7 +149,7 @@ func TestTriggersOfPausedGroupsAreTakenOut(t *testing.T) {
 	if len(got) != 4 || !own.finished() || mixed.finished() || got[1].Group != "h" || got[2].Domain != "e" {
 		t.Fatalf("%d are left", len(got))
 	}
-	if a := got[0]; !slices.Equal(a.Triggers, left) || fmt.Sprint(a.groups) != "[h ]" || len(a.ranks) != 2 || a.ranks[0].at != 2 || a.ranks[1].at != 4 {
+	if a := got[0]; !slices.Equal(a.Triggers, left) || fmt.Sprint(a.groups) != "[h ]" || len(a.ranks) != 2 || a.ranks[0].At != 2 || a.ranks[1].At != 4 {
 		t.Errorf("%+v", a)
 	}
 	if a := got[3]; !slices.Equal(a.Triggers, left) || a.ranks != nil {
