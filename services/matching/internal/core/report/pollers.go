@@ -51,7 +51,7 @@ type Poll struct {
 // Pollers are the workers that polled recently.
 type Pollers struct {
 	// began is when the first poll could be seen.
-	began time.Duration
+	began  time.Duration
 	byName map[pollerName]*Poller
 	// byDomain has those of each domain, and all has all of them, the one seen last first.
 	byDomain map[string]*linked.List
