@@ -5,14 +5,15 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
-// question is an Ask until it is answered.
-type question struct {
-	Ask
-	// askedAt is when it was asked, dueAt when it may be asked again.
-	askedAt, dueAt time.Duration
+// subject is what a question is about.
+type subject struct {
+	// types and holders are asked for.
+	types   []string
+	holders []HoldersQuery
 	// limits are those of AskRunning, rounds which count of each it is for; adopt: what is not known here is counted.
 	limits []*limit
 	rounds []int
@@ -21,94 +22,43 @@ type question struct {
 	after uint64
 	// round is that of AskHolders.
 	round *round
-	// again: it came up again while it was under way.
-	again bool
 }
 
-// A question that comes up again while it is asked waits for retriggerRest times as long as that took, and retriggerRestMax at most: all triggers of a domain are
-// sent again, for one that pauses and resumes its groups over and over, and history has those of others to see to (I14).
-const (
-	retriggerRest    = 3
-	retriggerRestMax = 5 * time.Second
-)
-
-// asks are the questions to history that are not answered.
-type asks struct {
-	last uint64
-	// open are those under way, waiting those to be asked.
-	open    map[uint64]*question
-	waiting []*question
-	// retriggers are those of this kind, of which there is one per partition and domain. counts tells for
-	// which an AskRunning is under way: there is one at a time.
-	retriggers map[about]*question
-	counts     map[about]bool
-}
-
-// about is what a question is about: a domain in a partition.
-type about struct {
-	partition int
-	domain    string
-}
-
-func newAsks() asks {
-	return asks{open: map[uint64]*question{}, retriggers: map[about]*question{}, counts: map[about]bool{}}
-}
-
-// add has a question asked.
-func (a *asks) add(q *question) {
-	a.last++
-	q.ID = a.last
-	a.waiting = append(a.waiting, q)
-}
+type asked = question.Question[subject]
 
 // retrigger has all triggers of a domain sent again, or of all domains.
-func (a *asks) retrigger(partition int, domain string) {
-	at := about{partition, domain}
-	if q := a.retriggers[at]; q != nil {
-		q.again = true // what is under way may have looked too early
-		return
-	}
-	q := &question{Ask: Ask{Kind: AskRetrigger, Partition: partition, Domain: domain}}
-	a.retriggers[at] = q
-	a.add(q)
+func (s *Shard) retrigger(partition int, domain string) {
+	s.questions.AddOnce(asked{Kind: AskRetrigger, Partition: partition, Domain: domain})
 }
 
-// pointless tells whether all limits are no more that a question is for, or are counted again since.
-func (q *question) pointless() bool {
-	for i := range q.limits {
-		if q.about(i) {
+// pointless tells whether all limits are no more that a count is for, or are counted again since.
+func (a *subject) pointless() bool {
+	for i := range a.limits {
+		if a.about(i) {
 			return false
 		}
 	}
-	return q.Kind == AskRunning
+	return true
 }
 
 // about tells whether a question is still about the i-th of its limits.
-func (q *question) about(i int) bool { return q.limits[i].known() && q.limits[i].round == q.rounds[i] }
+func (a *subject) about(i int) bool { return a.limits[i].known() && a.limits[i].round == a.rounds[i] }
 
 // ask asks what is due. Counts must be asked for behind the fence.
 func (s *Shard) ask() {
-	s.asks.waiting = slices.DeleteFunc(s.asks.waiting, func(q *question) bool {
-		at, lane := about{q.Partition, q.Domain}, s.lanes[q.Partition]
-		counts := q.Kind == AskRunning
-		switch {
-		case q.pointless():
-			return true
-		case s.now.Mono < q.dueAt || !lane.open || counts && s.asks.counts[at] || lane.grabbedUpTo(q.after):
-			return false
-		case counts:
-			s.asks.counts[at] = true
-		}
-		q.askedAt, q.again = s.now.Mono, false
-		s.asks.open[q.ID] = q
-		s.fx.Asks = append(s.fx.Asks, q.Ask)
-		return true
-	})
+	for _, q := range s.questions.Due(s.now.Mono, func(q *asked) (drop, ready bool) {
+		lane := s.lanes[q.Partition]
+		return q.Kind == AskRunning && q.About.pointless(), lane.open && !lane.grabbedUpTo(q.About.after)
+	}) {
+		s.fx.Asks = append(s.fx.Asks, Ask{
+			ID: q.ID, Kind: q.Kind, Partition: q.Partition, Domain: q.Domain, Types: q.About.types, Holders: q.About.holders,
+		})
+	}
 }
 
 // answered takes in what history answered.
 func (s *Shard) answered(o *AskOutcome) {
-	q := s.asks.open[o.Ask.ID]
+	q := s.questions.Open(o.Ask.ID)
 	if q == nil {
 		return
 	}
@@ -116,17 +66,7 @@ func (s *Shard) answered(o *AskOutcome) {
 		s.overtaken = true
 		return
 	}
-	delete(s.asks.open, q.ID)
-	if q.Kind == AskRunning {
-		delete(s.asks.counts, about{q.Partition, q.Domain})
-	}
-	if o.Failed || q.again {
-		rest := retryEvery
-		if !o.Failed {
-			rest = min(retriggerRest*(s.now.Mono-q.askedAt), retriggerRestMax)
-		}
-		q.dueAt = s.now.Mono + rest
-		s.asks.waiting = append(s.asks.waiting, q)
+	if !s.questions.End(q, o.Failed, s.now.Mono) {
 		return
 	}
 	switch q.Kind {
@@ -138,8 +78,6 @@ func (s *Shard) answered(o *AskOutcome) {
 		s.running(q, o.Held)
 	case AskHolders:
 		s.heldBy(q, o.Holders)
-	case AskRetrigger:
-		delete(s.asks.retriggers, about{q.Partition, q.Domain})
 	}
 }
 
@@ -191,14 +129,11 @@ func (s *Shard) audit(d *domain, limits []*limit, adopt bool) {
 	types = slices.Compact(types)
 	s.askForEntries(d, full) // other shards' may be too high
 	for p, lane := range s.lanes {
-		q := &question{
-			Ask:    Ask{Kind: AskRunning, Partition: p, Domain: d.name, Types: types},
-			limits: limits, rounds: rounds, adopt: adopt,
-		}
+		about := subject{types: types, limits: limits, rounds: rounds, adopt: adopt}
 		if adopt && perGroup {
-			q.after = lane.number
+			about.after = lane.number
 		}
-		s.asks.add(q)
+		s.questions.Add(asked{Kind: AskRunning, Partition: p, Domain: d.name, About: about})
 	}
 }
 
@@ -223,11 +158,11 @@ func (s *Shard) auditOverdue(l, of *limit) {
 }
 
 // running compares what runs in a partition with what is counted here.
-func (s *Shard) running(q *question, held []Held) {
-	runs := make(map[*limit]map[member]bool, len(q.limits))
+func (s *Shard) running(q *asked, held []Held) {
+	runs := make(map[*limit]map[member]bool, len(q.About.limits))
 	var still []*limit
-	for i, l := range q.limits {
-		if q.about(i) {
+	for i, l := range q.About.limits {
+		if q.About.about(i) {
 			runs[l], still = map[member]bool{}, append(still, l)
 		}
 	}
@@ -247,9 +182,9 @@ func (s *Shard) running(q *question, held []Held) {
 			if l.holds(m) { // an update may have moved it
 				l.deadline = max(l.deadline, h.DeadlineMS)
 			}
-			if q.adopt && l.PerGroup {
+			if q.About.adopt && l.PerGroup {
 				s.groupLimit(l, h.Group).adopt(h, m, s.now.Mono)
-			} else if q.adopt {
+			} else if q.About.adopt {
 				l.adopt(h, m, s.now.Mono)
 			}
 		}
@@ -259,14 +194,14 @@ func (s *Shard) running(q *question, held []Held) {
 		for one := range l.groups() {
 			s.reclaim(one, q, runs[l])
 		}
-		s.audited(l, q.adopt)
+		s.audited(l, q.About.adopt)
 	}
 }
 
 // reclaim frees the slots of attempts that are not among those that run.
-func (s *Shard) reclaim(l *limit, q *question, runs map[member]bool) {
+func (s *Shard) reclaim(l *limit, q *asked, runs map[member]bool) {
 	for m, h := range l.held {
-		if m.partition() == q.Partition && !h.undecided && h.since < q.askedAt && !runs[m] {
+		if m.partition() == q.Partition && !h.undecided && h.since < q.AskedAt && !runs[m] {
 			s.fx.Counts.Audited++
 			if !h.unbooked { // of the end of others nothing tells
 				l.usage.reclaimed++

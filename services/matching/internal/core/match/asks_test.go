@@ -4,12 +4,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // kinds counts the questions of one kind.
-func kinds(asks []Ask, kind AskKind) (n int) {
+func kinds(asks []Ask, kind question.Kind) (n int) {
 	for _, a := range asks {
 		if a.Kind == kind {
 			n++
@@ -19,7 +20,7 @@ func kinds(asks []Ask, kind AskKind) (n int) {
 }
 
 // What came up again while it was asked is asked once more when it is answered, after a rest by how long that took: triggers of a domain
-// that are sent again without end would hold up others (I14). What failed is asked again after retryEvery.
+// that are sent again without end would hold up others (I14). What failed is asked again after question.RetryEvery.
 func TestWhenAQuestionIsAskedAgain(t *testing.T) {
 	o := alone(t, 1)
 	o.step(0, Inputs{HintsLost: true})
@@ -31,7 +32,7 @@ func TestWhenAQuestionIsAskedAgain(t *testing.T) {
 	if len(o.fx.Asks) != 0 {
 		t.Fatalf("%+v while it is asked", o.fx.Asks)
 	}
-	for _, c := range []struct{ took, rest time.Duration }{{0, retriggerRest * ms}, {retriggerRestMax, retriggerRestMax}} { // the first took 1 ms
+	for _, c := range []struct{ took, rest time.Duration }{{0, question.AgainRest * ms}, {question.AgainRestMax, question.AgainRestMax}} { // the first took 1 ms
 		o.step(c.took, Inputs{HintsLost: true})
 		o.step(0, Inputs{Answers: []AskOutcome{{Ask: first}}})
 		if o.step(c.rest-1, Inputs{}); len(o.fx.Asks) != 0 {
@@ -46,7 +47,7 @@ func TestWhenAQuestionIsAskedAgain(t *testing.T) {
 	for _, c := range []struct {
 		after time.Duration
 		asked int
-	}{{0, 0}, {retryEvery - 1, 0}, {1, 1}} {
+	}{{0, 0}, {question.RetryEvery - 1, 0}, {1, 1}} {
 		if o.step(c.after, Inputs{}); len(o.fx.Asks) != c.asked {
 			t.Fatalf("%v later: %+v", c.after, o.fx.Asks)
 		}

@@ -328,8 +328,8 @@ func checkNobodyIsForgotten(t *testing.T, s *Shard, d *domain) {
 func checkEmpty(t *testing.T, s *Shard) {
 	t.Helper()
 	n := map[string]int{
-		"domains": len(s.domains), "lists": len(s.lists), "polls": s.polls.due.Len(), "asks": len(s.asks.open) + len(s.asks.waiting),
-		"retriggers": len(s.asks.retriggers), "counts": len(s.asks.counts), "answers": len(s.answers.byID) + len(s.answers.queue), "found": len(s.start.found),
+		"domains": len(s.domains), "lists": len(s.lists), "polls": s.polls.due.Len(), "asks": s.questions.Len(),
+		"answers": len(s.answers.byID) + len(s.answers.queue), "found": len(s.start.found),
 		"taken": len(s.taken), "arrivals": len(s.arrivals), "touched": len(s.touched), "busy": len(s.busy), "telling": len(s.telling),
 		"slack": len(s.slack), "news": len(s.news), "passing": len(s.passing), "moved": len(s.moved), "spread": s.watched, "ahead": s.ahead, "ripening": len(s.ripening),
 	}

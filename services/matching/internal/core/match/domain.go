@@ -151,7 +151,7 @@ func (s *Shard) opened(o *OpenOutcome) {
 	if d.lost {
 		d.lost = false
 		for p := range s.lanes {
-			s.asks.retrigger(p, d.name)
+			s.retrigger(p, d.name)
 		}
 	}
 	s.unblockAll(d)

@@ -285,7 +285,7 @@ func TestRetriggersAreJoined(t *testing.T) {
 func TestMalformedAnswers(t *testing.T) {
 	w, o := limited(t, 1, 1)
 	w.begin(1)
-	o.s.running(&question{Ask: Ask{Kind: AskRunning, Domain: "gone"}, limits: o.s.domains["d"].met, rounds: []int{o.s.domains["d"].met[0].round}, adopt: true}, []Held{{Type: "a", Member: "short"}, {Type: "b", Member: string(make([]byte, 20))}})
+	o.s.running(&asked{Kind: AskRunning, Domain: "gone", About: subject{limits: o.s.domains["d"].met, rounds: []int{o.s.domains["d"].met[0].round}, adopt: true}}, []Held{{Type: "a", Member: "short"}, {Type: "b", Member: string(make([]byte, 20))}})
 	if o.fx.Counts.Malformed != 1 || len(o.s.domains["d"].limits["type/a"].held) != 1 {
 		t.Fatalf("%d malformed", o.fx.Counts.Malformed)
 	}

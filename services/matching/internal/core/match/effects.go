@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -141,13 +142,10 @@ type Stop struct {
 	ReadyBy int64
 }
 
-// AskKind tells the questions apart.
-type AskKind uint8
-
 // The questions.
 const (
 	// AskBookings: the attempts of the shard that hold slots, of all domains.
-	AskBookings AskKind = iota + 1
+	AskBookings question.Kind = iota + 1
 	// AskUndelivered: grants of the shard's owners before this one that may not have
 	// reached their polls. It is asked once the fence is in the log.
 	AskUndelivered
@@ -163,7 +161,7 @@ const (
 type Ask struct {
 	// ID names it in its outcome.
 	ID        uint64
-	Kind      AskKind
+	Kind      question.Kind
 	Partition int
 	Domain    string
 	Types     []string

@@ -147,7 +147,7 @@ func (s *Shard) bringBack(l *lane) {
 	l.aside, l.asideN = nil, 0
 	if l.dropped {
 		l.dropped = false
-		s.asks.retrigger(l.partition, "")
+		s.retrigger(l.partition, "")
 	}
 }
 

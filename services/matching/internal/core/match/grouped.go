@@ -129,7 +129,7 @@ func (s *Shard) clearUnknown(l *list) {
 // sendAgain has history send all triggers of a domain again.
 func (s *Shard) sendAgain(d *domain) {
 	for p := range s.lanes {
-		s.asks.retrigger(p, d.name)
+		s.retrigger(p, d.name)
 	}
 	s.work(d)
 }

@@ -81,7 +81,7 @@ func (s *Shard) askHolders(d *domain, limits []*limit) {
 	}
 	d.round, r.found = r, make([]Holders, len(queries))
 	for p := range s.lanes {
-		s.asks.add(&question{Ask: Ask{Kind: AskHolders, Partition: p, Domain: d.name, Holders: queries}, round: r})
+		s.questions.Add(asked{Kind: AskHolders, Partition: p, Domain: d.name, About: subject{holders: queries, round: r}})
 	}
 }
 
@@ -112,8 +112,8 @@ func (s *Shard) waitHere(l *limit) (n int, types []string) {
 }
 
 // heldBy takes in what a partition has answered.
-func (s *Shard) heldBy(q *question, found []Holders) {
-	r, d := q.round, s.domains[q.Domain]
+func (s *Shard) heldBy(q *asked, found []Holders) {
+	r, d := q.About.round, s.domains[q.Domain]
 	for i := range found[:min(len(found), len(r.found))] {
 		all, one := &r.found[i], &found[i]
 		all.Leaving += one.Leaving

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/doubles"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/report"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
@@ -34,7 +35,7 @@ const (
 	resendAfter = time.Second
 	// pollGrace is how long past its time a poll waits for what is under way.
 	pollGrace = 2 * time.Second
-	// retryEvery is how often tables, partitions and limits are tried that do not answer.
+	// retryEvery is how often tables and limits are tried that do not answer.
 	retryEvery = 250 * time.Millisecond
 	// sweepEvery is how often the shard looks after what nothing wakes it for.
 	sweepEvery = 250 * time.Millisecond
@@ -117,17 +118,17 @@ type Shard struct {
 
 	// domains by name, and in the order in which they were met, so that equal inputs have equal
 	// effects.
-	domains map[string]*domain
-	inOrder []*domain
-	lists   map[table.Tasklist]*list
-	lanes   []*lane
-	polls   polls
-	pollers report.Pollers
-	asks    asks
-	answers answers
-	doubles doubles.Set
-	start   start
-	drain   drain
+	domains   map[string]*domain
+	inOrder   []*domain
+	lists     map[table.Tasklist]*list
+	lanes     []*lane
+	polls     polls
+	pollers   report.Pollers
+	questions question.Queue[subject]
+	answers   answers
+	doubles   doubles.Set
+	start     start
+	drain     drain
 	// calls counts the calls to the tables, counted the counts of limits that count per group, ahead the triggers read ahead.
 	calls   uint64
 	counted uint64
@@ -166,7 +167,7 @@ func New(cfg Config, catalog Catalog, now Now) *Shard {
 	s := &Shard{
 		cfg: cfg, catalog: catalog, now: now, dice: rand.New(rand.NewPCG(cfg.Seed, cfg.Epoch)),
 		domains: map[string]*domain{}, lists: map[table.Tasklist]*list{}, lanes: make([]*lane, cfg.Partitions),
-		polls: newPolls(), pollers: report.NewPollers(now.Mono), asks: newAsks(),
+		polls: newPolls(), pollers: report.NewPollers(now.Mono), questions: question.New[subject](AskRunning),
 	}
 	s.answers = answers{byID: map[uint64]*sentAnswer{}, byInbox: map[string]*sentAnswer{}, last: s.dice.Uint64()}
 	for p := range s.lanes {
@@ -240,7 +241,7 @@ func (s *Shard) hear(in *Inputs) {
 	}
 	if in.HintsLost {
 		for p := range s.lanes {
-			s.asks.retrigger(p, "")
+			s.retrigger(p, "")
 		}
 	}
 }

@@ -124,14 +124,14 @@ func TestASweepLooksAtFullLimits(t *testing.T) {
 			list := s.list(table.Tasklist{Domain: "d", Name: "l0"})
 			rest := ahead{list: list, chunk: table.Chunk{Column: table.Column{Priority: 3, Type: "a"}}}
 			l.ahead = []ahead{rest}
-			asked := len(s.asks.waiting)
+			asked := s.questions.Len()
 			c.change(s, l)
 			for range 2 {
 				s.sweepOverflows(l.domain)
 			}
 			n := len(l.domain.overflows)
 			if policy == CancelOldest {
-				n = len(s.asks.waiting) - asked
+				n = s.questions.Len() - asked
 			}
 			if n != c.looks || policy == RejectNewest && (len(l.ahead) == 0) != (n == 1) {
 				t.Errorf("%s, policy %d: %d looks, %d are ahead", name, policy, n, len(l.ahead))
@@ -252,9 +252,9 @@ func TestWhatCameOutOfTheTablesIsLookedAtAgain(t *testing.T) {
 			Column: table.Column{Priority: 3, Type: "a"}, ReadyAt: 1, Triggers: ids.AppendTrigger(nil, ids.Trigger{ID: w.sorted()[4].id, Version: 1}),
 		}}}}}
 		c.change(s, l, out, o)
-		asks := len(s.asks.waiting)
+		asks := s.questions.Len()
 		s.spilled(out, 0, o)
-		if stops, back, again := len(s.lanes[0].stops), len(s.arrivals), len(s.asks.waiting)-asks; stops != c.stops || back != c.back || again != c.again {
+		if stops, back, again := len(s.lanes[0].stops), len(s.arrivals), s.questions.Len()-asks; stops != c.stops || back != c.back || again != c.again {
 			t.Errorf("%s: %d are to be rejected, %d go back, %d questions", name, stops, back, again)
 		}
 		if malformed := s.fx.Counts.Malformed; malformed != map[bool]int64{true: 1}[name == "no partition"] {
@@ -324,7 +324,7 @@ func TestWhatBecomesOfAStop(t *testing.T) {
 				c.st.limit = &limit{of: of, domain: of.domain}
 			}
 			c.st.back.Tasklist = table.Tasklist{Domain: "d", Name: "l0"}
-			b, asks := &batch{stops: []stop{c.st}, left: 1}, len(s.asks.waiting)
+			b, asks := &batch{stops: []stop{c.st}, left: 1}, s.questions.Len()
 			for range 2 {
 				s.stopped(b, 0, &Verdict{Refused: string(c.refused)})
 			}
@@ -332,7 +332,7 @@ func TestWhatBecomesOfAStop(t *testing.T) {
 			if u.rejected.Sum(0) != c.rejected || u.displaced.Sum(0) != c.displaced || s.fx.Counts.Rejected != c.rejected || s.fx.Counts.Displaced != c.displaced || b.left != 0 {
 				t.Errorf("%s: %d rejected, %d displaced, %d left", name, u.rejected.Sum(0), u.displaced.Sum(0), b.left)
 			}
-			if back, again := len(s.arrivals), len(s.asks.waiting)-asks; back != c.back || again != c.again {
+			if back, again := len(s.arrivals), s.questions.Len()-asks; back != c.back || again != c.again {
 				t.Errorf("%s: %d go back, %d questions", name, back, again)
 			}
 			if at := c.st.limit.over.at; c.until > 0 && at != s.now.Mono+c.until || c.until == 0 && at != 0 {
@@ -401,10 +401,12 @@ func TestWhoIsAskedForHolders(t *testing.T) {
 		for _, key := range []string{"d/a", "d/a*"} {
 			_, s, l := overflowing(t, key, CancelOldest)
 			c.change(s, l)
-			asks, now := len(s.asks.waiting), s.now.Mono
+			now := s.now.Mono
 			s.askHolders(l.domain, []*limit{l})
 			s.askHolders(l.domain, nil)
-			asked := s.asks.waiting[asks:]
+			s.fx.Asks = nil
+			s.ask()
+			asked := slices.DeleteFunc(s.fx.Asks, func(a Ask) bool { return a.Kind != AskHolders })
 			if len(asked) != c.asked || (l.over.at == now+overflowEvery) != (c.asked > 0) {
 				t.Fatalf("%s, %s: %d are asked", key, name, len(asked))
 			}
@@ -468,7 +470,7 @@ func TestWhatHoldersAnswer(t *testing.T) {
 		for _, one := range w.sorted()[:3] {
 			found.Oldest = append(found.Oldest, OldHolder{Trigger: ids.Trigger{ID: one.id, Version: 1}})
 		}
-		s.heldBy(&question{Ask: Ask{Domain: "d"}, round: r}, []Holders{found})
+		s.heldBy(&asked{Domain: "d", About: subject{round: r}}, []Holders{found})
 		if n := len(s.lanes[0].stops); n != c.stops || (l.domain.round == nil) != c.over {
 			t.Errorf("%s: %d are asked to stop", name, n)
 		}

@@ -352,7 +352,7 @@ func TestRemovedLimitsAreNotAskedFor(t *testing.T) {
 	for i := range 201 {
 		w.limit("d/a", (i+1)%2)
 		w.run(ms)
-		if n := len(o.s.asks.open) + len(o.s.asks.waiting); n > 4 {
+		if n := o.s.questions.Len(); n > 4 {
 			t.Fatalf("%d questions are not answered", n)
 		}
 	}

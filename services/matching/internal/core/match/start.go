@@ -33,8 +33,8 @@ func (s *Shard) begin() {
 		st.left = len(s.lanes)
 		s.sendFences()
 		for p := range s.lanes {
-			s.asks.add(&question{Ask: Ask{Kind: AskBookings, Partition: p}})
-			s.asks.add(&question{Ask: Ask{Kind: AskUndelivered, Partition: p}})
+			s.questions.Add(asked{Kind: AskBookings, Partition: p})
+			s.questions.Add(asked{Kind: AskUndelivered, Partition: p})
 		}
 	}
 }

@@ -19,7 +19,7 @@ func (s *Shard) sweep() {
 
 // watchful tells whether something may become due before long.
 func (s *Shard) watchful() bool {
-	if s.polls.alive > 0 || s.watched > 0 || len(s.moved) > 0 || len(s.asks.open)+len(s.asks.waiting) > 0 || len(s.answers.byID) > 0 {
+	if s.polls.alive > 0 || s.watched > 0 || len(s.moved) > 0 || s.questions.Len() > 0 || len(s.answers.byID) > 0 {
 		return true
 	}
 	for _, l := range s.lanes {

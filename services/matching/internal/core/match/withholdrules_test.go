@@ -58,12 +58,12 @@ func TestAPauseFindsWhatIsUnderWay(t *testing.T) {
 				of.puts = []arrival{a}
 				a.list.putting++
 			}
-			asks := len(s.asks.waiting)
+			asks := s.questions.Len()
 			s.cleanse(d)
 			if a.finished() != gone || (len(s.arrivals) == 1) != arrives || (len(of.held)+len(of.puts) == 1) != waiting || a.list.putting != len(of.puts) {
 				t.Errorf("%s, %s: let go %v, arrives %d, waits %d, %d to be stored", name, where, a.finished(), len(s.arrivals), len(of.held)+len(of.puts), a.list.putting)
 			}
-			testkit.Equal(t, fmt.Sprintf("%s: partitions are asked", name), len(s.asks.waiting)-asks, 2)
+			testkit.Equal(t, fmt.Sprintf("%s: partitions are asked", name), s.questions.Len()-asks, 2)
 		}
 	}
 }
@@ -114,9 +114,9 @@ func TestWhatATableGaveMayBePaused(t *testing.T) {
 		o.s.domains["d"].withheld = map[string]bool{"g": true}
 		got := taken{list: o.s.list(table.Tasklist{Domain: "d", Name: "l0"}), stale: c.stale}
 		got.chunk.Group = c.group
-		asks := len(o.s.asks.waiting)
-		if out := got.withhold(o.s); out != c.out || len(o.s.asks.waiting)-asks != c.asked {
-			t.Errorf("%+v: %v, %d are asked", c, out, len(o.s.asks.waiting)-asks)
+		asks := o.s.questions.Len()
+		if out := got.withhold(o.s); out != c.out || o.s.questions.Len()-asks != c.asked {
+			t.Errorf("%+v: %v, %d are asked", c, out, o.s.questions.Len()-asks)
 		}
 	}
 	for _, stale := range []bool{false, true} { // what a call that was not made was to store

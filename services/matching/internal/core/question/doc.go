@@ -1,0 +1,5 @@
+// Package question is the questions of a shard to history that are not answered.
+//
+// Owns: which questions wait and which are under way, and when one may be asked again. Of the same triggers one question is under way at a
+// time. Never does: know what a question is about, or read an answer. On failure: a question without an answer is asked again.
+package question
