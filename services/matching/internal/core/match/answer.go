@@ -1,12 +1,12 @@
 package match
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/pairing"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/report"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
@@ -33,75 +33,63 @@ func (s *Shard) arrivePoll(m *Poll) {
 	}
 	l := s.list(table.Tasklist{Domain: m.Domain, Name: m.Tasklist, Partition: m.Partition})
 	p := newPoll(l, m, s.now.Mono)
-	p.by = s.pollers.Saw(report.Poll{Domain: m.Domain, Tasklist: m.Tasklist, Worker: m.Worker, Version: m.Version, Types: p.types}, s.now.Mono)
-	if !l.join(p) {
+	p.By = s.pollers.Saw(report.Poll{Domain: m.Domain, Tasklist: m.Tasklist, Worker: m.Worker, Version: m.Version, Types: p.Types}, s.now.Mono)
+	if !l.queue.Join(p) {
 		s.fx.Counts.PollsRefused++
 		s.refuse(m, fault.ResourceExhausted, "the polls that wait name too many different sets of types", time.Second)
 		return
 	}
-	s.polls.add(p)
-	l.queue.add(p)
+	p.By.Wait(1)
+	s.polls.Add(p)
+	l.queue.Add(p)
 	s.mark(l)
 	s.watchMove(p)
 }
 
-// hasRoom tells whether one more poll of a domain may wait (I14): the last quarter of the places is
-// for domains that have a sixteenth of them at most, as in shared/admission.
+// hasRoom reports whether one more poll of a domain may wait.
 func (s *Shard) hasRoom(name string) bool {
-	mine, most := 1, s.cfg.PollsMax
 	if d := s.domains[name]; d != nil {
-		mine += d.alive
+		return s.polls.HasRoom(&d.polls, s.cfg.PollsMax)
 	}
-	all := s.polls.alive + 1
-	return all <= most-most/4 || all <= most && mine <= max(most/16, 1)
+	return s.polls.HasRoom(nil, s.cfg.PollsMax)
 }
 
 func (s *Shard) refuse(m *Poll, code fault.Code, why string, after time.Duration) {
 	s.fx.Refusals = append(s.fx.Refusals, Refusal{Poll: m.ID, ReplyTo: m.ReplyTo, Code: string(code), Message: why, RetryAfter: after})
 }
 
-func (s *Shard) touch(p *poll) {
-	if !p.touched && !p.answered {
-		p.touched = true
-		s.touched = append(s.touched, p)
-	}
-}
-
 // finishPolls looks at polls whose grabs have all been decided, or are not waited for.
 func (s *Shard) finishPolls() {
-	for _, p := range s.touched {
-		p.touched = false
+	s.polls.EachTouched(func(p *poll) {
 		switch {
-		case p.answered || p.pending > 0:
-		case len(p.granted) > 0 || s.drain.on:
+		case p.Answered || p.Pending > 0:
+		case len(p.Granted) > 0 || s.drain.on:
 			s.answer(p)
-		case p.until > s.now.Mono:
+		case p.Until > s.now.Mono:
 			s.waitOn(p)
-		case p.rounds < wastedRounds: // a last look at the table, then it ends
-			p.rounds++
+		case p.Rounds < wastedRounds: // a last look at the table, then it ends
+			p.Rounds++
 			s.waitOn(p)
-			s.polls.look(p, s.now.Mono)
+			s.polls.Look(p, s.now.Mono)
 		default:
 			s.answer(p)
 		}
-	}
-	clear(s.touched)
-	s.touched = s.touched[:0]
+	})
 }
 
 // waitOn puts a poll that got nothing back into its place.
 func (s *Shard) waitOn(p *poll) {
-	p.lookBy, p.asked = 0, 0
-	p.list.queue.add(p)
-	s.mark(p.list)
-	s.offer(p.list)
+	p.LookBy, p.Asked = 0, 0
+	p.List.queue.Add(p)
+	s.mark(p.List)
+	s.offer(p.List)
 }
 
 // expirePolls looks at the polls whose time is over.
 func (s *Shard) expirePolls() {
 	for {
-		p, ok := s.polls.next()
-		if !ok || p.at > s.now.Mono {
+		p, ok := s.polls.Next()
+		if !ok || p.At() > s.now.Mono {
 			return
 		}
 		s.expire(p)
@@ -114,13 +102,13 @@ func (s *Shard) expire(p *poll) {
 		return
 	}
 	switch {
-	case s.now.Mono >= p.until+pollGrace:
+	case s.now.Mono >= p.Until+pollGrace:
 		s.answer(p)
-	case p.pending > 0:
-		s.polls.look(p, p.until+pollGrace)
+	case p.Pending > 0:
+		s.polls.Look(p, p.Until+pollGrace)
 	case !s.drain.on && s.mayStillGet(p):
-		p.list.overdue = append(p.list.overdue, p)
-		s.polls.look(p, p.until+pollGrace)
+		p.List.overdue = append(p.List.overdue, p)
+		s.polls.Look(p, p.Until+pollGrace)
 	default:
 		s.answer(p)
 	}
@@ -128,24 +116,24 @@ func (s *Shard) expire(p *poll) {
 
 // mayStillGet tells whether the table has yet to be asked for a poll, once.
 func (s *Shard) mayStillGet(p *poll) bool {
-	l := p.list
+	l := p.List
 	if l.domain.state == opening {
 		return !l.domain.down
 	}
-	if p.lookBy == 0 {
-		p.lookBy = l.issued
+	if p.LookBy == 0 {
+		p.LookBy = l.issued
 		if l.dirty {
-			p.lookBy++
+			p.LookBy++
 		}
 	}
-	return l.done < p.lookBy && (l.dirty || l.asking)
+	return l.done < p.LookBy && (l.dirty || l.asking)
 }
 
 // reconsider has the polls looked at that waited for a last look at the table.
 func (s *Shard) reconsider(l *list) {
 	for _, p := range l.overdue {
-		if !p.answered {
-			s.polls.look(p, s.now.Mono)
+		if !p.Answered {
+			s.polls.Look(p, s.now.Mono)
 		}
 	}
 	clear(l.overdue)
@@ -154,21 +142,21 @@ func (s *Shard) reconsider(l *list) {
 
 // end forgets a poll that is about to be answered, or given up.
 func (s *Shard) end(p *poll) {
-	p.list.queue.remove(p)
-	p.list.leave(p)
-	s.polls.remove(p)
-	p.answered = true
-	p.list.callAgain(s)
+	p.List.queue.Remove(p)
+	p.List.queue.Leave(p)
+	p.By.Wait(-1)
+	s.polls.Remove(p)
+	p.List.callAgain(s)
 }
 
 // answer ends a poll with what it was granted. A grant that does not fit into an answer is
 // handed back.
 func (s *Shard) answer(p *poll) {
 	s.end(p)
-	tasks := make([][]byte, 0, len(p.granted))
-	bytes, most := 0, answerBytes(p.json, s.cfg.AnswerBytesMax)
-	kept := p.granted[:0]
-	for _, g := range p.granted {
+	tasks := make([][]byte, 0, len(p.Granted))
+	bytes, most := 0, pairing.AnswerBytes(p.JSON, s.cfg.AnswerBytesMax)
+	kept := p.Granted[:0]
+	for _, g := range p.Granted {
 		if bytes+len(g.task) > most && len(tasks) > 0 {
 			g.batch.takeBack(g.i, true)
 			continue
@@ -177,11 +165,11 @@ func (s *Shard) answer(p *poll) {
 		tasks = append(tasks, g.task)
 		kept = append(kept, g)
 	}
-	p.granted = nil
-	a := Answer{Poll: p.id, ReplyTo: p.replyTo, JSON: p.json, Tasks: tasks}
+	p.Granted = nil
+	a := Answer{Poll: p.ID, ReplyTo: p.ReplyTo, JSON: p.JSON, Tasks: tasks}
 	if len(tasks) > 0 {
-		p.list.weigh(bytes, len(tasks))
-		a.ID = s.answers.add(&sentAnswer{replyTo: p.replyTo, domain: p.list.Domain, json: p.json, grants: kept}, s.now.Mono)
+		p.List.queue.Weigh(bytes, len(tasks))
+		a.ID = s.answers.add(&sentAnswer{replyTo: p.ReplyTo, domain: p.List.Domain, json: p.JSON, grants: kept}, s.now.Mono)
 	}
 	s.fx.Answers = append(s.fx.Answers, a)
 }
@@ -202,12 +190,12 @@ func (s *Shard) bounced(id uint64) {
 // givenUp takes back what was sent to an inbox of a domain whose poll was given up without an answer. A poll that waits still ends: the server may
 // take what is sent there for delivered.
 func (s *Shard) givenUp(inbox, domain string) {
-	if p := s.polls.byInbox[inbox]; p != nil && p.list.domain.name == domain {
-		for _, g := range p.granted {
+	if p := s.polls.ByInbox(inbox); p != nil && p.List.domain.name == domain {
+		for _, g := range p.Granted {
 			g.batch.takeBack(g.i, true)
 		}
-		s.fx.Counts.Bounced += int64(len(p.granted))
-		p.granted = nil
+		s.fx.Counts.Bounced += int64(len(p.Granted))
+		p.Granted = nil
 		s.answer(p)
 	}
 	if a := s.answers.byInbox[inbox]; a != nil && a.domain == domain {
@@ -251,7 +239,7 @@ func (a *answers) again(found *sentAnswer, bytesMax int, now time.Duration) *sen
 		}
 		return nil
 	}
-	bytes, most := 0, answerBytes(found.json, bytesMax)
+	bytes, most := 0, pairing.AnswerBytes(found.json, bytesMax)
 	for i := range found.grants {
 		g := &found.grants[i]
 		if bytes += len(g.task); i > 0 && bytes > most {
@@ -360,12 +348,12 @@ func (s *Shard) fellSilent(all []SilentWorker) {
 		silent[w] = true
 	}
 	var ended []*poll
-	for _, p := range s.polls.due.All() {
-		if p.workerID != "" && silent[SilentWorker{p.list.Domain, p.workerID}] {
+	for _, p := range s.polls.All() {
+		if p.WorkerID != "" && silent[SilentWorker{p.List.Domain, p.WorkerID}] {
 			ended = append(ended, p)
 		}
 	}
-	slices.SortFunc(ended, func(a, b *poll) int { return cmp.Compare(a.order, b.order) })
+	slices.SortFunc(ended, func(a, b *poll) int { return pairing.Compare(a, b) })
 	for _, p := range ended {
 		s.answer(p)
 	}

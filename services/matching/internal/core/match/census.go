@@ -21,7 +21,7 @@ type Census struct {
 // Census counts what s holds.
 func (s *Shard) Census() Census {
 	c := Census{
-		Polls: s.polls.alive, Questions: s.questions.Len(),
+		Polls: s.polls.Len(), Questions: s.questions.Len(),
 		Domains: len(s.domains), Lists: len(s.lists), Chunks: len(s.arrivals),
 	}
 	for _, l := range s.lanes {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -31,14 +30,12 @@ func check(w *world, s *Shard) {
 		}
 	}
 	checkAhead(t, s)
-	checkSets(t, s)
 	for name, l := range s.lists {
-		if l.alive != alive[l] || l.undecided != undecided[l] || l.putting != putting[l] {
+		if l.queue.Alive() != alive[l] || l.undecided != undecided[l] || l.putting != putting[l] {
 			t.Fatalf("%v: %d alive, %d undecided, %d putting; counted %d %d %d", name,
-				alive[l], undecided[l], putting[l], l.alive, l.undecided, l.putting)
+				alive[l], undecided[l], putting[l], l.queue.Alive(), l.undecided, l.putting)
 		}
 	}
-	testkit.MustEqual(t, "polls are alive, are counted", s.polls.alive, s.polls.due.Len())
 }
 
 // checkGrabs counts the grabs that polls wait for, and those of each tasklist. No trigger is under way
@@ -92,76 +89,19 @@ func checkGrabs(w *world, s *Shard) (pending map[*poll]int, undecided map[*list]
 func checkPolls(t *testing.T, s *Shard, pending map[*poll]int) map[*list]int {
 	t.Helper()
 	alive := map[*list]int{}
-	for i, p := range s.polls.due.All() {
-		alive[p.list]++
-		if p.answered || p.place != i+1 || p.pending != pending[p] {
-			t.Fatalf("a poll waits for %d grabs, %d are under way; answered: %v", p.pending, pending[p], p.answered)
+	for _, p := range s.polls.All() {
+		alive[p.List]++
+		if p.Answered || p.Pending != pending[p] {
+			t.Fatalf("a poll waits for %d grabs, %d are under way; answered: %v", p.Pending, pending[p], p.Answered)
 		}
-		if len(p.granted) > p.max {
-			t.Fatalf("a poll of %d holds %d", p.max, len(p.granted))
+		if len(p.Granted) > p.Max {
+			t.Fatalf("a poll of %d holds %d", p.Max, len(p.Granted))
 		}
-		if p.line == nil && p.pending == 0 && len(p.granted) == 0 {
+		if p.Line() == nil && p.Pending == 0 && len(p.Granted) == 0 {
 			t.Fatal("a poll waits for nothing")
 		}
 	}
 	return alive
-}
-
-// checkLines counts the lines of a tasklist's polls that name a type.
-func checkLines(t *testing.T, l *list) {
-	t.Helper()
-	all, types := 0, map[string]int{}
-	for _, line := range l.queue.lines {
-		switch p := line.first; {
-		case p.id == 0:
-		case len(p.types) == 0:
-			all++
-		default:
-			for _, typ := range p.types {
-				types[typ]++
-			}
-		}
-	}
-	if all != l.queue.all || !maps.Equal(types, l.queue.types) {
-		t.Fatalf("%v: %d lines take all, by type %v; counted %d, %v", l.Tasklist, all, types, l.queue.all, l.queue.types)
-	}
-}
-
-// checkSets counts the polls of each domain, and the types that they name in their different sets; not
-// where they are very many, which would take long in each turn.
-func checkSets(t *testing.T, s *Shard) {
-	t.Helper()
-	if s.polls.due.Len() > 100 {
-		return
-	}
-	domains := map[*domain]int{}
-	sets := map[*list]map[string]int{}
-	for _, p := range s.polls.due.All() {
-		domains[p.list.domain]++
-		if sets[p.list] == nil {
-			sets[p.list] = map[string]int{}
-		}
-		sets[p.list][p.key]++
-	}
-	for name, d := range s.domains {
-		named := 0
-		for _, l := range d.lists {
-			checkLines(t, l)
-			takers := map[string]int{}
-			for key := range sets[l] {
-				for _, typ := range strings.FieldsFunc(key, func(r rune) bool { return r == 0 }) {
-					takers[typ]++
-					named++
-				}
-			}
-			if !maps.Equal(l.sets, sets[l]) || !maps.Equal(l.takers, takers) {
-				t.Fatalf("%v: sets %v, takers %v; counted %v, %v", l.Tasklist, sets[l], takers, l.sets, l.takers)
-			}
-		}
-		if d.alive != domains[d] || d.named != named {
-			t.Fatalf("%s: %d polls name %d types; counted %d, %d", name, domains[d], named, d.alive, d.named)
-		}
-	}
 }
 
 func checkLane(t *testing.T, s *Shard, l *lane) {
@@ -310,11 +250,11 @@ func checkNobodyIsForgotten(t *testing.T, s *Shard, d *domain) {
 		if l.dirty {
 			t.Fatalf("%v is dirty, and no one looks at it", l.Tasklist)
 		}
-		l.queue.each(func(p *poll) bool {
-			if p.room(s.cfg.AnswerBytesMax) <= 0 {
+		l.queue.Each(func(p *poll) bool {
+			if p.Room(s.cfg.AnswerBytesMax) <= 0 {
 				return true
 			}
-			for _, at := range l.index.CandidatesOf(p.types, 0, 1000, func(table.Column) bool { return false }) {
+			for _, at := range l.index.CandidatesOf(p.Types, 0, 1000, func(table.Column) bool { return false }) {
 				if !slices.ContainsFunc(d.met, func(lim *limit) bool { return lim.covers(l.Name, at.Type) && lim.waiters.all[l] != nil }) {
 					t.Fatalf("a poll at %v could have %v", l.Tasklist, at)
 				}
@@ -328,9 +268,9 @@ func checkNobodyIsForgotten(t *testing.T, s *Shard, d *domain) {
 func checkEmpty(t *testing.T, s *Shard) {
 	t.Helper()
 	n := map[string]int{
-		"domains": len(s.domains), "lists": len(s.lists), "polls": s.polls.due.Len(), "asks": s.questions.Len(),
+		"domains": len(s.domains), "lists": len(s.lists), "polls": s.polls.Len(), "asks": s.questions.Len(),
 		"answers": len(s.answers.byID) + len(s.answers.queue), "found": len(s.start.found),
-		"taken": len(s.taken), "arrivals": len(s.arrivals), "touched": len(s.touched), "busy": len(s.busy), "telling": len(s.telling),
+		"taken": len(s.taken), "arrivals": len(s.arrivals), "busy": len(s.busy), "telling": len(s.telling),
 		"slack": len(s.slack), "news": len(s.news), "passing": len(s.passing), "moved": len(s.moved), "spread": s.watched, "ahead": s.ahead, "ripening": len(s.ripening),
 	}
 	for _, l := range s.lanes {

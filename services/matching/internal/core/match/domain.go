@@ -3,6 +3,7 @@ package match
 import (
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/pairing"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -31,8 +32,7 @@ type domain struct {
 	// lost: triggers were let go of. They are asked for when the tables are open.
 	lost  bool
 	lists []*list
-	// alive counts its polls that are not answered, named the types in their different sets.
-	alive, named int
+	polls pairing.Domain
 	// limits by reference and in the order in which they were met. paths finds them by what they cover.
 	limits map[table.Ref]*limit
 	met    []*limit

@@ -44,8 +44,8 @@ func (s *Shard) leave() {
 			}
 		}
 	}
-	for _, p := range s.polls.due.All() {
-		s.touch(p)
+	for _, p := range s.polls.All() {
+		s.polls.Touch(p)
 	}
 	s.finishPolls()
 }
@@ -68,7 +68,7 @@ func (s *Shard) drained() {
 
 // underWay tells whether something may still come of waiting.
 func (s *Shard) underWay() bool {
-	if s.polls.alive > 0 || s.answers.confirmed < len(s.answers.queue) {
+	if s.polls.Len() > 0 || s.answers.confirmed < len(s.answers.queue) {
 		return true
 	}
 	for _, l := range s.lanes {
@@ -88,8 +88,8 @@ func (s *Shard) underWay() bool {
 // grants them yet, no one takes them.
 func (s *Shard) force() {
 	s.drain.forced = true
-	for s.polls.due.Len() > 0 {
-		s.answer(s.polls.due.First())
+	for p, ok := s.polls.Next(); ok; p, ok = s.polls.Next() {
+		s.answer(p)
 	}
 	for _, l := range s.lanes {
 		for _, b := range l.flight {
@@ -146,7 +146,7 @@ func (s *Shard) ended(in *Inputs) {
 	}
 	for _, id := range in.Unmoved { // no frontend will send it on
 		if p := s.takeMoved(id); p != nil {
-			s.fx.Answers = append(s.fx.Answers, Answer{ReplyTo: p.poll.replyTo, JSON: p.poll.json})
+			s.fx.Answers = append(s.fx.Answers, Answer{ReplyTo: p.poll.ReplyTo, JSON: p.poll.JSON})
 		}
 	}
 	s.fx.Wake = s.now.Mono + idleAfter

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/pairing"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -109,34 +110,29 @@ type below struct {
 	at time.Duration
 }
 
-// movable tells whether a poll may go to another partition: it waits for nothing that is under way.
-func (p *poll) movable(now time.Duration) bool {
-	return p.line != nil && p.pending == 0 && len(p.granted) == 0 && now < p.until
-}
-
 // watchMove has a new poll of a partition below another looked at, in this turn already.
 func (s *Shard) watchMove(p *poll) {
-	if p.list.Partition > 0 && p.id != 0 {
-		s.polls.look(p, min(p.until, s.now.Mono))
+	if p.List.Partition > 0 && p.ID != 0 {
+		s.polls.Look(p, min(p.Until, s.now.Mono))
 	}
-	s.offer(p.list)
+	s.offer(p.List)
 }
 
 // moveUp gives a poll up that has found nothing here for long enough; its parent may know of more. It returns false where it
 // is not to be moved, nor looked at before its end.
 func (s *Shard) moveUp(p *poll) bool {
-	l, now := p.list, s.now.Mono
-	if l.Partition == 0 || p.id == 0 || len(p.granted) > 0 || now >= p.until || s.drain.on {
+	l, now := p.List, s.now.Mono
+	if l.Partition == 0 || p.ID == 0 || len(p.Granted) > 0 || now >= p.Until || s.drain.on {
 		return false
 	}
-	due := p.since + upBusyAfter
+	due := p.Since + upBusyAfter
 	switch {
 	case l.domain.down:
 		due = now + upDownAfter
-	case !p.movable(now):
+	case !p.Movable(now):
 		due = now + upAfter
-	case p.back:
-		due = p.since + upBackAfter
+	case p.Back:
+		due = p.Since + upBackAfter
 	case l.waits > 0 || len(l.ahead) > 0:
 	default:
 		due = min(due, l.quietFor(p))
@@ -145,7 +141,7 @@ func (s *Shard) moveUp(p *poll) bool {
 		due = now + upAfter
 	}
 	if due > now {
-		s.polls.look(p, min(due, p.until))
+		s.polls.Look(p, min(due, p.Until))
 		return true
 	}
 	s.fx.Counts.PollsUp++
@@ -155,8 +151,8 @@ func (s *Shard) moveUp(p *poll) bool {
 
 // quietFor is when a poll goes up, if no trigger comes.
 func (l *list) quietFor(p *poll) time.Duration {
-	at := p.since
-	if p.moved {
+	at := p.Since
+	if p.Moved {
 		at += upAfter
 	}
 	if l.cameAt > 0 {
@@ -169,20 +165,20 @@ func (l *list) quietFor(p *poll) time.Duration {
 // what it accepts.
 func (l *list) mayGet(p *poll) bool {
 	return l.domain.state == opening || l.asksFor(p) ||
-		l.dirty && len(l.index.CandidatesOf(p.types, 0, 1, l.blocked)) > 0
+		l.dirty && len(l.index.CandidatesOf(p.Types, 0, 1, l.blocked)) > 0
 }
 
 // asksFor tells whether the call under way takes triggers that a poll accepts.
 func (l *list) asksFor(p *poll) bool {
 	return l.asking && slices.ContainsFunc(l.asks, func(w table.Want) bool {
-		return slices.ContainsFunc(w.Candidates, func(c table.Candidate) bool { return p.accepts(c.Type) })
+		return slices.ContainsFunc(w.Candidates, func(c table.Candidate) bool { return p.Accepts(c.Type) })
 	})
 }
 
 // move gives a poll up to its frontend, which sends it to another partition: to one below for triggers of a column.
 func (s *Shard) move(p *poll, to int, wanted table.Column) {
 	s.end(p)
-	s.fx.Moves = append(s.fx.Moves, Move{Poll: p.id, Partition: to})
+	s.fx.Moves = append(s.fx.Moves, Move{Poll: p.ID, Partition: to})
 	s.moved = append(s.moved, movedPoll{p, s.now.Mono, to, wanted})
 }
 
@@ -196,7 +192,7 @@ type movedPoll struct {
 
 // takeMoved is a poll that was given up just now, and is not remembered any more; or nil.
 func (s *Shard) takeMoved(id uint64) *movedPoll {
-	i := slices.IndexFunc(s.moved, func(m movedPoll) bool { return m.poll.id == id })
+	i := slices.IndexFunc(s.moved, func(m movedPoll) bool { return m.poll.ID == id })
 	if i < 0 {
 		return nil
 	}
@@ -212,14 +208,14 @@ func (s *Shard) unmoved(id uint64) {
 		return
 	}
 	old := m.poll
-	for i := range old.list.below {
-		if w := old.list.below[i].wanted(m.wanted); w != nil && old.list.below[i].Partition == m.to { // another one is wanted
-			w.Triggers += old.max
+	for i := range old.List.below {
+		if w := old.List.below[i].wanted(m.wanted); w != nil && old.List.below[i].Partition == m.to { // another one is wanted
+			w.Triggers += old.Max
 		}
 	}
 	s.arrivePoll(&Poll{
-		Domain: old.list.Domain, Tasklist: old.list.Name, Partition: old.list.Partition, Max: old.max, Types: old.types,
-		Worker: old.worker, Version: old.by.Version(), ReplyTo: old.replyTo, JSON: old.json, For: old.until - s.now.Mono, Moved: true,
+		Domain: old.List.Domain, Tasklist: old.List.Name, Partition: old.List.Partition, Max: old.Max, Types: old.Types,
+		Worker: old.Worker, Version: old.By.Version(), ReplyTo: old.ReplyTo, JSON: old.JSON, For: old.Until - s.now.Mono, Moved: true,
 	})
 }
 
@@ -272,7 +268,7 @@ func (l *list) outdated(now time.Duration) {
 
 // offer has the polls of a tasklist looked at that partitions below may want.
 func (s *Shard) offer(l *list) {
-	if len(l.below) > 0 && l.queue.n > 0 && !l.passes {
+	if len(l.below) > 0 && l.queue.Len() > 0 && !l.passes {
 		l.passes = true
 		s.passing = append(s.passing, l)
 	}
@@ -300,7 +296,7 @@ func (s *Shard) passDown(l *list) {
 				delete(spares, w.Type) // nor for what is less urgent
 				break
 			}
-			w.Triggers -= p.max
+			w.Triggers -= p.Max
 			s.fx.Counts.PollsDown++
 			s.move(p, w.to, w.Column)
 			if w.Limited {
@@ -332,7 +328,7 @@ func (l *list) wantedBelow() []wantedFrom {
 
 // spare is a line of polls, and what the tasklist has for them itself.
 type spare struct {
-	line *pollLine
+	line *pairing.Line[*list, grant]
 	own  []table.Candidate
 }
 
@@ -340,25 +336,25 @@ type spare struct {
 func (s *Shard) spares(l *list, all []wantedFrom) map[string][]*spare {
 	by := map[string][]*spare{}
 	for _, w := range all {
-		if l.queue.takes(w.Type) {
+		if l.queue.Takes(w.Type) {
 			by[w.Type] = nil
 		}
 	}
 	if len(by) == 0 {
 		return by
 	}
-	for _, line := range l.queue.lines {
-		types := line.first.types
+	for _, line := range l.queue.Lines() {
+		types := line.First().Types
 		if len(types) == 0 || len(types) > len(by) {
 			types = slices.Collect(maps.Keys(by))
 		}
 		var one *spare
 		for _, typ := range types {
-			if _, wanted := by[typ]; !wanted || line.first.id == 0 || !line.first.accepts(typ) {
+			if _, wanted := by[typ]; !wanted || line.First().ID == 0 || !line.First().Accepts(typ) {
 				continue
 			}
 			if one == nil {
-				one = &spare{line, l.index.CandidatesOf(line.first.types, 0, 1, func(at table.Column) bool { return s.lacks(l, at) })}
+				one = &spare{line, l.index.CandidatesOf(line.First().Types, 0, 1, func(at table.Column) bool { return s.lacks(l, at) })}
 			}
 			by[typ] = append(by[typ], one)
 		}
@@ -376,7 +372,7 @@ func (s *Shard) spared(l *list, w wantedFrom, lines []*spare) *poll {
 		if len(one.own) > 0 && (polled && one.own[0].Priority <= w.Priority || (Wanted{Column: one.own[0].Column, ReadyAt: one.own[0].Head}).compare(*w.Wanted) <= 0) {
 			continue
 		}
-		if p := s.idle(l, one.line); p != nil && (found == nil || p.order < found.order) {
+		if p := s.idle(l, one.line); p != nil && (found == nil || p.Before(found)) {
 			found = p
 		}
 	}
@@ -384,18 +380,18 @@ func (s *Shard) spared(l *list, w wantedFrom, lines []*spare) *poll {
 }
 
 // idle is the first poll of a line that may be sent down, as far as is looked at. The line may be empty by now.
-func (s *Shard) idle(l *list, line *pollLine) *poll {
-	p := line.first
+func (s *Shard) idle(l *list, line *pairing.Line[*list, grant]) *poll {
+	p := line.First()
 	if p != nil && l.asksFor(p) {
-		if p = line.last; p.order <= l.asked {
+		if p = line.Last(); !p.After(l.asked) {
 			return nil
 		}
 	}
 	for looks := 0; p != nil && looks < sparedLooksMax; looks++ {
-		if p.movable(s.now.Mono) {
+		if p.Movable(s.now.Mono) {
 			return p
 		}
-		p = p.next
+		p = p.Next()
 	}
 	return nil
 }

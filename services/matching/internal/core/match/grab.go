@@ -3,22 +3,23 @@ package match
 import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/doubles"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/pairing"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
 // give gives the triggers of a chunk to waiting polls, first come first served. It returns those
 // for which there is none, and how many grabs it made. Starts of rates were taken for all of them.
 func (s *Shard) give(l *list, c table.Chunk, path *path, rates []*limit) (left []byte, n int) {
-	if l.sets[""] == 0 && l.takers[c.Type] == 0 {
+	if !l.queue.Names(c.Type) {
 		return c.Triggers, 0
 	}
 	from := &origin{list: l, Chunk: c, rates: rates, at: s.now.Mono}
 	from.Step, from.Triggers = 0, nil
 	from.path, from.scarce = path.refs, path.find((*limit).scarce) != nil
-	p, room := l.queue.taker(c.Type, s.cfg.AnswerBytesMax)
+	p, room := l.queue.Taker(c.Type, s.cfg.AnswerBytesMax)
 	for i := 0; i < len(c.Triggers); i += ids.TriggerBytes {
 		if p != nil && room == 0 {
-			p, room = l.queue.taker(c.Type, s.cfg.AnswerBytesMax)
+			p, room = l.queue.Taker(c.Type, s.cfg.AnswerBytesMax)
 		}
 		if p == nil {
 			return c.Triggers[i:], n
@@ -26,7 +27,7 @@ func (s *Shard) give(l *list, c table.Chunk, path *path, rates []*limit) (left [
 		if s.grab(p, from, path, c.Triggers[i:i+ids.TriggerBytes]) {
 			n++
 			if room--; room == 0 { // it waits for its grabs
-				l.queue.remove(p)
+				l.queue.Remove(p)
 			}
 		} else {
 			s.unstart(rates, c.Starts(), s.now.Mono)
@@ -62,8 +63,8 @@ func (s *Shard) grab(p *poll, from *origin, path *path, packed []byte) bool {
 		lim.hold(memberOf(t), holding{undecided: true})
 	}
 	l.gather = append(l.gather, grab{trigger: t, poll: p, from: from})
-	p.pending++
-	p.asked++
+	p.Pending++
+	p.Asked++
 	from.list.undecided++
 	return true
 }
@@ -97,8 +98,8 @@ func (g *grab) unstart(s *Shard) {
 func (s *Shard) detach(g *grab) {
 	if !g.detached {
 		g.detached = true
-		g.poll.pending--
-		s.touch(g.poll)
+		g.poll.Pending--
+		s.polls.Touch(g.poll)
 	}
 }
 
@@ -165,17 +166,18 @@ func (s *Shard) sendGrabs(l *lane) {
 	n := min(len(l.gather), l.eventsMax)
 	b := &batch{nonce: s.dice.Uint64(), grabs: make([]grab, 0, n)}
 	b.out.Grabs = make([]Grab, 0, n)
+	at := map[*poll]int{}
 	for i := range l.gather[:n] {
 		g := &l.gather[i]
-		if g.poll.answered { // it got something else meanwhile
+		if g.poll.Answered { // it got something else meanwhile
 			s.ungrab(g)
 			s.arrivals = append(s.arrivals, arrival{Chunk: g.chunk(), list: g.from.list})
 			continue
 		}
-		g.poll.list.queue.remove(g.poll)
-		at := b.ref(g.poll)
-		b.out.Polls[at].BytesMax += answerBytes(g.poll.json, s.cfg.AnswerBytesMax) / g.poll.asked
-		b.out.Grabs = append(b.out.Grabs, Grab{Trigger: g.trigger, Nonce: b.nonceOf(len(b.grabs), g), Path: g.from.path, Poll: at})
+		g.poll.List.queue.Remove(g.poll)
+		ref := b.ref(g.poll, at)
+		b.out.Polls[ref].BytesMax += pairing.AnswerBytes(g.poll.JSON, s.cfg.AnswerBytesMax) / g.poll.Asked
+		b.out.Grabs = append(b.out.Grabs, Grab{Trigger: g.trigger, Nonce: b.nonceOf(len(b.grabs), g), Path: g.from.path, Poll: ref})
 		b.grabs = append(b.grabs, *g)
 	}
 	l.gather = shift(l.gather, n)
@@ -190,13 +192,15 @@ func (s *Shard) sendGrabs(l *lane) {
 	s.publish(b)
 }
 
-// ref is the index of a poll among the batch's.
-func (b *batch) ref(p *poll) int {
-	if p.batch != b {
-		p.batch, p.batchAt = b, len(b.out.Polls)
-		b.out.Polls = append(b.out.Polls, PollRef{Domain: p.list.Domain, Worker: p.worker, WorkerID: p.workerID, ReplyTo: p.replyTo, JSON: p.json, Max: p.max})
+// ref is the index of a poll among the batch's, of which at has those that it names.
+func (b *batch) ref(p *poll, at map[*poll]int) int {
+	i, ok := at[p]
+	if !ok {
+		i = len(b.out.Polls)
+		at[p] = i
+		b.out.Polls = append(b.out.Polls, PollRef{Domain: p.List.Domain, Worker: p.Worker, WorkerID: p.WorkerID, ReplyTo: p.ReplyTo, JSON: p.JSON, Max: p.Max})
 	}
-	return p.batchAt
+	return i
 }
 
 // publish sends a batch, for the first time or again.

@@ -235,7 +235,7 @@ func (s *Shard) direct(l *list, at table.Column) (*path, int) {
 	}
 	n = s.spareOf(p, n)
 	switch {
-	case n == 0 || l.queue.n == 0 || s.drain.on:
+	case n == 0 || l.queue.Len() == 0 || s.drain.on:
 		return nil, 0
 	case p == unlimited && d.down:
 		return p, n // overtaking beats standing still
@@ -273,7 +273,7 @@ func (s *Shard) store(a *arrival) {
 			s.unreadBehind(lim, a)
 		}
 	}
-	if a.list.queue.n > 0 {
+	if a.list.queue.Len() > 0 {
 		s.mark(a.list)
 	}
 	s.work(d)

@@ -43,7 +43,7 @@ func TestPollWaitsAWhileForASilentPartition(t *testing.T) {
 	o.grab()
 	o.step(silentAfter, Inputs{})
 	o.grab()
-	waits := func() int { return o.s.lists[table.Tasklist{Domain: "d", Name: "l"}].queue.n }
+	waits := func() int { return o.s.lists[table.Tasklist{Domain: "d", Name: "l"}].queue.Len() }
 	if waits() != 1 || o.fx.Wake != o.now.Mono+detachAfter {
 		t.Fatalf("%d polls wait for others; it wakes in %v", waits(), o.fx.Wake-o.now.Mono)
 	}
@@ -130,9 +130,9 @@ func TestGrabsGatherBehindTheBatchUnderWay(t *testing.T) {
 
 // No more batches of hand-backs are in flight than of grabs.
 func TestHandBacksInFlightAreBounded(t *testing.T) {
-	o := alone(t, 1, func(c *Config) { c.GrabsInFlight, c.GrabEventsMax, c.AnswerBytesMax = 2, 1, 2*taskBytesGuess })
+	o := alone(t, 1, func(c *Config) { c.GrabsInFlight, c.GrabEventsMax, c.AnswerBytesMax = 2, 1, 1024 })
 	o.step(0, Inputs{Polls: []Poll{{Domain: "d", Tasklist: "l", Max: 4, For: time.Hour}}})
-	o.s.lists[table.Tasklist{Domain: "d", Name: "l"}].taskBytes = 1 // a guess that is far too low
+	light(o.s.lists[table.Tasklist{Domain: "d", Name: "l"}]) // a guess that is far too low
 	o.step(0, o.hint("b", 0, 4))
 	backs := func() (n int) {
 		for _, b := range o.fx.Batches {
@@ -140,11 +140,11 @@ func TestHandBacksInFlightAreBounded(t *testing.T) {
 		}
 		return n
 	}
-	verdicts := o.granted(0, 2*taskBytesGuess)
-	verdicts = join(verdicts, o.granted(1, 2*taskBytesGuess))
+	verdicts := o.granted(0, 1024)
+	verdicts = join(verdicts, o.granted(1, 1024))
 	o.step(0, verdicts)
-	verdicts = o.granted(0, 2*taskBytesGuess)
-	verdicts = join(verdicts, o.granted(1, 2*taskBytesGuess))
+	verdicts = o.granted(0, 1024)
+	verdicts = join(verdicts, o.granted(1, 1024))
 	o.step(0, verdicts) // one fits, three do not
 	if backs() != 2 || o.s.Census().HandBacks != 3 {
 		t.Fatalf("%d are handed back, %+v", backs(), o.s.Census())

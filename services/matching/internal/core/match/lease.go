@@ -109,7 +109,7 @@ func (l *list) readAhead() int {
 // hasAhead tells whether some of them are of a type that a poll accepts.
 func (l *list) hasAhead(p *poll) bool {
 	for typ := range l.ahead {
-		if p.accepts(typ) {
+		if p.Accepts(typ) {
 			return true
 		}
 	}
@@ -127,7 +127,7 @@ func (s *Shard) reuse(l *limit) {
 		}
 		if l.waiters.others(a.list) { // so those of which triggers were read ahead stand in line, too
 			for _, a := range l.ahead {
-				if a.list.queue.n > 0 {
+				if a.list.queue.Len() > 0 {
 					s.wait(l, a.list, a.chunk.Priority)
 				}
 			}
@@ -189,7 +189,7 @@ func (s *Shard) putBack(a *ahead) {
 	}
 	d.puts = append(d.puts, back)
 	a.list.putting++
-	if a.list.queue.n > 0 {
+	if a.list.queue.Len() > 0 {
 		s.mark(a.list)
 	}
 	s.work(d)

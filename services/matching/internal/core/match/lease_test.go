@@ -16,7 +16,7 @@ func (w *world) keepPolling(d time.Duration, list string, types ...string) {
 		for _, o := range w.owners {
 			for _, l := range o.s.lists {
 				if l.Name == list {
-					waiting += l.alive
+					waiting += l.queue.Alive()
 				}
 			}
 		}

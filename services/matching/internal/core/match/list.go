@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/fairness"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/pairing"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -14,19 +15,14 @@ type list struct {
 	table.Tasklist
 	domain *domain
 	index  table.Index
-	queue  pollQueue
+	queue  pairing.Queue[*list, grant]
 	// own are the limits of all its types, wide the path of those that no limit names; paths are those of others, as far
 	// as they were needed.
 	own   []*limit
 	wide  *path
 	paths map[string]*path
-	// alive counts polls that are not answered, undecided grabs of its triggers.
-	alive, undecided int
-	// sets counts those polls by the types that they accept, takers how many different sets name a
-	// type.
-	sets, takers map[string]int
-	// taskBytes is what a task of it weighs in an answer, on average.
-	taskBytes int
+	// undecided counts grabs of its triggers.
+	undecided int
 	// ahead counts the triggers read ahead, by type.
 	ahead map[string]int
 	// dirty: in domain.dirty, to be asked for. waits counts the limits for whose slots it waits.
@@ -55,48 +51,14 @@ type list struct {
 func (s *Shard) list(name table.Tasklist) *list {
 	l := s.lists[name]
 	if l == nil {
-		l = &list{Tasklist: name, domain: s.domain(name.Domain), taskBytes: taskBytesGuess, sets: map[string]int{}, takers: map[string]int{}, ahead: map[string]int{}}
+		l = &list{Tasklist: name, domain: s.domain(name.Domain), ahead: map[string]int{}}
+		l.queue = pairing.NewQueue[*list, grant](&l.domain.polls)
 		s.lists[name] = l
 		l.repath()
 		l.domain.lists = append(l.domain.lists, l)
 		s.lookSpread(l)
 	}
 	return l
-}
-
-// join counts a poll that waits; false if the polls of its domain name too many types already.
-func (l *list) join(p *poll) bool {
-	if l.sets[p.key] == 0 {
-		if l.domain.named+len(p.types) > typesNamedMax {
-			return false
-		}
-		l.domain.named += len(p.types)
-		for _, typ := range p.types {
-			l.takers[typ]++
-		}
-	}
-	l.sets[p.key]++
-	l.alive++
-	l.domain.alive++
-	p.by.Wait(1)
-	return true
-}
-
-// leave counts a poll that is answered.
-func (l *list) leave(p *poll) {
-	l.alive--
-	l.domain.alive--
-	p.by.Wait(-1)
-	if l.sets[p.key]--; l.sets[p.key] > 0 {
-		return
-	}
-	delete(l.sets, p.key)
-	l.domain.named -= len(p.types)
-	for _, typ := range p.types {
-		if l.takers[typ]--; l.takers[typ] == 0 {
-			delete(l.takers, typ)
-		}
-	}
 }
 
 // mark has a tasklist's triggers asked for.
@@ -111,20 +73,9 @@ func (s *Shard) mark(l *list) {
 // markAll marks the tasklists of a domain where polls wait.
 func (s *Shard) markAll(d *domain) {
 	for _, l := range d.lists {
-		if l.queue.n > 0 {
+		if l.queue.Len() > 0 {
 			s.mark(l)
 		}
-	}
-}
-
-// weigh notes what the tasks of one answer weighed. It follows growth at once and
-// forgets slowly: an answer that does not fit costs more than a small one.
-func (l *list) weigh(bytes, tasks int) {
-	mean := bytes / tasks
-	if mean > l.taskBytes {
-		l.taskBytes = mean
-	} else {
-		l.taskBytes += (mean - l.taskBytes) / 8
 	}
 }
 
@@ -133,12 +84,12 @@ func (l *list) weigh(bytes, tasks int) {
 // is read ahead, or on its way into the table.
 func (l *list) starving() (starves, full bool) {
 	if l.domain.down {
-		return l.queue.n > 0, false // whatever the table holds
+		return l.queue.Len() > 0, false // whatever the table holds
 	}
-	for _, line := range l.queue.lines {
-		p := line.first
-		if len(l.index.CandidatesOf(p.types, 0, 1, l.short)) == 0 {
-			return true, l.putting > 0 || l.hasAhead(p) || l.index.Holds(p.types)
+	for _, line := range l.queue.Lines() {
+		p := line.First()
+		if len(l.index.CandidatesOf(p.Types, 0, 1, l.short)) == 0 {
+			return true, l.putting > 0 || l.hasAhead(p) || l.index.Holds(p.Types)
 		}
 	}
 	return false, false
@@ -181,7 +132,7 @@ func (s *Shard) complain(l *list) {
 
 // unused tells whether nothing is known of a tasklist, and no one has asked for it for so long.
 func (l *list) unused(now, after time.Duration) bool {
-	busy := l.kept || l.alive > 0 || l.undecided > 0 || len(l.ahead) > 0 || l.waits > 0 || !l.index.Empty() || l.dirty || l.asking || l.putting > 0 || len(l.below) > 0 || l.news || l.passes || len(l.domain.held) > 0
+	busy := l.kept || l.queue.Alive() > 0 || l.undecided > 0 || len(l.ahead) > 0 || l.waits > 0 || !l.index.Empty() || l.dirty || l.asking || l.putting > 0 || len(l.below) > 0 || l.news || l.passes || len(l.domain.held) > 0
 	switch {
 	case busy:
 		l.idle = false

@@ -7,16 +7,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
-// What a task weighs in an answer follows growth at once, and forgets it slowly.
-func TestWeightOfTasks(t *testing.T) {
-	l := &list{taskBytes: 100}
-	for _, c := range []struct{ bytes, tasks, want int }{{1000, 2, 500}, {500, 1, 500}, {300, 3, 450}, {0, 1, 394}} {
-		if l.weigh(c.bytes, c.tasks); l.taskBytes != c.want {
-			t.Fatalf("after %d tasks of %d bytes one weighs %d, want %d", c.tasks, c.bytes, l.taskBytes, c.want)
-		}
-	}
-}
-
 // complains are when a shard complains that polls wait in vain, if it steps each sweepEvery for a time.
 func (o *solo) complains(wait time.Duration) (at []time.Duration) {
 	o.Helper()

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/doubles"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/pairing"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/report"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
@@ -82,9 +83,6 @@ const (
 	// callCandidatesMax is how many columns one call looks at, and one want more: 2 ms of Redis, which
 	// does nothing for others meanwhile.
 	callCandidatesMax = 256
-	// typesNamedMax is how many types the polls of a domain name, those that name the same counted
-	// once per tasklist: each costs a look into the index whenever the tasklist is looked at.
-	typesNamedMax = 16_384
 	// heldChunksMax is how many chunks wait while a domain is being opened.
 	heldChunksMax = 4096
 	// groupsToldMax is how many limits of single groups one call tells about, besides those that it needs: 2 ms of Redis.
@@ -99,8 +97,6 @@ const (
 	presentMax = 256
 	// asideMax is how many triggers of a silent partition are kept.
 	asideMax = 16_384
-	// taskBytesGuess is the assumed size of a task in an answer until some have been seen.
-	taskBytesGuess = 512
 	// idleListsMax is how many tasklists a domain may have for its idle ones to be remembered.
 	idleListsMax = 1000
 	// wastedRounds is how often a poll whose time is over tries again after all
@@ -122,7 +118,7 @@ type Shard struct {
 	inOrder   []*domain
 	lists     map[table.Tasklist]*list
 	lanes     []*lane
-	polls     polls
+	polls     pairing.Polls[*list, grant]
 	pollers   report.Pollers
 	questions question.Queue[subject]
 	answers   answers
@@ -148,8 +144,6 @@ type turn struct {
 	// taken came out of the tables and arrivals from hints: both are to meet polls.
 	taken    []taken
 	arrivals []arrival
-	// touched are polls to be looked at.
-	touched []*poll
 	// busy are domains that may have something to call the tables for.
 	busy []*domain
 	// telling are limits of which the tables count too many slots, suspects those of which they may.
@@ -167,7 +161,7 @@ func New(cfg Config, catalog Catalog, now Now) *Shard {
 	s := &Shard{
 		cfg: cfg, catalog: catalog, now: now, dice: rand.New(rand.NewPCG(cfg.Seed, cfg.Epoch)),
 		domains: map[string]*domain{}, lists: map[table.Tasklist]*list{}, lanes: make([]*lane, cfg.Partitions),
-		polls: newPolls(), pollers: report.NewPollers(now.Mono), questions: question.New[subject](AskRunning),
+		polls: pairing.NewPolls[*list, grant](), pollers: report.NewPollers(now.Mono), questions: question.New[subject](AskRunning),
 	}
 	s.answers = answers{byID: map[uint64]*sentAnswer{}, byInbox: map[string]*sentAnswer{}, last: s.dice.Uint64()}
 	for p := range s.lanes {
@@ -304,7 +298,7 @@ func (s *Shard) Tasklist(domain, name string) (ready, polls int) {
 		for _, l := range d.lists {
 			if l.Name == name {
 				ready += l.index.Triggers() + l.readAhead()
-				polls += l.alive
+				polls += l.queue.Alive()
 			}
 		}
 	}

@@ -70,12 +70,12 @@ func (s *Shard) branch(l *list) Branch {
 		o.ReadyAt, o.Limited, o.Triggers = min(o.ReadyAt, w.ReadyAt), o.Limited || w.Limited, o.Triggers+w.Triggers
 	}
 	if !l.domain.down {
-		for _, c := range l.index.Candidates(wantedLooksMax, func(at table.Column) bool { return l.queue.takes(at.Type) || s.lacks(l, at) }) {
+		for _, c := range l.index.Candidates(wantedLooksMax, func(at table.Column) bool { return l.queue.Takes(at.Type) || s.lacks(l, at) }) {
 			want(Wanted{Column: c.Column, ReadyAt: c.Head, Limited: l.path(c.Type) != unlimited, Triggers: max(1, l.index.TriggersIn(c.Column))})
 		}
 	}
 	for _, w := range l.wantedBelow() {
-		if !l.queue.takes(w.Type) {
+		if !l.queue.Takes(w.Type) {
 			want(*w.Wanted)
 		}
 	}
@@ -173,7 +173,7 @@ func (l *list) tell(load Load, s *Shard) {
 
 // call has frontends send the polls that wait there, once a turn: triggers have come that none is here for.
 func (l *list) call(t *Triggers, s *Shard) {
-	if !l.spread && !l.queue.takes(t.Type) && (l.said == 0 || l.loadAt < s.now.Mono) {
+	if !l.spread && !l.queue.Takes(t.Type) && (l.said == 0 || l.loadAt < s.now.Mono) {
 		n := l.index.Triggers() + l.readAhead() + len(t.Packed)/ids.TriggerBytes
 		l.tell(Load{Tasklist: l.Tasklist, Triggers: n, Types: append(l.index.Types(loadTypesMax-1), t.Type)}, s)
 	}
@@ -182,7 +182,7 @@ func (l *list) call(t *Triggers, s *Shard) {
 // callAgain has frontends hear what a poll has left that was answered, if no other one is here for it: they have sent no more polls than what waited
 // needs, and this one may have taken less than it could. The first time is at once, others with the next sweep.
 func (l *list) callAgain(s *Shard) {
-	if l.spread || l.remains || l.index.Empty() || !slices.ContainsFunc(l.index.Types(loadTypesMax), func(typ string) bool { return !l.queue.takes(typ) }) {
+	if l.spread || l.remains || l.index.Empty() || !slices.ContainsFunc(l.index.Types(loadTypesMax), func(typ string) bool { return !l.queue.Takes(typ) }) {
 		return
 	}
 	if l.remains = true; s.now.Mono-l.loadAt >= sweepEvery {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/fairness"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/pairing"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -189,8 +190,8 @@ func (s *Shard) acts(l *limit, on *list, typ string, readyAt int64) bool {
 
 // polledFor tells whether a poll waits for a type here. One of a tasklist with several partitions may wait in any of them.
 func (l *list) polledFor(typ string) bool {
-	return l.spread || l.queue.takes(typ) ||
-		slices.ContainsFunc(l.queue.lines, func(line *pollLine) bool { return line.first.accepts(typ) })
+	return l.spread || l.queue.Takes(typ) ||
+		slices.ContainsFunc(l.queue.Lines(), func(line *pairing.Line[*list, grant]) bool { return line.First().Accepts(typ) })
 }
 
 // longAgo tells whether a trigger that is ready since an instant, Unix µs, has waited for long enough. Where groups take turns it may be younger.

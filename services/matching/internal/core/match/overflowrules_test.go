@@ -9,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/fairness"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/pairing"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -177,7 +178,9 @@ func TestWhoWaitsForALimit(t *testing.T) {
 		"it waits":                        func(*Shard, *limit) {},
 		"too young":                       func(s *Shard, _ *limit) { s.now.MS -= overflowAfter.Milliseconds() },
 		"for another, which is full, too": func(s *Shard, l *limit) { l.domain.limits["domain"].blocked = table.Full },
-		"without a worker":                func(s *Shard, _ *limit) { s.list(table.Tasklist{Domain: "d", Name: "l0"}).queue = pollQueue{} },
+		"without a worker": func(s *Shard, _ *limit) {
+			s.list(table.Tasklist{Domain: "d", Name: "l0"}).queue = pairing.Queue[*list, grant]{}
+		},
 	} {
 		_, s, l := overflowing(t, "d/a", RejectNewest)
 		change(s, l)
@@ -207,9 +210,9 @@ func TestWhoIsPolledFor(t *testing.T) {
 		want   bool
 	}{
 		"no poll":          {func(*list) {}, false},
-		"a poll":           {func(l *list) { l.queue.add(&poll{id: 1, types: []string{"a"}, key: "a"}) }, true},
-		"for another type": {func(l *list) { l.queue.add(&poll{id: 1, types: []string{"b"}, key: "b"}) }, false},
-		"one that stays":   {func(l *list) { l.queue.add(&poll{types: []string{"a"}, key: "a"}) }, true},
+		"a poll":           {func(l *list) { l.queue.Add(&poll{ID: 1, Types: []string{"a"}}) }, true},
+		"for another type": {func(l *list) { l.queue.Add(&poll{ID: 1, Types: []string{"b"}}) }, false},
+		"one that stays":   {func(l *list) { l.queue.Add(&poll{Types: []string{"a"}}) }, true},
 		"partitions":       {func(l *list) { l.spread = true }, true},
 	} {
 		l := &list{}

@@ -300,7 +300,7 @@ func (s *Shard) unpark(lim *limit) {
 	slices.SortStableFunc(lim.parked, func(a, b parked) int { return place(a) - place(b) })
 	for _, p := range lim.parked {
 		p.list.index.Back(p.at, p.list.ranks.Now(p.at))
-		if p.list.queue.n > 0 {
+		if p.list.queue.Len() > 0 {
 			s.mark(p.list)
 		}
 		s.tellUp(p.list)

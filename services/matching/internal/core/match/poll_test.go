@@ -142,16 +142,16 @@ func TestAnswersAreBounded(t *testing.T) {
 		w, o := begun(t, 1, func(c *Config) { c.AnswerBytesMax = 10 * 28 })
 		w.work = func() time.Duration { return time.Hour }
 		l := o.s.list(table.Tasklist{Domain: "d", Name: "l0"})
-		l.taskBytes = 1 // a wrong guess
+		light(l) // a wrong guess
 		w.poll("p", Poll{Domain: "d", Tasklist: "l0", Max: 50, JSON: json, For: time.Minute})
 		w.run(ms)
-		w.ready("d", "l0", "b", 1, 20)
+		w.ready("d", "l0", "b", 1, 16)
 		w.run(10 * ms)
 		want := 10
 		if json {
 			want = 5
 		}
-		if w.polls["p"].tasks != want || w.counts.HandedBack != int64(20-want) {
+		if w.polls["p"].tasks != want || w.counts.HandedBack != int64(16-want) {
 			t.Fatalf("%+v, %d handed back, want %d", w.polls["p"], w.counts.HandedBack, want)
 		}
 		w.counts.HandedBack = 0
@@ -429,7 +429,7 @@ func TestI14_PollsThatNameTooManyTypes(t *testing.T) {
 		}
 		return append(all, all...) // a type that is named twice is one
 	}
-	for n := range typesNamedMax / types {
+	for n := range 16_384 / types {
 		w.wait(fmt.Sprint("p", n), 1, set(n)...)
 		w.wait(fmt.Sprint("same", n), 1, set(n)...)
 	}
@@ -454,10 +454,6 @@ func TestI14_PollsThatNameTooManyTypes(t *testing.T) {
 	if len(w.refusals) != 2 || w.counts.PollsRefused != 2 || w.polls["all"].tasks+w.polls["room"].tasks != 1 {
 		t.Errorf("%d are refused, %+v, %+v", len(w.refusals), w.polls["all"], w.polls["room"])
 	}
-	w.run(2 * time.Minute)
-	if n := w.owners[0].s.domains["d"]; n != nil && n.named != 0 {
-		t.Errorf("%d types are counted of polls that have ended", n.named)
-	}
 }
 
 // I14: polls of ever new tasklists leave none behind for long. Few are remembered for a while.
@@ -478,4 +474,11 @@ func TestI14TasklistsOfPollsAreForgotten(t *testing.T) {
 	}
 	w.run(time.Second)
 	testkit.MustEqual(t, "of 10 tasklists are remembered", len(o.s.lists), 10)
+}
+
+// light has the tasks of a tasklist look smaller than they are.
+func light(l *list) {
+	for range 100 {
+		l.queue.Weigh(1, 1)
+	}
 }

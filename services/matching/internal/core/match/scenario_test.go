@@ -208,7 +208,7 @@ func TestR37AnsweredPollsAreForgotten(t *testing.T) {
 		}
 	}
 	w.run(100 * ms)
-	if n := o.s.polls.due.Len(); n > 0 || w.done() < 19_000 {
+	if n := o.s.polls.Len(); n > 0 || w.done() < 19_000 {
 		t.Fatalf("%d polls are held, %d tasks done", n, w.done())
 	}
 	w.run(5 * time.Minute)

@@ -19,7 +19,7 @@ func (s *Shard) sweep() {
 
 // watchful tells whether something may become due before long.
 func (s *Shard) watchful() bool {
-	if s.polls.alive > 0 || s.watched > 0 || len(s.moved) > 0 || s.questions.Len() > 0 || len(s.answers.byID) > 0 {
+	if s.polls.Len() > 0 || s.watched > 0 || len(s.moved) > 0 || s.questions.Len() > 0 || len(s.answers.byID) > 0 {
 		return true
 	}
 	for _, l := range s.lanes {
@@ -42,7 +42,7 @@ func (s *Shard) watchful() bool {
 
 // conclude tells when to step next.
 func (s *Shard) conclude(in *Inputs) {
-	s.fx.Counts.WaitingPolls = int64(s.polls.alive)
+	s.fx.Counts.WaitingPolls = int64(s.polls.Len())
 	// Polls that were answered at once leave tasklists to be forgotten, calls leave entries to be shown again.
 	if len(in.Polls) > 0 || len(in.Outcomes) > 0 || s.watchful() {
 		s.sweepAt = min(s.sweepAt, s.now.Mono+sweepEvery)
@@ -52,8 +52,8 @@ func (s *Shard) conclude(in *Inputs) {
 		return
 	}
 	w := s.answers.wake(s.sweepAt, s.now.Mono)
-	if p, ok := s.polls.next(); ok {
-		w = min(w, p.at)
+	if p, ok := s.polls.Next(); ok {
+		w = min(w, p.At())
 	}
 	for _, l := range s.lanes {
 		w = l.wake(w)

@@ -65,8 +65,8 @@ func (s *Shard) decide(b *batch, i int, v *Verdict) {
 	}
 	p := g.poll
 	if !g.detached {
-		p.pending--
-		s.touch(p)
+		p.Pending--
+		s.polls.Touch(p)
 	}
 	if v.Refused != "" {
 		s.fx.Counts.GrabsRefused++
@@ -92,12 +92,12 @@ func (s *Shard) decide(b *batch, i int, v *Verdict) {
 	for lim := range g.from.list.covering(g.from.Column) {
 		lim.granted(memberOf(g.trigger), s.now, v.DeadlineMS)
 	}
-	if p.answered || len(p.granted) >= p.max {
+	if p.Answered || len(p.Granted) >= p.Max {
 		b.takeBack(i, true)
 		return
 	}
-	p.granted = append(p.granted, grant{batch: b, i: i, task: v.Task})
-	s.touch(p)
+	p.Granted = append(p.Granted, grant{batch: b, i: i, task: v.Task})
+	s.polls.Touch(p)
 }
 
 // passes tells whether a grab that was refused may be granted another time.

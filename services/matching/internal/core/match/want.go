@@ -1,30 +1,31 @@
 package match
 
 import (
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/pairing"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
 // want has a call take as many triggers as a tasklist's polls have room for: one want
 // for all polls that accept the same types. It returns whether there is anything to take.
 func (s *Shard) want(l *list, c *call) bool {
-	if l.queue.n == 0 || l.index.Empty() {
+	if l.queue.Len() == 0 || l.index.Empty() {
 		return false
 	}
 	first := l.index.BeginTurn(func() bool { return s.catalog.Strict(l.Domain, l.Name) })
-	byLine := map[*pollLine]int{}
+	byLine := map[*pairing.Line[*list, grant]]int{}
 	total, before := 0, len(c.out.Wants)
-	l.queue.each(func(p *poll) bool {
-		room := min(p.room(s.cfg.AnswerBytesMax), s.cfg.PopMax-total)
+	l.queue.Each(func(p *poll) bool {
+		room := min(p.Room(s.cfg.AnswerBytesMax), s.cfg.PopMax-total)
 		if room <= 0 {
 			return total < s.cfg.PopMax
 		}
-		i, ok := byLine[p.line]
+		i, ok := byLine[p.Line()]
 		if !ok {
 			if c.candidates >= callCandidatesMax || !s.wantFor(l, p, first, c) {
 				return false
 			}
 			i = len(c.out.Wants) - 1
-			byLine[p.line] = i
+			byLine[p.Line()] = i
 		}
 		c.out.Wants[i].N += room
 		total += room
@@ -34,7 +35,7 @@ func (s *Shard) want(l *list, c *call) bool {
 		l.index.Share(&c.out.Wants[i])
 	}
 	if total > 0 {
-		l.asking, l.asked, l.asks = true, s.polls.last, c.out.Wants[before:]
+		l.asking, l.asked, l.asks = true, s.polls.Last(), c.out.Wants[before:]
 		l.issued++
 	}
 	return total > 0
@@ -46,7 +47,7 @@ func (s *Shard) wantFor(l *list, p *poll, first int, c *call) bool {
 	if l.index.Groups() {
 		most = max(most, callCandidatesMax-c.candidates)
 	}
-	candidates := l.index.CandidatesOf(p.types, first, most, func(at table.Column) bool { return s.pass(l, at, c) })
+	candidates := l.index.CandidatesOf(p.Types, first, most, func(at table.Column) bool { return s.pass(l, at, c) })
 	if len(candidates) == 0 {
 		return false
 	}
@@ -69,7 +70,7 @@ func (s *Shard) wantFor(l *list, p *poll, first int, c *call) bool {
 			c.stand(lim)
 			at.Path = append(at.Path, lim.at)
 			if !grouped || lim.of != nil { // of groups others may have more of it
-				lim.asked += p.room(s.cfg.AnswerBytesMax)
+				lim.asked += p.Room(s.cfg.AnswerBytesMax)
 			}
 			lim.waitAt(at.Priority)
 			c.try(lim.waiters.all[l])

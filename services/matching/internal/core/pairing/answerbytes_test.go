@@ -1,4 +1,4 @@
-package match
+package pairing
 
 import (
 	"strings"
@@ -19,7 +19,7 @@ func TestAnAnswerFitsAsJSON(t *testing.T) {
 			Headers: map[string]string{"h": strings.Repeat(`"`, quotes)},
 		}
 		resp := &yardv1.PollResponse{}
-		for left := answerBytes(true, message-room) - task.SizeVT(); left >= 0 && len(resp.Tasks) < most; left -= task.SizeVT() {
+		for left := AnswerBytes(true, message-room) - task.SizeVT(); left >= 0 && len(resp.Tasks) < most; left -= task.SizeVT() {
 			resp.Tasks = append(resp.Tasks, task)
 		}
 		data, err := codec.Marshal(codec.JSON, resp)
