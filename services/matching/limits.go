@@ -9,7 +9,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/clock"
@@ -64,9 +64,9 @@ func (l limits) PausedGroups(domain string) map[string]bool {
 }
 
 // Limits implements match.Catalog.
-func (l limits) Limits(domain string) []match.Limit {
-	var all []match.Limit
-	add := func(one match.Limit, most, perGroup int32, rate *yardv1.Rate) {
+func (l limits) Limits(domain string) []limit.Setting {
+	var all []limit.Setting
+	add := func(one limit.Setting, most, perGroup int32, rate *yardv1.Rate) {
 		if perGroup > 0 {
 			each := one
 			each.Ref, each.PerGroup, each.Max = table.PerGroupRef(one.Ref), true, int(perGroup)
@@ -82,48 +82,48 @@ func (l limits) Limits(domain string) []match.Limit {
 		}
 	}
 	if d := l.Domain(domain); d != nil {
-		add(match.Limit{Ref: table.DomainRef, Wide: true}, d.MaxConcurrency, d.MaxConcurrencyPerGroup, d.Rate)
+		add(limit.Setting{Ref: table.DomainRef, Wide: true}, d.MaxConcurrency, d.MaxConcurrencyPerGroup, d.Rate)
 	}
 	for _, t := range catalog.Tasklists.All(l.Catalog, domain) {
-		add(match.Limit{Ref: table.TasklistRef(t.Name), Tasklist: t.Name}, t.MaxConcurrency, t.MaxConcurrencyPerGroup, t.Rate)
+		add(limit.Setting{Ref: table.TasklistRef(t.Name), Tasklist: t.Name}, t.MaxConcurrency, t.MaxConcurrencyPerGroup, t.Rate)
 	}
 	shared := map[string][]string{}
 	for _, t := range catalog.Types.All(l.Catalog, domain) {
-		add(match.Limit{Ref: table.TypeRef(t.Name), Types: []string{t.Name}}, t.MaxConcurrency, t.MaxConcurrencyPerGroup, t.Rate)
+		add(limit.Setting{Ref: table.TypeRef(t.Name), Types: []string{t.Name}}, t.MaxConcurrency, t.MaxConcurrencyPerGroup, t.Rate)
 		for _, name := range t.Limits {
 			shared[name] = append(shared[name], t.Name)
 		}
 	}
 	for _, one := range catalog.Limits.All(l.Catalog, domain) {
 		if types := shared[one.Name]; len(types) > 0 {
-			add(match.Limit{
+			add(limit.Setting{
 				Ref: table.SharedRef(one.Name), Types: types, Shadow: one.Shadow, OnFull: onFull(one.OnFull), OnFullAfter: onFullAfter(one),
 			}, one.MaxConcurrency, one.MaxConcurrencyPerGroup, one.Rate)
 		}
 	}
 	paused := catalog.Pauses.Of(l.Catalog, domain, l.clock.Now().UnixMilli())
 	if paused.Domain != nil {
-		all = append(all, match.Limit{Ref: table.PauseRef(table.DomainRef), Paused: true, Wide: true})
+		all = append(all, limit.Setting{Ref: table.PauseRef(table.DomainRef), Paused: true, Wide: true})
 	}
 	for name := range paused.Tasklists {
-		all = append(all, match.Limit{Ref: table.PauseRef(table.TasklistRef(name)), Paused: true, Tasklist: name})
+		all = append(all, limit.Setting{Ref: table.PauseRef(table.TasklistRef(name)), Paused: true, Tasklist: name})
 	}
 	for name := range paused.Types {
-		all = append(all, match.Limit{Ref: table.PauseRef(table.TypeRef(name)), Paused: true, Types: []string{name}})
+		all = append(all, limit.Setting{Ref: table.PauseRef(table.TypeRef(name)), Paused: true, Types: []string{name}})
 	}
-	slices.SortFunc(all, func(a, b match.Limit) int { return strings.Compare(string(a.Ref), string(b.Ref)) })
+	slices.SortFunc(all, func(a, b limit.Setting) int { return strings.Compare(string(a.Ref), string(b.Ref)) })
 	return all
 }
 
 // onFull is a policy as it was set.
-func onFull(p yardv1.OnFull) match.OnFull {
+func onFull(p yardv1.OnFull) limit.OnFull {
 	switch p {
 	case yardv1.OnFull_ON_FULL_REJECT_NEWEST:
-		return match.RejectNewest
+		return limit.RejectNewest
 	case yardv1.OnFull_ON_FULL_CANCEL_OLDEST:
-		return match.CancelOldest
+		return limit.CancelOldest
 	}
-	return match.Wait
+	return limit.Wait
 }
 
 // onFullAfterDefault is when a policy acts that does not say so.

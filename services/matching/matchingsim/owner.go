@@ -3,6 +3,7 @@ package matchingsim
 import (
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
@@ -11,7 +12,7 @@ import (
 type (
 	Config       = match.Config
 	Catalog      = match.Catalog
-	Limit        = match.Limit
+	Limit        = limit.Setting
 	Now          = match.Now
 	Inputs       = match.Inputs
 	Effects      = match.Effects
@@ -19,7 +20,7 @@ type (
 	OpenOutcome  = match.OpenOutcome
 	AskOutcome   = match.AskOutcome
 	Undelivered  = match.Undelivered
-	Held         = match.Held
+	Held         = limit.Held
 	Verdicts     = match.Verdicts
 	Verdict      = match.Verdict
 	Hints        = match.Hints

@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
@@ -71,7 +72,7 @@ func (p *Port) Ask(ctx context.Context, a match.Ask) (out match.AskOutcome, err 
 	return out, err
 }
 
-func (p *Port) bookings(ctx context.Context, a match.Ask) (all []match.Held, overtaken bool, err error) {
+func (p *Port) bookings(ctx context.Context, a match.Ask) (all []limit.Held, overtaken bool, err error) {
 	req := &rpcv1.BookingsRequest{
 		Shard: int32(p.Shard), Domain: a.Domain, Types: a.Types, All: a.Kind == match.AskRunning && len(a.Types) == 0,
 		Epoch: p.Epoch,
@@ -94,7 +95,7 @@ func (p *Port) bookings(ctx context.Context, a match.Ask) (all []match.Held, ove
 }
 
 // appendHeld takes a group apart. Its path is shared.
-func appendHeld(all []match.Held, g *rpcv1.Bookings) ([]match.Held, error) {
+func appendHeld(all []limit.Held, g *rpcv1.Bookings) ([]limit.Held, error) {
 	if len(g.Bookings)%ids.BookingBytes != 0 {
 		return nil, fmt.Errorf("history answered with %d bytes of bookings", len(g.Bookings))
 	}
@@ -103,7 +104,7 @@ func appendHeld(all []match.Held, g *rpcv1.Bookings) ([]match.Held, error) {
 		path = as[table.Ref](g.Limits)
 	}
 	for members := string(g.Bookings); members != ""; members = members[ids.BookingBytes:] {
-		all = append(all, match.Held{
+		all = append(all, limit.Held{
 			Domain: g.Domain, Tasklist: g.Tasklist, Type: g.Type, Group: g.Group, Path: path, Member: members[:ids.BookingBytes],
 			DeadlineMS: g.DeadlineMs,
 		})

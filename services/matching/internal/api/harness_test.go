@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/memtable"
@@ -49,16 +49,16 @@ func (*limits) GroupLimits(string) map[string]int { return nil }
 func (*limits) PausedGroups(string) map[string]bool { return nil }
 
 // Limits implements match.Catalog.
-func (l *limits) Limits(string) []match.Limit {
+func (l *limits) Limits(string) []limit.Setting {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var all []match.Limit
+	var all []limit.Setting
 	for typ, n := range l.of {
 		if n > 0 {
-			all = append(all, match.Limit{Ref: table.TypeRef(typ), Max: n, Types: []string{typ}})
+			all = append(all, limit.Setting{Ref: table.TypeRef(typ), Max: n, Types: []string{typ}})
 		}
 	}
-	slices.SortFunc(all, func(a, b match.Limit) int { return strings.Compare(string(a.Ref), string(b.Ref)) })
+	slices.SortFunc(all, func(a, b limit.Setting) int { return strings.Compare(string(a.Ref), string(b.Ref)) })
 	return all
 }
 

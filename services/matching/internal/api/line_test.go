@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/api"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/report"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/shard"
@@ -121,7 +122,7 @@ func (n *note) Pollers(string, string, string, int, match.Now) report.Page {
 	return report.Page{}
 }
 
-func (n *note) LimitsInUse(string, int, match.Now) (all []match.LimitInUse, leftOut int) {
+func (n *note) LimitsInUse(string, int, match.Now) (all []limit.InUse, leftOut int) {
 	return nil, 0
 }
 

@@ -3,6 +3,7 @@ package shard
 import (
 	"context"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/report"
 )
@@ -16,7 +17,7 @@ type Core interface {
 	// Pollers are workers that polled a tasklist.
 	Pollers(domain, tasklist, after string, limit int, now match.Now) report.Page
 	// LimitsInUse tells how limits of a domain are used.
-	LimitsInUse(domain string, each int, now match.Now) (all []match.LimitInUse, leftOut int)
+	LimitsInUse(domain string, each int, now match.Now) (all []limit.InUse, leftOut int)
 }
 
 // Outbox sends without waiting. Its arguments may change after the call. Only the loop

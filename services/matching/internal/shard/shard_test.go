@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/report"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
@@ -97,11 +98,11 @@ func (w *world) Pollers(_, _, after string, limit int, _ match.Now) report.Page 
 	}
 }
 
-func (w *world) LimitsInUse(domain string, each int, _ match.Now) ([]match.LimitInUse, int) {
-	return []match.LimitInUse{{
+func (w *world) LimitsInUse(domain string, each int, _ match.Now) ([]limit.InUse, int) {
+	return []limit.InUse{{
 		Ref: "type/a", Max: 3, Held: 2, Entry: 4, Full: time.Minute, Observed: time.Hour, FullFor: 5 * time.Second, Reclaimed: 6, Lists: 7, Tasks: 8,
-		Holders: []match.Holder{{ID: ids.TaskID{1}, For: 9 * time.Second}},
-		Waiters: []match.Waiter{{Tasklist: domain, Priority: each, For: 10 * time.Second, Tasks: 11}},
+		Holders: []limit.SlotHolder{{ID: ids.TaskID{1}, For: 9 * time.Second}},
+		Waiters: []limit.SlotWaiter{{Tasklist: domain, Priority: each, For: 10 * time.Second, Tasks: 11}},
 	}}, 12
 }
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/report"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
@@ -40,7 +40,7 @@ func (s *Shard) listPollers(ctx context.Context, req *rpcv1.DescribeShardRequest
 // listLimits tells who uses the limits of a domain here. The tables are asked for their counts afterwards, so it may be
 // some milliseconds newer; where they do not answer, what they last counted for this shard stands for it.
 func (s *Shard) listLimits(ctx context.Context, req *rpcv1.DescribeShardRequest) (*rpcv1.DescribeShardResponse, error) {
-	var all []match.LimitInUse
+	var all []limit.InUse
 	resp := &rpcv1.DescribeShardResponse{}
 	if err := s.look(ctx, req.Domain, func(c Core) {
 		now := s.Clock.Now()
@@ -71,7 +71,7 @@ func (s *Shard) listLimits(ctx context.Context, req *rpcv1.DescribeShardRequest)
 	return resp, nil
 }
 
-func limitOf(u *match.LimitInUse, slots int) *rpcv1.ShardLimit {
+func limitOf(u *limit.InUse, slots int) *rpcv1.ShardLimit {
 	use := &yardv1.LimitUse{
 		Ref: string(u.Ref), MaxConcurrency: int32(u.Max), SlotsInUse: int32(slots), Running: int32(u.Held), ReclaimedSlots: u.Reclaimed,
 		Shadow: u.Shadow, WouldWait: u.WouldWait, Rejected: u.Rejected, Displaced: u.Displaced,

@@ -190,7 +190,7 @@ func (s *Shard) bounced(id uint64) {
 // givenUp takes back what was sent to an inbox of a domain whose poll was given up without an answer. A poll that waits still ends: the server may
 // take what is sent there for delivered.
 func (s *Shard) givenUp(inbox, domain string) {
-	if p := s.polls.ByInbox(inbox); p != nil && p.List.domain.name == domain {
+	if p := s.polls.ByInbox(inbox); p != nil && p.List.domain.Name == domain {
 		for _, g := range p.Granted {
 			g.batch.takeBack(g.i, true)
 		}

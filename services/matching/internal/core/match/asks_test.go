@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -78,7 +79,7 @@ func TestATakeoverAuditsOnce(t *testing.T) {
 	for _, c := range []struct {
 		after time.Duration
 		asked int
-	}{{auditSoon - sweepEvery, 1}, {2 * sweepEvery, 2}, {50 * time.Second, 2}} {
+	}{{limit.AuditSoon - sweepEvery, 1}, {2 * sweepEvery, 2}, {50 * time.Second, 2}} {
 		w.run(c.after)
 		if n := kinds(w.asked, AskRunning); n != c.asked {
 			t.Fatalf("asked %d times after %v more, want %d", n, c.after, c.asked)

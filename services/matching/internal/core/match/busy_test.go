@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -14,27 +15,27 @@ func TestLimitsAreShownInABusyDomain(t *testing.T) {
 		since   time.Duration
 		due     bool
 	}{
-		"in line":            {table.InLine, lineEvery, true},
-		"shown a moment ago": {table.InLine, lineEvery - ms, false},
+		"in line":            {table.InLine, limit.LineEvery, true},
+		"shown a moment ago": {table.InLine, limit.LineEvery - ms, false},
 		"restoring":          {table.Restoring, retryEvery, true},
-		"slots":              {0, refreshAfter, true},
-		"slots, just shown":  {0, refreshAfter - ms, false},
+		"slots":              {0, limit.RefreshAfter, true},
+		"slots, just shown":  {0, limit.RefreshAfter - ms, false},
 	} {
 		for _, key := range []string{"d/a", "d/a*"} {
 			if key == "d/a*" && c.blocked == table.Restoring { // of groups it is their limit that is
 				continue
 			}
-			_, s, l := overflowing(t, key, RejectNewest)
-			l.domain.call = &call{}
-			l.blocked, l.wait, l.shownAt = c.blocked, 0, s.now.Mono-c.since
-			if l.of != nil && c.blocked != 0 {
-				l.domain.rings[ringLine].add(l, ringLine)
+			_, s, l := overflowing(t, key, limit.RejectNewest)
+			domainOf(s, l).call = &call{}
+			l.Blocked, l.Wait, l.ShownAt = c.blocked, 0, s.now.Mono-c.since
+			if l.Of != nil && c.blocked != 0 {
+				l.Domain.Rings[limit.RingLine].Add(l, limit.RingLine)
 			}
 			for range 2 {
-				s.sweepDomain(l.domain)
+				s.sweepDomain(domainOf(s, l))
 			}
-			if l.due != c.due {
-				t.Errorf("%s, %s: it is to be shown: %v", key, name, l.due)
+			if l.Due != c.due {
+				t.Errorf("%s, %s: it is to be shown: %v", key, name, l.Due)
 			}
 		}
 	}
@@ -43,16 +44,17 @@ func TestLimitsAreShownInABusyDomain(t *testing.T) {
 // TestGroupsAreForgottenInABusyDomain: those of which nothing is known any more, however busy their domain is.
 func TestGroupsAreForgottenInABusyDomain(t *testing.T) {
 	for _, called := range []bool{false, true} {
-		_, s, l := overflowing(t, "d/a*", RejectNewest)
+		_, s, l := overflowing(t, "d/a*", limit.RejectNewest)
 		c := &call{}
-		if l.domain.call = c; called {
-			l.in = c
+		if domainOf(s, l).call = c; called {
+			l.In = &c.Call
+			l.Domain.Call = l.In
 		}
-		l.held, l.entry, l.parked, l.blocked, l.wait, l.due = nil, 0, nil, 0, 0, false
+		l.Held, l.Entry, l.Parked, l.Blocked, l.Wait, l.Due = nil, 0, nil, 0, 0, false
 		for range 2 {
-			s.sweepGroups(l.domain)
+			l.Domain.SweepGroups()
 		}
-		if _, kept := l.of.perGroup.limits["g"]; kept != called {
+		if _, kept := l.Of.ByGroup.Limits["g"]; kept != called {
 			t.Errorf("in the call %v: it is known %v", called, kept)
 		}
 	}

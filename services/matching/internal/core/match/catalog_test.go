@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -33,8 +34,8 @@ func (w *world) PausedGroups(domain string) map[string]bool {
 
 // Limits implements Catalog. They are kept by name: "d" is that of domain d, "d/a" of its type a, "d#l0" of its tasklist
 // l0, "d:a,b" one that types a and b share; each with a * behind counts per group.
-func (w *world) Limits(domain string) []Limit {
-	var all []Limit
+func (w *world) Limits(domain string) []limit.Setting {
+	var all []limit.Setting
 	for key, most := range w.limits {
 		if l, ok := limitOf(key, domain); ok && most > 0 {
 			l.Max, l.Shadow = most, w.shadow[key] && !l.PerGroup
@@ -52,18 +53,18 @@ func (w *world) Limits(domain string) []Limit {
 		if key[0] != domain[0] {
 			continue
 		}
-		l := Limit{Ref: table.Ref("pause/" + key[1:]), Paused: true, Tasklist: key[2:]}
+		l := limit.Setting{Ref: table.Ref("pause/" + key[1:]), Paused: true, Tasklist: key[2:]}
 		if key[1] == '/' {
 			l.Tasklist, l.Types = "", []string{key[2:]}
 		}
 		all = append(all, l)
 	}
-	slices.SortFunc(all, func(a, b Limit) int { return strings.Compare(string(a.Ref), string(b.Ref)) })
+	slices.SortFunc(all, func(a, b limit.Setting) int { return strings.Compare(string(a.Ref), string(b.Ref)) })
 	return all
 }
 
 // limitOf is what a name says of a domain's limit, if it is one's.
-func limitOf(key, domain string) (l Limit, ok bool) {
+func limitOf(key, domain string) (l limit.Setting, ok bool) {
 	if key, per := strings.CutSuffix(key, "*"); per {
 		l, ok = limitOf(key, domain)
 		l.Ref, l.PerGroup = table.PerGroupRef(l.Ref), true
@@ -87,7 +88,7 @@ func limitOf(key, domain string) (l Limit, ok bool) {
 }
 
 // covers tells whether attempts of a type in a tasklist count.
-func (l *Limit) covers(tasklist, typ string) bool {
+func covers(l *limit.Setting, tasklist, typ string) bool {
 	return l.Wide || slices.Contains(l.Types, typ) || l.Tasklist == tasklist && tasklist != ""
 }
 

@@ -1,7 +1,5 @@
 package match
 
-import "slices"
-
 // Census counts what a shard holds. All but Domains and Lists is 0 where nothing is under
 // way, and nothing waits.
 type Census struct {
@@ -35,13 +33,8 @@ func (s *Shard) Census() Census {
 		if d.call != nil {
 			c.Calls++
 		}
-		for _, l := range d.limits {
-			for _, one := range append(slices.Collect(l.groups()), l) {
-				c.Slots += len(one.held)
-				c.Reported += one.entry
-				c.Unbooked += one.unbooked
-			}
-		}
+		slots, reported, unbooked := d.UsedSlots()
+		c.Slots, c.Reported, c.Unbooked = c.Slots+slots, c.Reported+reported, c.Unbooked+unbooked
 	}
 	return c
 }

@@ -2,11 +2,11 @@ package match
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -22,14 +22,15 @@ func check(w *world, s *Shard) {
 		for _, a := range d.puts {
 			putting[a.list]++
 		}
-		checkLimits(t, d)
-		checkGroups(t, s, d)
-		checkWaiters(t, d)
+		lists := make([]*limit.List, 0, len(d.lists))
+		for _, l := range d.lists {
+			lists = append(lists, l.List)
+		}
+		testkit.NoError(t, d.Check(lists))
 		if !w.byHand {
 			checkNobodyIsForgotten(t, s, d)
 		}
 	}
-	checkAhead(t, s)
 	for name, l := range s.lists {
 		if l.queue.Alive() != alive[l] || l.undecided != undecided[l] || l.putting != putting[l] {
 			t.Fatalf("%v: %d alive, %d undecided, %d putting; counted %d %d %d", name,
@@ -55,8 +56,8 @@ func checkGrabs(w *world, s *Shard) (pending map[*poll]int, undecided map[*list]
 		if !g.detached {
 			pending[g.poll]++
 		}
-		for l := range g.from.list.covering(g.from.Column) {
-			if !l.holds(memberOf(g.trigger)) && !w.ran(g.trigger) {
+		for l := range g.from.list.Covering(g.from.Column) {
+			if !l.Holds(limit.MemberOf(g.trigger)) && !w.ran(g.trigger) {
 				t.Fatalf("a grab holds no slot of %s", l.Ref)
 			}
 		}
@@ -122,130 +123,13 @@ func checkLane(t *testing.T, s *Shard, l *lane) {
 	}
 }
 
-// checkGroups counts what is known of the limits of single groups.
-func checkGroups(t *testing.T, s *Shard, d *domain) {
-	t.Helper()
-	all := 0
-	for ref, of := range d.limits {
-		if of.perGroup == nil {
-			continue
-		}
-		unsaid := 0
-		for group, l := range of.perGroup.limits {
-			all++
-			if l.group != group || l.of != of || l.Ref != ref.Of(group) || d.limit(l.Ref) != l || d.rings[ringAll].all[l.rings[ringAll]-1] != l {
-				t.Fatalf("%s is not known as what it is", l.Ref)
-			}
-			if l.unsaid {
-				unsaid++
-			}
-			if len(l.parked) > 0 && l.blocked == 0 {
-				t.Fatalf("%v waits for a slot of %s, which may be free", l.parked, l.Ref)
-			}
-			for _, p := range l.parked {
-				if of.known() && d.state == open && s.lists[p.list.Tasklist] == p.list && p.list.index.InColumn(p.at) > 0 && p.list.index.Aside(p.at) {
-					t.Fatalf("%v of %s is not aside", p.at, l.Ref)
-				}
-			}
-		}
-		if unsaid != of.perGroup.unsaid {
-			t.Fatalf("of %s %d limits are unsaid, %d are counted", ref, unsaid, of.perGroup.unsaid)
-		}
-	}
-	if len(d.rings[ringAll].all) != all || len(d.rings[ringLine].all) > all {
-		t.Fatalf("%d groups, %d and %d to be looked at", all, len(d.rings[ringAll].all), len(d.rings[ringLine].all))
-	}
-}
-
-func checkLimits(t *testing.T, d *domain) {
-	t.Helper()
-	testkit.MustEqual(t, "limits, in order", len(d.limits), len(d.met))
-	for ref, l := range d.limits {
-		unbooked := 0
-		for _, h := range l.held {
-			if h.unbooked {
-				unbooked++
-			}
-		}
-		if unbooked != l.unbooked {
-			t.Fatalf("%s: %d unbooked, %d are counted", ref, unbooked, l.unbooked)
-		}
-		testkit.MustEqual(t, "is listed as", l.Ref, ref)
-	}
-}
-
-// checkAhead counts what was read ahead. It is in order, and there is none while the limit has room.
-func checkAhead(t *testing.T, s *Shard) {
-	t.Helper()
-	all, by := 0, map[*list]map[string]int{}
-	for _, d := range s.domains {
-		for typ, l := range d.limits {
-			if len(l.ahead) > 0 && l.blocked == 0 || !slices.IsSortedFunc(l.ahead, ahead.compare) {
-				t.Fatalf("%s is blocked: %d; read ahead: %+v", typ, l.blocked, l.ahead)
-			}
-			for _, a := range l.ahead {
-				all += a.chunk.Len()
-				if by[a.list] == nil {
-					by[a.list] = map[string]int{}
-				}
-				by[a.list][a.chunk.Type] += a.chunk.Len()
-			}
-		}
-	}
-	for name, l := range s.lists {
-		if !maps.Equal(l.ahead, by[l]) {
-			t.Fatalf("%v: %v are ahead, %v are counted", name, by[l], l.ahead)
-		}
-	}
-	testkit.MustEqual(t, "triggers are ahead, are counted", all, s.ahead)
-}
-
-// checkWaiters: each stands in one line, at its place, or is tried by the call under way.
-func checkWaiters(t *testing.T, d *domain) {
-	t.Helper()
-	waits, waited := map[*list]int{}, map[*limit]int{}
-	for _, lim := range d.waited {
-		waited[lim]++
-	}
-	for typ, lim := range d.limits {
-		free := 0
-		for w := range lim.waiters.each() {
-			free++
-			if w.tried || lim.waiters.all[w.list] != w || w.next != nil && w.next.order <= w.order {
-				t.Fatalf("%v stands in the line of %s at the wrong place", w.list.Tasklist, typ)
-			}
-		}
-		for l, w := range lim.waiters.all {
-			waits[l]++
-			if w.tried {
-				free++
-				if d.call == nil {
-					t.Fatalf("%v is tried for %s by no call", l.Tasklist, typ)
-				}
-			}
-		}
-		if free != len(lim.waiters.all) || lim.waited != (waited[lim] > 0) || waited[lim] > 1 || free > 0 && !lim.waited {
-			t.Fatalf("%s: %d wait, %d stand in line or are tried; it is named %d times", typ, len(lim.waiters.all), free, waited[lim])
-		}
-	}
-	for _, l := range d.lists {
-		if l.waits != waits[l] {
-			t.Fatalf("%v waits for %d limits, %d are counted", l.Tasklist, waits[l], l.waits)
-		}
-	}
-}
-
 // checkNobodyIsForgotten: where nothing is under way, a poll has either nothing to get, or waits for a slot.
 func checkNobodyIsForgotten(t *testing.T, s *Shard, d *domain) {
 	t.Helper()
 	if d.state != open || d.call != nil || d.busy || s.drain.on {
 		return
 	}
-	for typ, lim := range d.limits {
-		if w := lim.waiters.first(); w != nil && !lim.closed() {
-			t.Fatalf("%v waits for a slot of %s, which may be free", w.list.Tasklist, typ)
-		}
-	}
+	testkit.NoError(t, d.CheckIdle())
 	for _, l := range d.lists {
 		if l.dirty {
 			t.Fatalf("%v is dirty, and no one looks at it", l.Tasklist)
@@ -255,7 +139,7 @@ func checkNobodyIsForgotten(t *testing.T, s *Shard, d *domain) {
 				return true
 			}
 			for _, at := range l.index.CandidatesOf(p.Types, 0, 1000, func(table.Column) bool { return false }) {
-				if !slices.ContainsFunc(d.met, func(lim *limit) bool { return lim.covers(l.Name, at.Type) && lim.waiters.all[l] != nil }) {
+				if !slices.ContainsFunc(d.Met, func(lim *limit.Limit) bool { return covers(&lim.Setting, l.Name, at.Type) && l.Waits() }) {
 					t.Fatalf("a poll at %v could have %v", l.Tasklist, at)
 				}
 			}
@@ -270,8 +154,8 @@ func checkEmpty(t *testing.T, s *Shard) {
 	n := map[string]int{
 		"domains": len(s.domains), "lists": len(s.lists), "polls": s.polls.Len(), "asks": s.questions.Len(),
 		"answers": len(s.answers.byID) + len(s.answers.queue), "found": len(s.start.found),
-		"taken": len(s.taken), "arrivals": len(s.arrivals), "busy": len(s.busy), "telling": len(s.telling),
-		"slack": len(s.slack), "news": len(s.news), "passing": len(s.passing), "moved": len(s.moved), "spread": s.watched, "ahead": s.ahead, "ripening": len(s.ripening),
+		"taken": len(s.taken), "arrivals": len(s.arrivals), "busy": len(s.busy), "telling": len(s.limits.Telling),
+		"slack": len(s.limits.Slack), "news": len(s.news), "passing": len(s.passing), "moved": len(s.moved), "spread": s.watched, "ahead": s.limits.Ahead(), "ripening": len(s.limits.Ripening),
 	}
 	for _, l := range s.lanes {
 		n["flight"] += len(l.flight)

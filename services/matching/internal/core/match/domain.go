@@ -3,6 +3,7 @@ package match
 import (
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/pairing"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
@@ -21,7 +22,7 @@ const (
 
 // domain is what a shard knows of a domain.
 type domain struct {
-	name  string
+	*limit.Domain
 	state domainState
 	// down: the tables did not answer the last time; they are opened again at retryAt.
 	// asked: an Open is under way.
@@ -33,40 +34,31 @@ type domain struct {
 	lost  bool
 	lists []*list
 	polls pairing.Domain
-	// limits by reference and in the order in which they were met. paths finds them by what they cover.
-	limits map[table.Ref]*limit
-	met    []*limit
-	paths  paths
 	// held are chunks that wait until the domain is open, puts those to be stored.
 	held, puts []arrival
 	// clears are columns to be forgotten.
 	clears []table.Place
 	// withheld are the groups that are paused: nothing of them is kept here.
 	withheld map[string]bool
-	// rings are the limits of single groups, some of which are looked at at a time.
-	rings [rings]ring
-	// dirty are tasklists whose polls may find something, waited limits for whose slots tasklists wait,
-	// due limits to be reported.
-	dirty  []*list
-	waited []*limit
-	due    []*limit
-	// overflows are limits of which triggers are to be rejected, round asks whose attempts are to make room.
-	overflows []*limit
-	round     *round
+	// dirty are tasklists whose polls may find something.
+	dirty []*list
+	// round asks whose attempts are to make room.
+	round *round
 	// call is under way.
 	call *call
 	// busy: in turn.busy.
 	busy bool
-	// idle: it was found without use, since idleSince; then gone.
-	idle, gone bool
-	idleSince  time.Duration
+	// idle: it was found without use, since idleSince.
+	idle      bool
+	idleSince time.Duration
 }
 
 // domain finds or makes a domain. A new one is opened, and its limits are counted.
 func (s *Shard) domain(name string) *domain {
 	d := s.domains[name]
 	if d == nil {
-		d = &domain{name: name, limits: map[table.Ref]*limit{}, withheld: s.catalog.PausedGroups(name)}
+		d = &domain{withheld: s.catalog.PausedGroups(name)}
+		d.Domain = limit.NewDomain(&s.limits, name, func() { s.work(d) })
 		s.domains[name] = d
 		s.inOrder = append(s.inOrder, d)
 		s.open(d)
@@ -78,15 +70,7 @@ func (s *Shard) domain(name string) *domain {
 // inUse tells whether forgetting d would lose something: of groups that are paused, that history is to send again what was let go.
 // Chunks that wait keep their tasklists.
 func (d *domain) inUse() bool {
-	if len(d.lists) > 0 || len(d.due) > 0 || d.call != nil || d.asked || d.lost || len(d.withheld) > 0 {
-		return true
-	}
-	for _, l := range d.met {
-		if l.inUse() {
-			return true
-		}
-	}
-	return false
+	return len(d.lists) > 0 || d.call != nil || d.asked || d.lost || len(d.withheld) > 0 || d.Domain.InUse()
 }
 
 // unused tells whether d holds nothing, and no one has asked for it in a while.
@@ -110,10 +94,10 @@ func (s *Shard) work(d *domain) {
 
 // open asks for the state of a domain's tables.
 func (s *Shard) open(d *domain) {
-	d.state = opening
+	d.state, d.Domain.Open = opening, false
 	if !d.asked {
 		d.asked = true
-		s.fx.Opens = append(s.fx.Opens, d.name)
+		s.fx.Opens = append(s.fx.Opens, d.Name)
 	}
 }
 
@@ -129,9 +113,10 @@ func (s *Shard) opened(o *OpenOutcome) {
 		return
 	}
 	if o.Opened.Fresh || d.epoch != "" && d.epoch != o.Opened.Epoch {
-		s.recountAll(d)
+		// A newer owner may serve the shard: history says so. The tables cannot, and would take what this one says for all that the shard uses.
+		s.audit(d, d.Domain.Recount(), true)
 	}
-	d.state, d.down = open, false
+	d.state, d.Domain.Open, d.down = open, true, false
 	d.lost = d.lost || o.Opened.Fresh || d.epoch != "" && d.epoch != o.Opened.Epoch
 	d.epoch = o.Opened.Epoch
 	for _, l := range d.lists {
@@ -151,10 +136,10 @@ func (s *Shard) opened(o *OpenOutcome) {
 	if d.lost {
 		d.lost = false
 		for p := range s.lanes {
-			s.retrigger(p, d.name)
+			s.retrigger(p, d.Name)
 		}
 	}
-	s.unblockAll(d)
+	d.Domain.UnblockAll()
 	s.arrivals = append(s.arrivals, d.held...)
 	d.held = nil
 	s.restart(d)
@@ -173,16 +158,14 @@ func (s *Shard) restart(d *domain) {
 // fail notes that the tables of a domain do not answer. A trigger that waits for them meets a
 // poll, or is let go of.
 func (s *Shard) fail(d *domain) {
-	d.state, d.down, d.retryAt = opening, true, s.now.Mono+retryEvery
+	d.state, d.Domain.Open, d.down, d.retryAt = opening, false, true, s.now.Mono+retryEvery
 	s.arrivals = append(s.arrivals, d.held...)
 	for _, a := range d.puts {
 		a.list.putting--
 		s.arrivals = append(s.arrivals, a)
 	}
 	d.held, d.puts = nil, nil
-	for _, l := range d.met {
-		s.unread(l)
-	}
+	d.Domain.UnreadAll()
 	s.restart(d)
 }
 
@@ -197,23 +180,12 @@ func (s *Shard) sweepDomain(d *domain) {
 	if d.down && !d.asked && d.call == nil && s.now.Mono >= d.retryAt {
 		s.open(d)
 	}
-	var audit []*limit
-	for _, l := range d.met {
-		if l.unknown > 0 {
-			continue
-		}
-		s.sweepLimit(l)
-		s.auditOverdue(l, l)
-		if l.auditAt != 0 && s.now.Mono >= l.auditAt && !l.auditing {
-			audit = append(audit, l)
-		}
-	}
-	s.audit(d, audit, false)
+	s.audit(d, d.Domain.Sweep(), false)
 	for _, l := range d.lists {
 		s.complain(l)
 		s.sweepTree(l)
 		l.ranks.Sweep(l.keepsRanks)
 	}
-	s.sweepGroups(d)
+	d.Domain.SweepGroups()
 	s.sweepOverflows(d)
 }

@@ -31,18 +31,9 @@ func (s *Shard) leave() {
 		l.aside, l.asideN = nil, 0
 		s.returnStops(l)
 	}
+	s.limits.Draining = true
 	for _, d := range s.inOrder {
-		for _, l := range d.met {
-			s.unread(l)
-			if l.entry > len(l.held) {
-				s.dueLimit(l)
-			}
-			for one := range l.groups() {
-				if one.entry > len(one.held) {
-					s.dueLimit(one)
-				}
-			}
-		}
+		d.Domain.Leave()
 	}
 	for _, p := range s.polls.All() {
 		s.polls.Touch(p)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -227,8 +228,8 @@ func TestGatheredGrabOfAnsweredPoll(t *testing.T) {
 		t.Fatalf("%+v; %d have gathered", p, len(o.s.lanes[0].gather))
 	}
 	w.run(100 * ms)
-	if l := o.s.domains["d"].limits["type/a"]; len(l.held) != 0 || len(o.s.lanes[0].gather) != 0 {
-		t.Fatalf("%d slots are held", len(l.held))
+	if n := o.s.Census().Slots; n != 0 || len(o.s.lanes[0].gather) != 0 {
+		t.Fatalf("%d slots are in use", n)
 	}
 	w.wait("q", 1)
 	w.run(20 * ms)
@@ -285,11 +286,12 @@ func TestRetriggersAreJoined(t *testing.T) {
 func TestMalformedAnswers(t *testing.T) {
 	w, o := limited(t, 1, 1)
 	w.begin(1)
-	o.s.running(&asked{Kind: AskRunning, Domain: "gone", About: subject{limits: o.s.domains["d"].met, rounds: []int{o.s.domains["d"].met[0].round}, adopt: true}}, []Held{{Type: "a", Member: "short"}, {Type: "b", Member: string(make([]byte, 20))}})
-	if o.fx.Counts.Malformed != 1 || len(o.s.domains["d"].limits["type/a"].held) != 1 {
-		t.Fatalf("%d malformed", o.fx.Counts.Malformed)
+	c, _, _ := o.s.limits.Count(o.s.domains["d"].Met, true)
+	malformed := c.Compare(0, 0, []limit.Held{{Type: "a", Member: "short"}, {Type: "b", Member: string(make([]byte, 20))}})
+	if malformed != 1 || o.s.Census().Slots != 1 {
+		t.Fatalf("%d malformed", malformed)
 	}
-	o.s.booked([]Held{{Domain: "unlimited", Type: "z"}})
+	o.s.booked([]limit.Held{{Domain: "unlimited", Type: "z"}})
 	if o.s.domains["unlimited"] != nil {
 		t.Error("a domain without limits was opened")
 	}

@@ -133,7 +133,7 @@ func (s *Shard) moveUp(p *poll) bool {
 		due = now + upAfter
 	case p.Back:
 		due = p.Since + upBackAfter
-	case l.waits > 0 || len(l.ahead) > 0:
+	case l.Waits():
 	default:
 		due = min(due, l.quietFor(p))
 	}
@@ -165,7 +165,7 @@ func (l *list) quietFor(p *poll) time.Duration {
 // what it accepts.
 func (l *list) mayGet(p *poll) bool {
 	return l.domain.state == opening || l.asksFor(p) ||
-		l.dirty && len(l.index.CandidatesOf(p.Types, 0, 1, l.blocked)) > 0
+		l.dirty && len(l.index.CandidatesOf(p.Types, 0, 1, l.Blocked)) > 0
 }
 
 // asksFor tells whether the call under way takes triggers that a poll accepts.
@@ -230,7 +230,7 @@ func (s *Shard) forgetMoved() {
 	for n < len(s.moved) && (s.answers.proven-s.moved[n].at >= heardAfter || s.now.Mono-s.moved[n].at >= movedFor) {
 		n++
 	}
-	s.moved = shift(s.moved, n)
+	s.moved = slices.Delete(s.moved, 0, n)
 }
 
 // wanted is what is wanted of a column, or nil.
@@ -354,7 +354,7 @@ func (s *Shard) spares(l *list, all []wantedFrom) map[string][]*spare {
 				continue
 			}
 			if one == nil {
-				one = &spare{line, l.index.CandidatesOf(line.First().Types, 0, 1, func(at table.Column) bool { return s.lacks(l, at) })}
+				one = &spare{line, l.index.CandidatesOf(line.First().Types, 0, 1, func(at table.Column) bool { return l.Lacks(at) })}
 			}
 			by[typ] = append(by[typ], one)
 		}

@@ -1,21 +1,24 @@
 package match
 
 import (
+	"slices"
+
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/doubles"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/pairing"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
 // give gives the triggers of a chunk to waiting polls, first come first served. It returns those
 // for which there is none, and how many grabs it made. Starts of rates were taken for all of them.
-func (s *Shard) give(l *list, c table.Chunk, path *path, rates []*limit) (left []byte, n int) {
+func (s *Shard) give(l *list, c table.Chunk, path *limit.Path, rates []*limit.Limit) (left []byte, n int) {
 	if !l.queue.Names(c.Type) {
 		return c.Triggers, 0
 	}
 	from := &origin{list: l, Chunk: c, rates: rates, at: s.now.Mono}
 	from.Step, from.Triggers = 0, nil
-	from.path, from.scarce = path.refs, path.find((*limit).scarce) != nil
+	from.path, from.scarce = path.Refs, path.Find((*limit.Limit).Scarce) != nil
 	p, room := l.queue.Taker(c.Type, s.cfg.AnswerBytesMax)
 	for i := 0; i < len(c.Triggers); i += ids.TriggerBytes {
 		if p != nil && room == 0 {
@@ -30,7 +33,7 @@ func (s *Shard) give(l *list, c table.Chunk, path *path, rates []*limit) (left [
 				l.queue.Remove(p)
 			}
 		} else {
-			s.unstart(rates, c.Starts(), s.now.Mono)
+			s.limits.Unstart(rates, c.Starts(), s.now.Mono)
 		}
 	}
 	return nil, n
@@ -38,7 +41,7 @@ func (s *Shard) give(l *list, c table.Chunk, path *path, rates []*limit) (left [
 
 // grab has history asked for a trigger. It returns false where it is of no use, or its
 // partition is silent.
-func (s *Shard) grab(p *poll, from *origin, path *path, packed []byte) bool {
+func (s *Shard) grab(p *poll, from *origin, path *limit.Path, packed []byte) bool {
 	t := ids.TriggerAt(packed, 0)
 	at := t.ID.Partition()
 	if at >= len(s.lanes) {
@@ -47,7 +50,7 @@ func (s *Shard) grab(p *poll, from *origin, path *path, packed []byte) bool {
 	}
 	print, l := doubles.Print(packed), s.lanes[at]
 	switch {
-	case path.holds(memberOf(t)): // it runs: an owner before has grabbed it
+	case path.Holds(limit.MemberOf(t)): // it runs: an owner before has grabbed it
 		s.fx.Counts.Doubles++
 		return false
 	case l.room() <= 0:
@@ -59,9 +62,7 @@ func (s *Shard) grab(p *poll, from *origin, path *path, packed []byte) bool {
 		s.fx.Counts.Doubles++
 		return false
 	}
-	for _, lim := range path.limits {
-		lim.hold(memberOf(t), holding{undecided: true})
-	}
+	path.Hold(limit.MemberOf(t))
 	l.gather = append(l.gather, grab{trigger: t, poll: p, from: from})
 	p.Pending++
 	p.Asked++
@@ -81,17 +82,13 @@ func (s *Shard) ungrab(g *grab) {
 // unhold frees the slots that a grab holds, unless the attempt is known to run: an owner before has
 // grabbed it.
 func (s *Shard) unhold(g *grab) {
-	m := memberOf(g.trigger)
-	for lim := range g.from.list.covering(g.from.Column) {
-		if lim.held[m].undecided {
-			s.release(lim, m)
-		}
-	}
+	m := limit.MemberOf(g.trigger)
+	g.from.list.Unhold(g.from.Column, m)
 }
 
 // unstart gives back the starts of rates that were taken for a grab.
 func (g *grab) unstart(s *Shard) {
-	s.unstart(g.from.rates, g.from.Starts(), g.from.at)
+	s.limits.Unstart(g.from.rates, g.from.Starts(), g.from.at)
 }
 
 // detach has a poll not wait for a grab.
@@ -180,7 +177,7 @@ func (s *Shard) sendGrabs(l *lane) {
 		b.out.Grabs = append(b.out.Grabs, Grab{Trigger: g.trigger, Nonce: b.nonceOf(len(b.grabs), g), Path: g.from.path, Poll: ref})
 		b.grabs = append(b.grabs, *g)
 	}
-	l.gather = shift(l.gather, n)
+	l.gather = slices.Delete(l.gather, 0, n)
 	if len(b.grabs) == 0 {
 		return
 	}
@@ -255,7 +252,7 @@ func (s *Shard) sendHandBacks(l *lane) {
 			Nonce: h.batch.nonceOf(h.i, g), Domain: g.from.list.Domain,
 		})
 	}
-	l.handBacks = shift(l.handBacks, n)
+	l.handBacks = slices.Delete(l.handBacks, 0, n)
 	s.fx.Counts.HandedBack += int64(n)
 	l.backs++
 	l.add(b, s.now.Mono)

@@ -2,7 +2,6 @@ package match
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/fairness"
@@ -12,81 +11,11 @@ import (
 // Tasks that a limit counts per group stand in columns of one group each. A column from before there was such a limit holds
 // tasks of groups that are not known: it is forgotten, and history sends all triggers again.
 
-// grouped tells whether a column is of one group.
-func grouped(at table.Column) bool { return at.Group != "" && at.Group != table.NoGroup }
-
-// unknownGroups tells whether a column has triggers of groups that are to be known, and are not.
-func (l *list) unknownGroups(at table.Column) bool {
-	return at.Group == "" && len(l.path(at.Type).perGroup) > 0
-}
-
-// pathOf is what is booked for triggers of a column.
-func (s *Shard) pathOf(l *list, at table.Column) *path {
-	p := l.path(at.Type)
-	if len(p.perGroup) == 0 || !grouped(at) {
-		return p
-	}
-	one := &path{rates: p.rates, pause: p.pause, perGroup: p.perGroup, counted: p.perGroup}
-	one.limits = make([]*limit, 0, len(p.limits)+len(p.perGroup))
-	one.limits = append(one.limits, p.limits...)
-	for _, of := range p.perGroup {
-		one.limits = append(one.limits, s.groupLimit(of, at.Group))
-	}
-	one.order()
-	return one
-}
-
-// perGroupOf is the first limit that counts a column per group of which f is true, or nil.
-func (p *path) perGroupOf(at table.Column, f func(*limit) bool) *limit {
-	if !grouped(at) {
-		return nil
-	}
-	return firstOf(p.perGroup, f)
-}
-
-// groupOf is the first limit of a column's group of which f is true, or nil. One that is not in use is none.
-func (p *path) groupOf(at table.Column, f func(*limit) bool) *limit {
-	if !grouped(at) || at.Group == table.AnyGroup {
-		return nil
-	}
-	for _, of := range p.perGroup {
-		if l := of.perGroup.limits[at.Group]; l != nil && f(l) {
-			return l
-		}
-	}
-	return nil
-}
-
-// met tells whether each limit of a column's group is in use.
-func (p *path) met(at table.Column) bool {
-	return !grouped(at) || firstOf(p.perGroup, func(of *limit) bool { return of.perGroup.limits[at.Group] == nil }) == nil
-}
-
-// covering are the limits in use that count what is of a column.
-func (l *list) covering(at table.Column) iter.Seq[*limit] {
-	return func(yield func(*limit) bool) {
-		p := l.path(at.Type)
-		for _, lim := range p.limits {
-			if !yield(lim) {
-				return
-			}
-		}
-		if !grouped(at) {
-			return
-		}
-		for _, of := range p.perGroup {
-			if lim := of.perGroup.limits[at.Group]; lim != nil && !yield(lim) {
-				return
-			}
-		}
-	}
-}
-
 // regroup has what is under way in a domain go into columns of one group each, where a limit that is new counts it per group.
 func (s *Shard) regroup(d *domain) {
 	back := func(all []arrival, putting bool) []arrival {
 		return slices.DeleteFunc(all, func(a arrival) bool {
-			if !a.list.unknownGroups(a.Column) {
+			if !a.list.UnknownGroups(a.Column) {
 				return false
 			}
 			if putting {
@@ -99,7 +28,7 @@ func (s *Shard) regroup(d *domain) {
 	d.held, d.puts = back(d.held, false), back(d.puts, true)
 	for _, lane := range s.lanes {
 		lane.gather = slices.DeleteFunc(lane.gather, func(g grab) bool {
-			unknown := g.from.list.domain == d && g.from.list.unknownGroups(g.from.Column)
+			unknown := g.from.list.domain == d && g.from.list.UnknownGroups(g.from.Column)
 			if unknown {
 				s.ungrab(&g)
 				s.arrivals = append(s.arrivals, arrival{Chunk: g.chunk(), list: g.from.list})
@@ -114,7 +43,7 @@ func (s *Shard) regroup(d *domain) {
 
 // clearUnknown has the tables forget the columns of a tasklist whose groups are not known, and history send their triggers again.
 func (s *Shard) clearUnknown(l *list) {
-	all := l.index.Candidates(l.index.Columns(), func(at table.Column) bool { return !l.unknownGroups(at) })
+	all := l.index.Candidates(l.index.Columns(), func(at table.Column) bool { return !l.UnknownGroups(at) })
 	if len(all) == 0 {
 		return
 	}
@@ -123,41 +52,43 @@ func (s *Shard) clearUnknown(l *list) {
 		l.ranks.Forget(at.Column)
 		l.domain.clears = append(l.domain.clears, table.Place{Tasklist: l.Tasklist, Column: at.Column})
 	}
-	s.sendAgain(l.domain)
+	s.sendAgain(l.Domain)
 }
 
 // sendAgain has history send all triggers of a domain again.
-func (s *Shard) sendAgain(d *domain) {
+func (s *Shard) sendAgain(name string) {
 	for p := range s.lanes {
-		s.retrigger(p, d.name)
+		s.retrigger(p, name)
 	}
-	s.work(d)
+	if d := s.domains[name]; d != nil {
+		s.work(d)
+	}
 }
 
 // clear has a call forget columns.
 func (s *Shard) clear(d *domain, c *call) {
 	n := min(len(d.clears), callCandidatesMax)
 	c.out.Clear = slices.Clone(d.clears[:n])
-	d.clears = shift(d.clears, n)
+	d.clears = slices.Delete(d.clears, 0, n)
 }
 
 // splitArrivals sorts by groups what is to stand in columns of one group each, and lets go of what is of groups that are not known.
 func (s *Shard) splitArrivals() {
-	if !slices.ContainsFunc(s.arrivals, func(a arrival) bool { return a.list.unknownGroups(a.Column) }) {
+	if !slices.ContainsFunc(s.arrivals, func(a arrival) bool { return a.list.UnknownGroups(a.Column) }) {
 		return
 	}
 	all := s.arrivals
 	s.arrivals = make([]arrival, 0, len(all))
 	for i := range all {
 		switch a := &all[i]; {
-		case !a.list.unknownGroups(a.Column):
+		case !a.list.UnknownGroups(a.Column):
 			s.arrivals = append(s.arrivals, *a)
 		case a.known:
 			s.byGroup(a)
 			s.finishPart(a.from, true)
 		default:
 			s.finishPart(a.from, true)
-			s.sendAgain(a.list.domain)
+			s.sendAgain(a.Domain)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/doubles"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/fairness"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -137,7 +138,7 @@ func (s *Shard) arriveTogether(t *Triggers, from *delivery) {
 	l.call(t, s)
 	column := table.Column{Priority: min(max(t.Priority, table.PriorityFirst), table.PriorityLast), Type: t.Type}
 	cost := table.Cost(t.Cost)
-	if l.unknownGroups(column) {
+	if l.UnknownGroups(column) {
 		s.byGroup(&arrival{
 			Chunk: table.Chunk{Tasklist: l.Tasklist, Column: column, ReadyAt: t.ReadyAt, Cost: cost, Triggers: t.Packed}, list: l, from: from, groups: t.Groups,
 		})
@@ -167,13 +168,8 @@ func (s *Shard) match() {
 	}
 	clear(s.taken)
 	s.taken = s.taken[:0]
-	s.takeUpSlack()
-	for _, l := range s.suspects {
-		s.reportFree(l)
-		s.forgetGroup(l)
-	}
-	clear(s.suspects)
-	s.suspects = s.suspects[:0]
+	s.limits.TakeUpSlack()
+	s.limits.ReportSuspects()
 	s.letGoPaused()
 	s.splitArrivals()
 	slices.SortStableFunc(s.arrivals, func(a, b arrival) int {
@@ -189,18 +185,18 @@ func (s *Shard) match() {
 // matchTaken gives what was taken from a table to polls. A trigger that no poll wants any more, or that has
 // no slot of a limit that is new, goes back.
 func (s *Shard) matchTaken(t *taken) {
-	rates := t.path.rates
+	rates := t.path.Rates
 	if t.withhold(s) {
-		s.unstart(rates, t.chunk.Len()*t.chunk.Starts(), s.now.Mono)
+		s.limits.Unstart(rates, t.chunk.Len()*t.chunk.Starts(), s.now.Mono)
 		return
 	}
 	left := t.chunk.Triggers
-	if p := s.pathOf(t.list, t.chunk.Column); !s.drain.on && p.pause == nil && p.within(t.path) && !t.list.unknownGroups(t.chunk.Column) {
+	if p := t.list.PathOf(t.chunk.Column); !s.drain.on && !p.Paused() && p.Within(t.path) && !t.list.UnknownGroups(t.chunk.Column) {
 		left, _ = s.give(t.list, t.chunk, p, rates)
 	}
 	if len(left) > 0 {
 		t.chunk.Drop(t.chunk.Len() - len(left)/ids.TriggerBytes)
-		s.unstart(rates, t.chunk.Len()*t.chunk.Starts(), s.now.Mono)
+		s.limits.Unstart(rates, t.chunk.Len()*t.chunk.Starts(), s.now.Mono)
 		s.arrivals = append(s.arrivals, arrival{Chunk: t.chunk, list: t.list})
 	}
 }
@@ -212,7 +208,7 @@ func (s *Shard) matchArrival(a *arrival) {
 		part.Triggers = a.Triggers[:min(n, a.Len())*ids.TriggerBytes]
 		left, given := s.give(a.list, part, p, nil)
 		s.fx.Counts.SyncMatches += int64(given)
-		s.useAll(p, given)
+		s.limits.Use(p, given)
 		a.drop((len(part.Triggers) - len(left)) / ids.TriggerBytes)
 	}
 	if len(a.Triggers) > 0 {
@@ -224,22 +220,22 @@ func (s *Shard) matchArrival(a *arrival) {
 
 // direct tells how many triggers of a column may go to polls without passing the table, and which limits
 // they need slots of. Limited ones need some that are spare, else they are booked in the table.
-func (s *Shard) direct(l *list, at table.Column) (*path, int) {
-	d, p, n := l.domain, l.path(at.Type), math.MaxInt
-	if !p.met(at) {
+func (s *Shard) direct(l *list, at table.Column) (*limit.Path, int) {
+	d, p, n := l.domain, l.Path(at.Type), math.MaxInt
+	if !p.Met(at) {
 		return nil, 0
 	}
-	p = s.pathOf(l, at)
-	if p.find(func(lim *limit) bool { return lim.blocked != 0 || lim.waiters.any() }) != nil {
+	p = l.PathOf(at)
+	if p.Contended() {
 		n = 0
 	}
-	n = s.spareOf(p, n)
+	n = s.limits.Spare(p, n)
 	switch {
 	case n == 0 || l.queue.Len() == 0 || s.drain.on:
 		return nil, 0
-	case p == unlimited && d.down:
+	case p == limit.Unlimited && d.down:
 		return p, n // overtaking beats standing still
-	case d.state == open && l.putting == 0 && !l.index.Any(l.blocked):
+	case d.state == open && l.putting == 0 && !l.index.Any(l.Blocked):
 		return p, n
 	}
 	return nil, 0
@@ -268,11 +264,7 @@ func (s *Shard) store(a *arrival) {
 	s.assignRanks(a)
 	d.puts = append(d.puts, *a)
 	a.list.putting++
-	if a.list.ahead[a.Type] > 0 {
-		for lim := range a.list.covering(a.Column) {
-			s.unreadBehind(lim, a)
-		}
-	}
+	a.list.UnreadBehind(&a.Chunk, a.place())
 	if a.list.queue.Len() > 0 {
 		s.mark(a.list)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -247,7 +248,7 @@ func (o *owner) checkPaused(b *Batch) {
 	}
 	for _, s := range b.Stops {
 		t := o.w.tasks[s.Trigger.ID]
-		if d := o.s.domains[t.domain]; !s.Displace && (d.withheld[t.group] || o.s.list(table.Tasklist{Domain: t.domain, Name: t.list, Partition: t.part}).path(t.typ).pause != nil) {
+		if d := o.s.domains[t.domain]; !s.Displace && (d.withheld[t.group] || o.s.list(table.Tasklist{Domain: t.domain, Name: t.list, Partition: t.part}).Path(t.typ).Pause != nil) {
 			o.w.t.Fatalf("a reject of type %s and group %s, which is paused", t.typ, t.group)
 		}
 	}
@@ -257,7 +258,7 @@ func (o *owner) checkPaused(b *Batch) {
 func (o *owner) checkGrab(g *Grab) {
 	t := o.w.tasks[g.Trigger.ID]
 	for _, ref := range g.Path {
-		if l := o.s.domains[t.domain].limit(ref); l != nil && (l.of != nil && l.of.covers(t.list, t.typ) || l.covers(t.list, t.typ)) && !l.holds(memberOf(g.Trigger)) {
+		if l := o.s.domains[t.domain].Limit(ref); l != nil && (l.Of != nil && covers(&l.Of.Setting, t.list, t.typ) || covers(&l.Setting, t.list, t.typ)) && !l.Holds(limit.MemberOf(g.Trigger)) {
 			o.w.t.Fatalf("a grab of %s without a slot", t.typ)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -26,7 +27,7 @@ func TestAFreeSlotIsTold(t *testing.T) {
 		in    Inputs
 		after time.Duration
 		calls int
-	}{{o.released("a", "a"), 0, 0}, {Inputs{}, tellAfter - 1, 0}, {Inputs{}, 1, 1}} {
+	}{{o.released("a", "a"), 0, 0}, {Inputs{}, limit.TellAfter - 1, 0}, {Inputs{}, 1, 1}} {
 		if o.step(c.after, c.in); len(o.fx.Calls) != c.calls {
 			t.Fatalf("after %v: %d calls", c.after, len(o.fx.Calls))
 		}
@@ -58,7 +59,7 @@ func TestASlotThatIsUsedAgainIsNotTold(t *testing.T) {
 	if c := o.s.Census(); c.Slots != 1 || c.Reported != 1 {
 		t.Fatalf("%+v", c)
 	}
-	if o.step(tellAfter, Inputs{}); len(o.fx.Calls) != 0 {
+	if o.step(limit.TellAfter, Inputs{}); len(o.fx.Calls) != 0 {
 		t.Fatalf("it tells %+v", o.fx.Calls[0].Stances)
 	}
 }
@@ -70,18 +71,18 @@ func TestSlotsAreUsedUntilTheLastDeadline(t *testing.T) {
 	o.step(0, Inputs{Limits: []string{"d"}})
 	path := []table.Ref{table.TypeRef("a")}
 	o.reply(
-		Held{Domain: "d", Type: "a", Path: path, Member: booking(), DeadlineMS: o.now.MS + 1000},
-		Held{Domain: "d", Type: "a", Path: path, Member: ids.Booking(ids.NewTaskID(time.UnixMilli(1), 0, 98), 1), DeadlineMS: o.now.MS + 9000},
+		limit.Held{Domain: "d", Type: "a", Path: path, Member: booking(), DeadlineMS: o.now.MS + 1000},
+		limit.Held{Domain: "d", Type: "a", Path: path, Member: ids.Booking(ids.NewTaskID(time.UnixMilli(1), 0, 98), 1), DeadlineMS: o.now.MS + 9000},
 	)
 	for _, st := range []table.Stance{
 		{Ref: path[0], Max: 5, Held: 2, TTL: 9 * time.Second},
-		{Ref: path[0], Max: 5, Held: 1, TTL: 9*time.Second - tellAfter},
+		{Ref: path[0], Max: 5, Held: 1, TTL: 9*time.Second - limit.TellAfter},
 	} {
 		if len(o.fx.Calls) != 1 || o.fx.Calls[0].Stances[0] != st {
 			t.Fatalf("it tells %+v, want %+v", o.fx.Calls, st)
 		}
 		o.step(0, join(o.called(), o.released("a", "a")))
-		o.step(tellAfter, Inputs{})
+		o.step(limit.TellAfter, Inputs{})
 	}
 }
 
@@ -117,7 +118,7 @@ func TestALimitThatOthersFillIsNotAudited(t *testing.T) {
 	in := o.called()
 	in.Outcomes[0].Outcome.Limits[0].Used = 1
 	o.step(0, in)
-	for at := time.Duration(0); at <= auditEvery; at += sweepEvery {
+	for at := time.Duration(0); at <= limit.AuditEvery; at += sweepEvery {
 		if o.step(sweepEvery, Inputs{}); len(o.fx.Asks) != 0 {
 			t.Fatalf("after %v it asks for %+v", at, o.fx.Asks)
 		}
@@ -127,7 +128,7 @@ func TestALimitThatOthersFillIsNotAudited(t *testing.T) {
 // A limit without a slot is tried each lineEvery; each retryEvery where entries are missing, for which other shards
 // are asked each restoreEvery.
 func TestWhenALimitIsTriedAgain(t *testing.T) {
-	for why, every := range map[table.BlockedWhy]time.Duration{table.Full: lineEvery, table.InLine: lineEvery, table.Restoring: retryEvery} {
+	for why, every := range map[table.BlockedWhy]time.Duration{table.Full: limit.LineEvery, table.InLine: limit.LineEvery, table.Restoring: retryEvery} {
 		o := runs(t)
 		o.step(0, o.hint("a", 0, 1))
 		o.step(0, o.called())
@@ -144,13 +145,13 @@ func TestWhenALimitIsTriedAgain(t *testing.T) {
 		if want := why == table.Restoring; (restores == 1) != want {
 			t.Fatalf("%d: others are asked %d times", why, restores)
 		}
-		for at := sweepEvery; at <= 2*restoreEvery; at += sweepEvery {
+		for at := sweepEvery; at <= 2*limit.RestoreEvery; at += sweepEvery {
 			o.step(sweepEvery, Inputs{})
 			if again := len(o.fx.Calls) == 1; again != (at%every == 0) {
 				t.Fatalf("%d: after %v it is tried again: %v", why, at, again)
 			} else if again {
 				blocked()
-				if asked := len(o.fx.Restore) == 1; asked != (why == table.Restoring && at%restoreEvery == 0) {
+				if asked := len(o.fx.Restore) == 1; asked != (why == table.Restoring && at%limit.RestoreEvery == 0) {
 					t.Fatalf("%d: after %v others are asked: %v", why, at, asked)
 				}
 			}

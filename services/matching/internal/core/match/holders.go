@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -42,7 +43,7 @@ type OldHolder struct {
 // longer than roundFor is void, since a partition was silent: what others said is not so any more.
 type round struct {
 	at     time.Duration
-	limits []*limit
+	limits []*limit.Limit
 	// found is what the partitions have answered.
 	found []Holders
 	left  int
@@ -55,13 +56,13 @@ const (
 )
 
 // askHolders asks who is to make room for what waits.
-func (s *Shard) askHolders(d *domain, limits []*limit) {
+func (s *Shard) askHolders(d *domain, limits []*limit.Limit) {
 	if d.round != nil || len(limits) == 0 {
 		return
 	}
 	r := &round{at: s.now.Mono, left: len(s.lanes)}
 	var queries []HoldersQuery
-	slices.SortStableFunc(limits, func(a, b *limit) int { return cmp.Compare(a.over.at, b.over.at) }) // what there is no room for is first next time
+	slices.SortStableFunc(limits, func(a, b *limit.Limit) int { return cmp.Compare(a.Over.At, b.Over.At) }) // what there is no room for is first next time
 	room := askedMax
 	for _, l := range limits {
 		n, types := s.waitHere(l)
@@ -72,39 +73,39 @@ func (s *Shard) askHolders(d *domain, limits []*limit) {
 		if room -= most + len(types); room < 0 && len(queries) > 0 {
 			break
 		}
-		l.over.at = s.now.Mono + overflowEvery
+		l.Over.At = s.now.Mono + overflowEvery
 		r.limits = append(r.limits, l)
-		queries = append(queries, HoldersQuery{Ref: l.Ref, Most: most, Types: types, Group: l.group, ReadyBy: s.readyBy(l)})
+		queries = append(queries, HoldersQuery{Ref: l.Ref, Most: most, Types: types, Group: l.Group, ReadyBy: s.readyBy(l)})
 	}
 	if len(queries) == 0 {
 		return
 	}
 	d.round, r.found = r, make([]Holders, len(queries))
 	for p := range s.lanes {
-		s.questions.Add(asked{Kind: AskHolders, Partition: p, Domain: d.name, About: subject{holders: queries, round: r}})
+		s.questions.Add(asked{Kind: AskHolders, Partition: p, Domain: d.Name, About: subject{holders: queries, round: r}})
 	}
 }
 
 // waitHere is how many triggers wait here for a limit, and of which types they are.
-func (s *Shard) waitHere(l *limit) (n int, types []string) {
+func (s *Shard) waitHere(l *limit.Limit) (n int, types []string) {
 	for _, w := range s.waitingFor(l) {
 		var here []string
 		for _, c := range w.want.Candidates {
-			if l.of != nil {
+			if l.Of != nil {
 				n += w.list.index.InColumn(c.Column)
 			}
 			here = append(here, c.Type)
 		}
 		slices.Sort(here)
-		if here = slices.Compact(here); l.of == nil {
+		if here = slices.Compact(here); l.Of == nil {
 			n += w.list.index.TriggersOf(here)
 		}
 		types = append(types, here...)
 	}
-	for i := range l.ahead { // what was read ahead is in no column
-		if a := &l.ahead[i]; s.acts(l, a.list, a.chunk.Type, a.chunk.ReadyAt) {
-			n += a.chunk.Len()
-			types = append(types, a.chunk.Type)
+	for i := range l.Ahead { // what was read ahead is in no column
+		if a := &l.Ahead[i]; s.acts(l, s.listOf(a.List), a.Chunk.Type, a.Chunk.ReadyAt) {
+			n += a.Chunk.Len()
+			types = append(types, a.Chunk.Type)
 		}
 	}
 	slices.Sort(types)
@@ -127,7 +128,7 @@ func (s *Shard) heldBy(q *asked, found []Holders) {
 		return
 	}
 	for i, l := range r.limits {
-		if l.policy() == CancelOldest && l.overflows(s.now.Mono) {
+		if l.Policy() == limit.CancelOldest && l.Overflows(s.now.Mono) {
 			here, _ := s.waitHere(l) // some may have started since it was asked, or be paused
 			s.displace(l, &r.found[i], here)
 		}
@@ -135,7 +136,7 @@ func (s *Shard) heldBy(q *asked, found []Holders) {
 }
 
 // displace has the oldest attempts of a limit make room for the tasks that wait. One that was asked to stop before makes room for one of them.
-func (s *Shard) displace(l *limit, found *Holders, here int) {
+func (s *Shard) displace(l *limit.Limit, found *Holders, here int) {
 	slices.SortFunc(found.Oldest, func(a, b OldHolder) int {
 		return cmp.Or(cmp.Compare(a.StartedAtMS, b.StartedAtMS), bytes.Compare(a.Trigger.ID[:], b.Trigger.ID[:]))
 	})
@@ -146,6 +147,6 @@ func (s *Shard) displace(l *limit, found *Holders, here int) {
 			s.fx.Counts.Malformed++
 			continue
 		}
-		s.lanes[at].addStop(stop{Stop: Stop{Trigger: o.Trigger, Domain: l.domain.name, Limit: l.Ref, Displace: true}, limit: l})
+		s.lanes[at].addStop(stop{Stop: Stop{Trigger: o.Trigger, Domain: l.Domain.Name, Limit: l.Ref, Displace: true}, limit: l})
 	}
 }

@@ -1,10 +1,10 @@
 package match
 
 import (
-	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -75,7 +75,7 @@ type AskOutcome struct {
 	// Failed: the partition gave no answer; ask again.
 	Failed bool
 	// Held are attempts that run (AskBookings, AskRunning). Overtaken: a newer owner has fenced this one.
-	Held      []Held
+	Held      []limit.Held
 	Overtaken bool
 	// Undelivered are grants of owners before (AskUndelivered).
 	Undelivered []Undelivered
@@ -94,19 +94,6 @@ type Undelivered struct {
 	Nonce   uint64
 	// Task is the encoded yardv1.PolledTask.
 	Task []byte
-}
-
-// Held is one running attempt of the shard.
-type Held struct {
-	Domain, Tasklist, Type string
-	// Group is its task's; empty = none.
-	Group string
-	// Path is what was booked; empty = nothing.
-	Path []table.Ref
-	// Member is ids.Booking of the attempt.
-	Member string
-	// DeadlineMS is when it must be over, Unix ms.
-	DeadlineMS int64
 }
 
 // Verdicts are history's answers to a batch, or to a part of it.
@@ -205,7 +192,7 @@ type Poll struct {
 // Catalog tells what operators have set.
 type Catalog interface {
 	// Limits are those of a domain, sorted by reference, each once. The result never changes.
-	Limits(domain string) []Limit
+	Limits(domain string) []limit.Setting
 	// Weights are those of a domain's groups, of at least 0; the others have 1. The result never changes.
 	Weights(domain string) map[string]float64
 	// Partitions is how many a tasklist has, at least 1.
@@ -219,38 +206,4 @@ type Catalog interface {
 	GroupLimits(domain string) map[string]int
 	// PausedGroups are the groups of a domain of which nothing may start. The result never changes.
 	PausedGroups(domain string) map[string]bool
-}
-
-// Limit is how many attempts may run at once of those that it covers: all of its domain, or those of a tasklist, or of
-// some types.
-type Limit struct {
-	Ref table.Ref
-	// Max is at least 1.
-	Max int
-	// Paused: nothing that it covers may start. It has no slots, so Max says nothing.
-	Paused bool
-	// Rate is how many may start in a time, if its EveryUS is not 0. It has no slots, so Max says nothing.
-	Rate table.Rate
-	// PerGroup: Max is for each group of what it covers. Tasks without a group it does not cover.
-	PerGroup bool
-	// Shadow: it counts what it would hold up, and holds nothing up. Not if it counts per group.
-	Shadow bool
-	// OnFull is what it does when it is full and a trigger has waited for OnFullAfter.
-	OnFull      OnFull
-	OnFullAfter time.Duration
-	// Wide: it covers all. Else Tasklist is not empty, or Types are not; they are sorted.
-	Wide     bool
-	Tasklist string
-	Types    []string
-}
-
-// rated tells whether it is a rate.
-func (l *Limit) rated() bool { return l.Rate.EveryUS > 0 }
-
-// counted tells whether it has slots, which attempts use.
-func (l *Limit) counted() bool { return !l.Paused && !l.rated() }
-
-// sameAs tells whether two limits cover the same.
-func (l *Limit) sameAs(o *Limit) bool {
-	return l.Paused == o.Paused && l.PerGroup == o.PerGroup && l.rated() == o.rated() && l.Wide == o.Wide && l.Tasklist == o.Tasklist && slices.Equal(l.Types, o.Types)
 }

@@ -1,12 +1,12 @@
 package match
 
 import (
-	"encoding/binary"
 	"math"
 	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -39,7 +39,7 @@ type lane struct {
 	handBacks []handBack
 	// stops are to be sent, stopsOf counts those of each domain that has any, stopping batches of them in flight.
 	stops    []stop
-	stopsOf  map[*domain]int
+	stopsOf  map[*limit.Domain]int
 	stopping int
 
 	// aside are triggers kept until it speaks again, asideN how many, dropped that there
@@ -58,7 +58,7 @@ type origin struct {
 	path   []table.Ref
 	scarce bool
 	// rates are those of which starts were taken for each.
-	rates []*limit
+	rates []*limit.Limit
 	at    time.Duration
 }
 
@@ -246,16 +246,3 @@ func (l *lane) wake(w time.Duration) time.Duration {
 	}
 	return w
 }
-
-// member names one attempt in a limit.
-type member [ids.BookingBytes]byte
-
-func memberOf(t ids.Trigger) member {
-	var m member
-	copy(m[:], t.ID[:])
-	binary.BigEndian.PutUint32(m[len(t.ID):], t.Version)
-	return m
-}
-
-// partition is the history partition of the attempt.
-func (m member) partition() int { return ids.TaskID(m[:16]).Partition() }

@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
 // What is put aside comes back to the column of its tasklist that it came from, in chunks of a bounded size.
 func TestWhatIsAsideKeepsItsPlace(t *testing.T) {
-	home := &list{Tasklist: table.Tasklist{Domain: "d", Name: "l"}}
-	away := &list{Tasklist: table.Tasklist{Domain: "d", Name: "m"}}
+	home := &list{List: &limit.List{Tasklist: table.Tasklist{Domain: "d", Name: "l"}}}
+	away := &list{List: &limit.List{Tasklist: table.Tasklist{Domain: "d", Name: "m"}}}
 	low, high := table.Column{Priority: 2, Type: "b"}, table.Column{Priority: 1, Type: "b"}
 	var l lane
 	for _, c := range []struct {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -47,8 +48,8 @@ func TestSlotsAreUsedAgainWithoutACall(t *testing.T) {
 	began := w.now
 	for w.done() < 300 && w.now-began < 10*time.Second {
 		w.keepPolling(10*ms, "l0")
-		if l := o.s.domains["d"].limits["type/a"]; o.s.ahead >= table.ChunkTriggersMax || len(l.ahead) > 1 {
-			t.Fatalf("%d triggers are read ahead, in %d chunks", o.s.ahead, len(l.ahead))
+		if n := o.s.limits.Ahead(); n >= table.ChunkTriggersMax {
+			t.Fatalf("%d triggers are read ahead", n)
 		}
 	}
 	if w.done() != 300 || w.peak["d/a"] != 5 {
@@ -58,8 +59,8 @@ func TestSlotsAreUsedAgainWithoutACall(t *testing.T) {
 		t.Errorf("%d calls took triggers of 300 tasks", n)
 	}
 	w.run(time.Second)
-	if l := o.s.domains["d"].limits["type/a"]; l.entry != 0 || len(l.ahead) > 0 || o.s.ahead != 0 || o.s.list(table.Tasklist{Domain: "d", Name: "l0"}).readAhead() != 0 {
-		t.Errorf("in the end %d slots are counted, %d triggers read ahead", l.entry, o.s.ahead)
+	if c := o.s.Census(); c.Reported != 0 || o.s.limits.Ahead() != 0 || o.s.list(table.Tasklist{Domain: "d", Name: "l0"}).ReadAhead() != 0 {
+		t.Errorf("in the end %d slots are counted, %d triggers read ahead", c.Reported, o.s.limits.Ahead())
 	}
 }
 
@@ -69,14 +70,13 @@ func TestWhatIsReadAheadOvertakesNothing(t *testing.T) {
 	w.ends = false
 	late := w.ready("d", "l0", "a", 3, 20)
 	w.keepPolling(40*ms, "l0")
-	l := o.s.domains["d"].limits["type/a"]
-	if len(l.ahead) != 1 || o.s.ahead != 18 {
-		t.Fatalf("read ahead: %+v", l.ahead)
+	if n := o.s.limits.Ahead(); n != 18 {
+		t.Fatalf("%d triggers are read ahead", n)
 	}
 	urgent := w.ready("d", "l0", "a", 1, 3)
 	w.ready("d", "l1", "a", 1, 1) // of another tasklist, where no one polls
 	w.run(20 * ms)
-	testkit.Equal(t, "triggers are read ahead", o.s.ahead, 0)
+	testkit.Equal(t, "triggers are read ahead", o.s.limits.Ahead(), 0)
 	w.finish(late[0])
 	w.finish(late[1])
 	w.keepPolling(20*ms, "l0")
@@ -156,33 +156,33 @@ func TestSlotsAreLeasedAhead(t *testing.T) {
 	if all := len(w.tasks); stored > all/4 || len(w.calls)-calls > all/4 || all < 100 {
 		t.Errorf("%d calls, %d of %d triggers were stored", len(w.calls)-calls, stored, all)
 	}
-	l := o.s.domains["d"].limits["type/a"]
-	if l.entry <= len(l.held) || l.entry > 100 {
-		t.Errorf("%d slots are leased, %d in use", l.entry, len(l.held))
+	l := o.s.domains["d"].Limits["type/a"]
+	if c := o.s.Census(); c.Reported <= c.Slots || c.Reported > 100 {
+		t.Errorf("%d slots are leased, %d in use", c.Reported, c.Slots)
 	}
-	w.run(leaseFor + tellAfter + 20*ms)
-	if l.entry != 0 || w.tables.Slots("d", []table.Ref{l.Ref}, epochMS)[0] != 0 {
-		t.Errorf("%d slots are kept that no one uses", l.entry)
+	w.run(limit.LeaseFor + limit.TellAfter + 20*ms)
+	if n := o.s.Census().Reported; n != 0 || w.tables.Slots("d", []table.Ref{l.Ref}, epochMS)[0] != 0 {
+		t.Errorf("%d slots are kept that no one uses", n)
 	}
 }
 
 // Slots are used again within leaseFor only, up to a limit that was lowered meanwhile, and not by an
 // owner that drains: it gives back what it leased and stores what it has read ahead.
 func TestLeasesEnd(t *testing.T) {
-	full := func() (*world, *owner, *limit, []*task) {
+	full := func() (*world, *owner, *limit.Limit, []*task) {
 		w, o := limited(t, 1, 4)
 		w.ends = false
 		made := w.ready("d", "l0", "a", 1, 40)
 		w.keepPolling(40*ms, "l0")
-		l := o.s.domains["d"].limits["type/a"]
-		if w.running["d/a"] != 4 || o.s.ahead != 36 {
-			t.Fatalf("%d run, %d are read ahead", w.running["d/a"], o.s.ahead)
+		l := o.s.domains["d"].Limits["type/a"]
+		if w.running["d/a"] != 4 || o.s.limits.Ahead() != 36 {
+			t.Fatalf("%d run, %d are read ahead", w.running["d/a"], o.s.limits.Ahead())
 		}
 		return w, o, l, made
 	}
 
 	w, _, _, made := full()
-	w.run(leaseFor)
+	w.run(limit.LeaseFor)
 	calls := len(w.calls)
 	w.finish(made[0])
 	w.keepPolling(20*ms, "l0")
@@ -207,7 +207,7 @@ func TestLeasesEnd(t *testing.T) {
 		stored += k.Triggers
 	}
 	if !o.drained || stored != 36 || w.running["d/a"] != 4 || w.tables.Slots("d", []table.Ref{l.Ref}, epochMS)[0] != 4 {
-		t.Errorf("drained: %v; %d triggers are stored, %d run, %d slots are counted", o.drained, stored, w.running["d/a"], l.entry)
+		t.Errorf("drained: %v; %d triggers are stored, %d run", o.drained, stored, w.running["d/a"])
 	}
 
 	w, o = limited(t, 1, 100)
@@ -216,8 +216,8 @@ func TestLeasesEnd(t *testing.T) {
 		w.ready("d", "l0", "a", 1, 1)
 		w.keepPolling(5*ms, "l0")
 	}
-	l = o.s.domains["d"].limits["type/a"]
-	leased := l.entry
+	l = o.s.domains["d"].Limits["type/a"]
+	leased := o.s.Census().Reported
 	o.give(func(in *Inputs) { in.Drain = true })
 	w.run(3 * time.Second)
 	if n := w.tables.Slots("d", []table.Ref{l.Ref}, epochMS)[0]; !o.drained || leased <= 10 || n != 10 {
@@ -232,7 +232,7 @@ func TestWhatIsReadAheadIsNotLost(t *testing.T) {
 		w.ends = false
 		made := w.ready("d", "l0", "a", 1, 10)
 		w.keepPolling(40*ms, "l0")
-		testkit.MustEqual(t, "triggers are read ahead", o.s.ahead, 8)
+		testkit.MustEqual(t, "triggers are read ahead", o.s.limits.Ahead(), 8)
 		switch what {
 		case "down":
 			w.down["d"] = true
@@ -252,8 +252,8 @@ func TestWhatIsReadAheadIsNotLost(t *testing.T) {
 			}
 		}
 		w.keepPolling(2*time.Second, "l0")
-		if w.done() != len(w.tasks) || o.s.ahead != 0 {
-			t.Errorf("%s: %d of %d are done, %d are ahead: %s", what, w.done(), len(w.tasks), o.s.ahead, w.undone())
+		if w.done() != len(w.tasks) || o.s.limits.Ahead() != 0 {
+			t.Errorf("%s: %d of %d are done, %d are ahead: %s", what, w.done(), len(w.tasks), o.s.limits.Ahead(), w.undone())
 		}
 	}
 }
@@ -293,8 +293,8 @@ func TestWhatIsReadAheadLetsTheMoreUrgentGoFirst(t *testing.T) {
 		w.run(10 * ms)
 		other := w.ready("d", "l0", "b", c.priority, 1)[0]
 		w.run(5 * ms)
-		if w.running["d/a"] != 2 || o.s.ahead != 18 || other.state != "ready" {
-			t.Fatalf("%s: %d run, %d are read ahead, the other is %s", c.name, w.running["d/a"], o.s.ahead, other.state)
+		if w.running["d/a"] != 2 || o.s.limits.Ahead() != 18 || other.state != "ready" {
+			t.Fatalf("%s: %d run, %d are read ahead, the other is %s", c.name, w.running["d/a"], o.s.limits.Ahead(), other.state)
 		}
 		w.after(2*ms, func() { w.finish(made[0]) }) // it is heard of a millisecond later
 		w.after(c.poll, func() { w.wait("p", 1, c.types...) })

@@ -137,15 +137,15 @@ func TestALimitThatCoversOthersCountsWhatRuns(t *testing.T) {
 	w.run(time.Second)
 	w.serve("l0")
 	testkit.MustEqual(t, "run of both", w.running["d:a,b"], 5)
-	if held := o.s.domains["d"].limits["shared/x"]; len(held.held) != 5 || held.unbooked != 2 {
-		t.Fatalf("%d are counted, %d of them without a slot", len(held.held), held.unbooked)
+	if c := o.s.Census(); c.Slots != 5 || c.Unbooked != 2 {
+		t.Fatalf("%d are counted, %d of them without a slot", c.Slots, c.Unbooked)
 	}
 	w.set(o, map[string]int{"d:b,c": 5})
 	w.run(time.Second)
 	w.serve("l0")
 	b := w.running["d/b"]
-	if held := o.s.domains["d"].limits["shared/x"]; len(held.held) != b || w.tables.Slots("d", []table.Ref{"shared/x"}, epochMS+w.now.Milliseconds())[0] != b {
-		t.Fatalf("%d are counted of %d", len(held.held), b)
+	if n := o.s.Census().Slots; n != b || w.tables.Slots("d", []table.Ref{"shared/x"}, epochMS+w.now.Milliseconds())[0] != b {
+		t.Fatalf("%d are counted of %d", n, b)
 	}
 	if len(w.drops) != 0 {
 		t.Fatalf("slots of other shards were dropped: %+v", w.drops)
@@ -158,8 +158,8 @@ func TestWhatIsReadAheadGoesBackForAnotherLimit(t *testing.T) {
 	w, o := levels(t, 1, map[string]int{"d/a": 2, "d": 5})
 	a := w.ready("d", "l0", "a", 3, 20)
 	w.serve("l0")
-	if l := o.s.domains["d"].limits["type/a"]; len(l.ahead) != 1 || o.s.ahead != 18 {
-		t.Fatalf("read ahead: %+v", l.ahead)
+	if n := o.s.limits.Ahead(); n != 18 {
+		t.Fatalf("%d triggers are read ahead", n)
 	}
 	w.ready("d", "l1", "b", 1, 10)
 	w.serve("l1")
@@ -192,7 +192,7 @@ func TestALimitThatGoesLeavesNoWaiterBehind(t *testing.T) {
 	w.delay = func() time.Duration { return 20 * ms }
 	o.give(func(in *Inputs) { in.Freed = []LimitHint{{"d", []table.Ref{"type/a"}}} }) // it is tried
 	w.run(10 * ms)
-	if d := o.s.domains["d"]; d.call == nil || len(d.call.tried) == 0 {
+	if d := o.s.domains["d"]; d.call == nil || len(d.call.Tried) == 0 {
 		t.Fatal("no one is tried")
 	}
 	clear(w.limits)
@@ -202,8 +202,8 @@ func TestALimitThatGoesLeavesNoWaiterBehind(t *testing.T) {
 	w.run(time.Second)
 	w.serve("l0", "l1")
 	for _, l := range o.s.lists {
-		if l.waits != 0 {
-			t.Fatalf("%v waits for %d limits", l.Tasklist, l.waits)
+		if l.Waits() {
+			t.Fatalf("%v waits for a limit", l.Tasklist)
 		}
 	}
 	testkit.MustEqual(t, "run", w.running["d"], 8)
@@ -291,7 +291,7 @@ func TestAPauseHoldsUpWhatIsOnItsWay(t *testing.T) {
 	w, o := levels(t, 1, map[string]int{"d/a": 2})
 	w.ready("d", "l0", "a", 1, 20)
 	w.serve("l0")
-	if o.s.ahead == 0 {
+	if o.s.limits.Ahead() == 0 {
 		t.Fatal("nothing is read ahead")
 	}
 	w.pauses["d/a"] = true

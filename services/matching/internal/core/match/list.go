@@ -6,28 +6,22 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/fairness"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/pairing"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
 // list is one tasklist partition at its shard.
 type list struct {
-	table.Tasklist
+	*limit.List
+	shard  *Shard
 	domain *domain
 	index  table.Index
 	queue  pairing.Queue[*list, grant]
-	// own are the limits of all its types, wide the path of those that no limit names; paths are those of others, as far
-	// as they were needed.
-	own   []*limit
-	wide  *path
-	paths map[string]*path
 	// undecided counts grabs of its triggers.
 	undecided int
-	// ahead counts the triggers read ahead, by type.
-	ahead map[string]int
-	// dirty: in domain.dirty, to be asked for. waits counts the limits for whose slots it waits.
+	// dirty: in domain.dirty, to be asked for.
 	dirty bool
-	waits int
 	// ranks are those of columns that groups share, while something waits there.
 	ranks fairness.Ranks
 	// putting counts chunks of it that no call has stored yet.
@@ -51,15 +45,18 @@ type list struct {
 func (s *Shard) list(name table.Tasklist) *list {
 	l := s.lists[name]
 	if l == nil {
-		l = &list{Tasklist: name, domain: s.domain(name.Domain), ahead: map[string]int{}}
+		l = &list{shard: s, domain: s.domain(name.Domain)}
+		l.List = limit.NewList(name, l.domain.Domain, &l.index, l)
 		l.queue = pairing.NewQueue[*list, grant](&l.domain.polls)
 		s.lists[name] = l
-		l.repath()
 		l.domain.lists = append(l.domain.lists, l)
 		s.lookSpread(l)
 	}
 	return l
 }
+
+// listOf is the tasklist that limits see.
+func (s *Shard) listOf(l *limit.List) *list { return l.Tasks.(*list) }
 
 // mark has a tasklist's triggers asked for.
 func (s *Shard) mark(l *list) {
@@ -88,8 +85,8 @@ func (l *list) starving() (starves, full bool) {
 	}
 	for _, line := range l.queue.Lines() {
 		p := line.First()
-		if len(l.index.CandidatesOf(p.Types, 0, 1, l.short)) == 0 {
-			return true, l.putting > 0 || l.hasAhead(p) || l.index.Holds(p.Types)
+		if len(l.index.CandidatesOf(p.Types, 0, 1, l.Short)) == 0 {
+			return true, l.putting > 0 || l.HasAhead(p.Accepts) || l.index.Holds(p.Types)
 		}
 	}
 	return false, false
@@ -100,7 +97,7 @@ func (l *list) present() []string {
 	if l.domain.down {
 		return nil // what the tables hold cannot be had
 	}
-	return firstTypes(slices.AppendSeq(l.index.Types(presentMax), maps.Keys(l.ahead)))
+	return firstTypes(slices.AppendSeq(l.index.Types(presentMax), maps.Keys(l.Ahead)))
 }
 
 // firstTypes are presentMax of some types at most, sorted, each once.
@@ -132,7 +129,7 @@ func (s *Shard) complain(l *list) {
 
 // unused tells whether nothing is known of a tasklist, and no one has asked for it for so long.
 func (l *list) unused(now, after time.Duration) bool {
-	busy := l.kept || l.queue.Alive() > 0 || l.undecided > 0 || len(l.ahead) > 0 || l.waits > 0 || !l.index.Empty() || l.dirty || l.asking || l.putting > 0 || len(l.below) > 0 || l.news || l.passes || len(l.domain.held) > 0
+	busy := l.kept || l.queue.Alive() > 0 || l.undecided > 0 || l.Waits() || !l.index.Empty() || l.dirty || l.asking || l.putting > 0 || len(l.below) > 0 || l.news || l.passes || len(l.domain.held) > 0
 	switch {
 	case busy:
 		l.idle = false
@@ -161,10 +158,10 @@ func (s *Shard) forget() {
 			}
 			return unused
 		})
-		d.gone = d.unused(now)
-		if d.gone {
-			delete(s.domains, d.name)
+		d.Gone = d.unused(now)
+		if d.Gone {
+			delete(s.domains, d.Name)
 		}
-		return d.gone
+		return d.Gone
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/doubles"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/pairing"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/report"
@@ -33,10 +34,10 @@ const (
 	// silentAfter is how late a verdict is when its partition counts as silent.
 	silentAfter = 100 * time.Millisecond
 	// resendAfter is how long a verdict may take before its batch is sent again.
-	resendAfter = time.Second
+	resendAfter = limit.UnusedMax
 	// pollGrace is how long past its time a poll waits for what is under way.
 	pollGrace = 2 * time.Second
-	// retryEvery is how often tables and limits are tried that do not answer.
+	// retryEvery is how often tables are tried that do not answer.
 	retryEvery = 250 * time.Millisecond
 	// sweepEvery is how often the shard looks after what nothing wakes it for.
 	sweepEvery = 250 * time.Millisecond
@@ -52,25 +53,13 @@ const (
 	repeatWithin = 5 * time.Second
 	// startWait is how long the first fence waits for what other partitions have to send again.
 	startWait = time.Second
-	// tellAfter is how long the tables may count slots that are not in use any more, if
-	// no one waits for them.
-	tellAfter = 50 * time.Millisecond
-	// lineEvery is how often a shard that waits for slots shows itself.
-	lineEvery = time.Second
-	// refreshAfter is after how long a sweep shows slots in use again, so that they do not expire.
-	refreshAfter = 30 * time.Second
-	// restoreEvery bounds how often other shards are asked for their entries of a limit.
-	restoreEvery = time.Second
-	// auditSoon is when the attempts of a type are asked for again where some may be over
-	// without a word, auditEvery while its limit is full, or they must all be over.
-	auditSoon, auditEvery = time.Second, 30 * time.Second
 	// hungryMin and hungryMax bound how often an empty table is complained about.
 	hungryMin, hungryMax = time.Second, 30 * time.Second
 	// drainTimeout bounds the wait for verdicts when a shard is given up.
 	drainTimeout = 2 * time.Second
 	// idleAfter is when a tasklist or domain no one asks for is forgotten, and for how long an
 	// idle shard sleeps.
-	idleAfter = time.Minute
+	idleAfter = limit.SleepMax
 )
 
 // Limits that are no settings.
@@ -85,10 +74,6 @@ const (
 	callCandidatesMax = 256
 	// heldChunksMax is how many chunks wait while a domain is being opened.
 	heldChunksMax = 4096
-	// groupsToldMax is how many limits of single groups one call tells about, besides those that it needs: 2 ms of Redis.
-	groupsToldMax = 512
-	// groupsLookedAt is how many limits of single groups a sweep looks at, to show them to the tables again.
-	groupsLookedAt = 256
 	// putChunksMax is how many chunks one call stores.
 	putChunksMax = 512
 	// silentGrabsMax is how many grabs a silent partition may have without a verdict.
@@ -125,10 +110,9 @@ type Shard struct {
 	doubles   doubles.Set
 	start     start
 	drain     drain
-	// calls counts the calls to the tables, counted the counts of limits that count per group, ahead the triggers read ahead.
+	limits    limit.Limits
+	// calls counts the calls to the tables.
 	calls   uint64
-	counted uint64
-	ahead   int
 	sweepAt time.Duration
 	// news are partitions of tasklists that have something to tell their parents, moved polls that were given up just now. watched
 	// counts the tasklists that frontends hear of.
@@ -146,10 +130,6 @@ type turn struct {
 	arrivals []arrival
 	// busy are domains that may have something to call the tables for.
 	busy []*domain
-	// telling are limits of which the tables count too many slots, suspects those of which they may.
-	telling, suspects []*limit
-	// slack are limits of which slots have become free, ripening rates for which something waits.
-	slack, ripening []*limit
 	// passing are tasklists with polls that partitions below may want.
 	passing []*list
 	// overtaken: a newer owner was seen.
@@ -163,6 +143,7 @@ func New(cfg Config, catalog Catalog, now Now) *Shard {
 		domains: map[string]*domain{}, lists: map[table.Tasklist]*list{}, lanes: make([]*lane, cfg.Partitions),
 		polls: pairing.NewPolls[*list, grant](), pollers: report.NewPollers(now.Mono), questions: question.New[subject](AskRunning),
 	}
+	s.limits = limit.New(catalog, cfg.Partitions)
 	s.answers = answers{byID: map[uint64]*sentAnswer{}, byInbox: map[string]*sentAnswer{}, last: s.dice.Uint64()}
 	for p := range s.lanes {
 		s.lanes[p] = &lane{partition: p, inFlightMax: cfg.GrabsInFlight, eventsMax: cfg.GrabEventsMax}
@@ -177,6 +158,7 @@ func (s *Shard) Step(in *Inputs, now Now, fx *Effects) {
 		s.answers.stopped(now.Mono)
 	}
 	s.now, s.fx = now, fx
+	s.limits.Begin(now.Mono, now.MS)
 	if s.overtaken || s.drain.done {
 		s.ended(in)
 		return
@@ -221,8 +203,12 @@ func (s *Shard) hear(in *Inputs) {
 		}
 	}
 	s.fellSilent(in.Silent)
-	for i := range in.Freed {
-		s.freed(&in.Freed[i])
+	for _, h := range in.Freed {
+		for _, ref := range h.Limits {
+			if d := s.domains[h.Domain]; d != nil {
+				d.Domain.Freed(ref)
+			}
+		}
 	}
 	for i := range in.Restore {
 		s.restore(&in.Restore[i])
@@ -246,8 +232,8 @@ func (s *Shard) act() {
 	if s.now.Mono >= s.sweepAt {
 		s.sweep()
 	}
-	s.tell()
-	s.ripen()
+	s.limits.Tell()
+	s.limits.Ripen()
 	s.passAll()
 	s.callAll()
 	s.send()
@@ -297,7 +283,7 @@ func (s *Shard) Tasklist(domain, name string) (ready, polls int) {
 	if d := s.domains[domain]; d != nil {
 		for _, l := range d.lists {
 			if l.Name == name {
-				ready += l.index.Triggers() + l.readAhead()
+				ready += l.index.Triggers() + l.ReadAhead()
 				polls += l.queue.Alive()
 			}
 		}

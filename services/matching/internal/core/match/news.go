@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -70,8 +71,8 @@ func (s *Shard) branch(l *list) Branch {
 		o.ReadyAt, o.Limited, o.Triggers = min(o.ReadyAt, w.ReadyAt), o.Limited || w.Limited, o.Triggers+w.Triggers
 	}
 	if !l.domain.down {
-		for _, c := range l.index.Candidates(wantedLooksMax, func(at table.Column) bool { return l.queue.Takes(at.Type) || s.lacks(l, at) }) {
-			want(Wanted{Column: c.Column, ReadyAt: c.Head, Limited: l.path(c.Type) != unlimited, Triggers: max(1, l.index.TriggersIn(c.Column))})
+		for _, c := range l.index.Candidates(wantedLooksMax, func(at table.Column) bool { return l.queue.Takes(at.Type) || l.Lacks(at) }) {
+			want(Wanted{Column: c.Column, ReadyAt: c.Head, Limited: l.Path(c.Type) != limit.Unlimited, Triggers: max(1, l.index.TriggersIn(c.Column))})
 		}
 	}
 	for _, w := range l.wantedBelow() {
@@ -82,18 +83,6 @@ func (s *Shard) branch(l *list) Branch {
 	slices.SortStableFunc(b.Wanted, Wanted.compare)
 	b.Wanted = l.inTurn(b.Wanted)
 	return b
-}
-
-// lacks tells whether what is of a column lacks a slot just now, or is not to be had.
-func (s *Shard) lacks(l *list, at table.Column) bool {
-	if l.unknownGroups(at) || l.blocked(at) {
-		return true
-	}
-	lim := l.path(at.Type).groupOf(at, (*limit).closed)
-	if lim != nil {
-		s.park(lim, l, at)
-	}
-	return lim != nil
 }
 
 // inTurn is as much of what polls are wanted for as one message names: the most urgent half of it, and others in turn. Types that no one
@@ -152,7 +141,7 @@ func (s *Shard) lookSpread(l *list) {
 // tellLoad tells frontends what waits in a partition, if something does, or its tasklist has several partitions, or may get them; and at once that nothing
 // waits any more.
 func (s *Shard) tellLoad(l *list) {
-	since, load := s.now.Mono-l.loadAt, Load{Tasklist: l.Tasklist, Triggers: l.index.Triggers() + l.readAhead()}
+	since, load := s.now.Mono-l.loadAt, Load{Tasklist: l.Tasklist, Triggers: l.index.Triggers() + l.ReadAhead()}
 	if s.lookSpread(l); !l.watched || since < loadEvery && !l.remains && (load.Triggers > 0 || l.said == 0) {
 		return
 	}
@@ -174,7 +163,7 @@ func (l *list) tell(load Load, s *Shard) {
 // call has frontends send the polls that wait there, once a turn: triggers have come that none is here for.
 func (l *list) call(t *Triggers, s *Shard) {
 	if !l.spread && !l.queue.Takes(t.Type) && (l.said == 0 || l.loadAt < s.now.Mono) {
-		n := l.index.Triggers() + l.readAhead() + len(t.Packed)/ids.TriggerBytes
+		n := l.index.Triggers() + l.ReadAhead() + len(t.Packed)/ids.TriggerBytes
 		l.tell(Load{Tasklist: l.Tasklist, Triggers: n, Types: append(l.index.Types(loadTypesMax-1), t.Type)}, s)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -96,7 +97,7 @@ func (w *world) wantEnded(rejected, leaving int) {
 func TestAFullLimitRejectsWhatHasWaited(t *testing.T) {
 	for key, ref := range map[string]table.Ref{"d/a": "type/a", "d/a*": "type/a/group"} {
 		w, o := begun(t, 2)
-		w.ends, w.policies[key] = false, RejectNewest
+		w.ends, w.policies[key] = false, limit.RejectNewest
 		w.group = func() string { return "g" }
 		w.set(o, map[string]int{key: 2})
 		w.ready("d", "l0", "a", 3, 7)
@@ -124,7 +125,7 @@ func TestAFullLimitRejectsWhatHasWaited(t *testing.T) {
 // TestTheOldestMakeRoomOnce: one for each that waits, and no more while they are on their way out, however many rounds there are.
 func TestTheOldestMakeRoomOnce(t *testing.T) {
 	w, o := begun(t, 3)
-	w.ends, w.policies["d/a"] = false, CancelOldest
+	w.ends, w.policies["d/a"] = false, limit.CancelOldest
 	w.set(o, map[string]int{"d/a": 4})
 	var running []*task
 	w.rooms(8)
@@ -154,7 +155,7 @@ func TestTheOldestMakeRoomOnce(t *testing.T) {
 // TestNoPolicyActsOnWhatIsNotFull: on a limit that is counted, on a pause, on a limit of which others hold the slots up, or without a worker.
 func TestNoPolicyActsOnWhatIsNotFull(t *testing.T) {
 	w, o := begun(t, 1)
-	w.ends, w.policies["d/a"], w.policies["d/b"] = false, RejectNewest, CancelOldest
+	w.ends, w.policies["d/a"], w.policies["d/b"] = false, limit.RejectNewest, limit.CancelOldest
 	w.pauses["d/b"] = true
 	w.set(o, map[string]int{"d/a": 1, "d/b": 1, "d": 1})
 	w.ready("d", "l0", "c", 3, 1)
@@ -169,7 +170,7 @@ func TestNoPolicyActsOnWhatIsNotFull(t *testing.T) {
 // the policy acts as before.
 func TestANewOwnerRejectsOnlyWhatFindsNoSlot(t *testing.T) {
 	w, o := begun(t, 2)
-	w.ends, w.policies["d/a"] = false, RejectNewest
+	w.ends, w.policies["d/a"] = false, limit.RejectNewest
 	w.set(o, map[string]int{"d/a": 4})
 	w.ready("d", "l0", "a", 3, 2)
 	w.serve("l0")
@@ -195,7 +196,7 @@ func TestANewOwnerRejectsOnlyWhatFindsNoSlot(t *testing.T) {
 func TestAPauseKeepsGroupsFromBeingRejected(t *testing.T) {
 	for _, pause := range []string{"d/a", "d#l0"} {
 		w, o := begun(t, 2)
-		w.ends, w.policies["d/a*"] = false, RejectNewest
+		w.ends, w.policies["d/a*"] = false, limit.RejectNewest
 		w.group = func() string { return "g" }
 		w.set(o, map[string]int{"d/a*": 2})
 		w.ready("d", "l0", "a", 3, 7)
@@ -214,7 +215,7 @@ func TestOnlyWhatAPollWaitsForIsRejected(t *testing.T) {
 		for wait, rejected := range map[time.Duration]int{time.Hour: 1, overflowAfter / 2: 0} {
 			w, o := begun(t, 2)
 			w.shared = []string{"d:a,b"}
-			w.ends, w.policies[key] = false, RejectNewest
+			w.ends, w.policies[key] = false, limit.RejectNewest
 			w.group = func() string { return "g" }
 			w.set(o, map[string]int{key: 2})
 			w.ready("d", "l0", "a", 3, 3)
@@ -233,7 +234,7 @@ func TestAPauseHoldsWhatWasToBeRejected(t *testing.T) {
 	testkit.Slow(t, "pairs tens of thousands of tasks")
 	for at := overflowAfter - 20*ms; at < overflowAfter+1200*ms; at += 2 * ms {
 		w, o := begun(t, 2)
-		w.ends, w.policies["d/a"] = false, RejectNewest
+		w.ends, w.policies["d/a"] = false, limit.RejectNewest
 		w.set(o, map[string]int{"d/a": 2})
 		w.ready("d", "l0", "a", 3, 2)
 		w.pollAll(40)
@@ -258,7 +259,7 @@ func TestNothingIsRejectedThatIsPaused(t *testing.T) {
 	for _, key := range []string{"d/a", "d/a*"} {
 		for at := overflowAfter; at < overflowAfter+300*ms; at += ms {
 			w, o := begun(t, 2, func(c *Config) { c.GrabEventsMax = 2 })
-			w.ends, w.policies[key] = false, RejectNewest
+			w.ends, w.policies[key] = false, limit.RejectNewest
 			w.delay = func() time.Duration { return 5 * ms }
 			w.set(o, map[string]int{key: 2})
 			w.grouped("g", "l0", "a", 7)
@@ -280,7 +281,7 @@ func TestNothingIsRejectedThatIsPaused(t *testing.T) {
 func openRound(t *testing.T, most int) *world {
 	t.Helper()
 	w, o := begun(t, 2)
-	w.ends, w.policies["d/a"] = false, CancelOldest
+	w.ends, w.policies["d/a"] = false, limit.CancelOldest
 	w.set(o, map[string]int{"d/a": most})
 	w.pollAll(40)
 	running := w.readyIn(0, most)
@@ -325,7 +326,7 @@ func TestARoundThatTookLongIsVoid(t *testing.T) {
 func TestAQuestionIsBounded(t *testing.T) {
 	testkit.Slow(t, "pairs tens of thousands of tasks")
 	w, o := begun(t, 1)
-	w.ends, w.policies["d/a*"] = false, CancelOldest
+	w.ends, w.policies["d/a*"] = false, limit.CancelOldest
 	const groups, each = 40, overflowMax / 2
 	w.set(o, map[string]int{"d/a*": each})
 	for n := range groups {
@@ -368,7 +369,7 @@ func TestNoMoreMakeRoomThanWait(t *testing.T) {
 		for n := range 4 {
 			found.Oldest = append(found.Oldest, OldHolder{StartedAtMS: int64(4 - n)})
 		}
-		s.displace(&limit{domain: &domain{}}, found, c.here)
+		s.displace(&limit.Limit{Domain: &limit.Domain{}}, found, c.here)
 		testkit.Equal(t, fmt.Sprintf("%+v: are asked to stop", c), len(s.lanes[0].stops), c.want)
 	}
 }
@@ -382,7 +383,7 @@ func TestI14OneDomainsRejectsDoNotHoldUpOthers(t *testing.T) {
 		}
 		return c
 	}
-	d, e := &limit{domain: &domain{name: "d"}}, &limit{domain: &domain{name: "e"}}
+	d, e := &limit.Limit{Domain: &limit.Domain{Name: "d"}}, &limit.Limit{Domain: &limit.Domain{Name: "e"}}
 	left := s.reject(d, chunk(2*stopsMax))
 	testkit.Equal(t, "there is no room for", len(left)/ids.TriggerBytes, 2*stopsMax-stopsOfDomainMax)
 	left = s.reject(e, chunk(5))
@@ -392,7 +393,7 @@ func TestI14OneDomainsRejectsDoNotHoldUpOthers(t *testing.T) {
 // TestAFloodIsRejectedAsItComes: a call takes a part of it, and the next one follows.
 func TestAFloodIsRejectedAsItComes(t *testing.T) {
 	w, o := begun(t, 2)
-	w.ends, w.policies["d/a"] = false, RejectNewest
+	w.ends, w.policies["d/a"] = false, limit.RejectNewest
 	w.set(o, map[string]int{"d/a": 2})
 	w.pollAll(40)
 	w.ready("d", "l0", "a", 3, 2)
@@ -406,7 +407,7 @@ func TestAFloodIsRejectedAsItComes(t *testing.T) {
 
 // TestAPolicyActsInABusyDomain: there is always a call under way, for other tasks, and the tables are slow.
 func TestAPolicyActsInABusyDomain(t *testing.T) {
-	for policy, want := range map[OnFull][2]int{RejectNewest: {4, 0}, CancelOldest: {0, 2}} {
+	for policy, want := range map[limit.OnFull][2]int{limit.RejectNewest: {4, 0}, limit.CancelOldest: {0, 2}} {
 		w, o := begun(t, 1)
 		w.ends, w.policies["d/a"] = false, policy
 		w.set(o, map[string]int{"d/a": 2})

@@ -9,13 +9,14 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/fairness"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/pairing"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // overflowing is a limit whose policy may act now: two slots, both taken, and three tasks of tasklist l0 that have waited for long enough.
-func overflowing(t *testing.T, key string, policy OnFull) (w *world, s *Shard, l *limit) {
+func overflowing(t *testing.T, key string, policy limit.OnFull) (w *world, s *Shard, l *limit.Limit) {
 	t.Helper()
 	w, o := begun(t, 1)
 	w.ends, w.policies[key] = false, policy
@@ -27,115 +28,45 @@ func overflowing(t *testing.T, key string, policy OnFull) (w *world, s *Shard, l
 	w.ready("d", "l0", "a", 3, 3)
 	w.run(overflowAfter / 4)
 	s = o.s
-	l = s.domains["d"].limit(map[string]table.Ref{"d/a": "type/a", "d/a*": table.PerGroupRef("type/a").Of("g")}[key])
-	if w.wantEnded(0, 0); l == nil || l.blocked != table.Full || l.over.fullAt == 0 {
+	l = s.domains["d"].Limit(map[string]table.Ref{"d/a": "type/a", "d/a*": table.PerGroupRef("type/a").Of("g")}[key])
+	if w.wantEnded(0, 0); l == nil || l.Blocked != table.Full || l.Over.FullAt == 0 {
 		t.Fatalf("%s is not full: %+v", key, l)
 	}
 	s.now = Now{Mono: w.now + overflowAfter, MS: epochMS + (w.now + overflowAfter).Milliseconds()}
+	s.limits.Begin(s.now.Mono, s.now.MS)
 	return w, s, l
-}
-
-// TestWhenAPolicyMayAct: only of a limit that has one, which counts, is known, and has been full for long enough, as far as is known.
-func TestWhenAPolicyMayAct(t *testing.T) {
-	const now = 10 * time.Second
-	for name, c := range map[string]struct {
-		change   func(l *limit)
-		one, all bool // of a limit, of that of a group
-	}{
-		"full":                    {func(*limit) {}, true, true},
-		"it has no policy":        {func(l *limit) { l.OnFull = Wait }, false, false},
-		"in shadow":               {func(l *limit) { l.Shadow = true }, false, true}, // none is that counts groups
-		"a pause":                 {func(l *limit) { l.Paused = true }, false, true},
-		"a rate":                  {func(l *limit) { l.Rate.EveryUS = 1 }, false, true},
-		"free":                    {func(l *limit) { l.blocked = 0 }, false, false},
-		"others are before":       {func(l *limit) { l.blocked = table.InLine }, false, false},
-		"full, for too short":     {func(l *limit) { l.over.fullAt++ }, false, false},
-		"not full all the time":   {func(l *limit) { l.over.fullAt = 0 }, false, false},
-		"it is being counted":     {func(l *limit) { l.unknown = 1 }, false, false},
-		"it is no more":           {func(l *limit) { l.domain.limits = nil }, false, false},
-		"its domain is forgotten": {func(l *limit) { l.domain.gone = true }, false, false},
-	} {
-		l := &limit{Limit: Limit{Ref: "x", Max: 1, OnFull: RejectNewest, OnFullAfter: time.Second}, domain: &domain{}, blocked: table.Full}
-		l.domain.limits = map[table.Ref]*limit{"x": l}
-		l.over.fullAt = now - time.Second
-		one := &limit{domain: l.domain, of: l, group: "g", blocked: table.Full, over: l.over}
-		l.perGroup = &perGroup{limits: map[string]*limit{"g": one}}
-		c.change(l)
-		c.change(one)
-		if l.overflows(now) != c.one || one.overflows(now) != c.all {
-			t.Errorf("%s: %v, of a group %v", name, l.overflows(now), one.overflows(now))
-		}
-	}
-}
-
-// TestSinceWhenALimitIsFull: since it was seen full first. It begins again where some got slots for which none had waited.
-func TestSinceWhenALimitIsFull(t *testing.T) {
-	for name, c := range map[string]struct {
-		before time.Duration
-		change func(l *limit, st *table.LimitState)
-		waited bool
-		booked int
-		after  time.Duration
-		ring   bool
-	}{
-		"first":                      {0, nil, false, 0, 9, true},
-		"still":                      {3, nil, false, 0, 3, true},
-		"for those that waited":      {3, nil, true, 2, 3, true},
-		"for others":                 {3, nil, false, 2, 9, true},
-		"more than there are":        {3, func(_ *limit, st *table.LimitState) { st.Used++ }, false, 0, 3, true},
-		"one is free":                {3, func(_ *limit, st *table.LimitState) { st.Used-- }, false, 0, 0, false},
-		"others are not known":       {3, func(_ *limit, st *table.LimitState) { st.Restoring = true }, false, 0, 0, false},
-		"its own are not known":      {3, func(l *limit, _ *table.LimitState) { l.unknown = 1 }, false, 0, 0, false},
-		"nothing waits":              {0, func(l *limit, _ *table.LimitState) { l.blocked = 0 }, false, 0, 9, false},
-		"it has no policy any more":  {3, func(l *limit, _ *table.LimitState) { l.OnFull = Wait }, false, 0, 0, false},
-		"one is free that was asked": {3, func(l *limit, st *table.LimitState) { st.Used, l.blocked = 0, 0 }, false, 0, 0, false},
-	} {
-		s, l, st := &Shard{now: Now{Mono: 9}}, &limit{Limit: Limit{Max: 2, OnFull: CancelOldest}, domain: &domain{}, blocked: table.Full}, &table.LimitState{Used: 2}
-		l.over = overflow{fullAt: c.before, at: 77}
-		ring := &l.domain.rings[ringOver]
-		if c.before > 0 {
-			ring.add(l, ringOver)
-		}
-		if c.change != nil {
-			c.change(l, st)
-		}
-		s.sawFull(l, st, c.waited, c.booked)
-		if l.over.fullAt != c.after || (len(ring.all) == 1) != c.ring || (l.over.at == 0) != (l.OnFull == Wait) {
-			t.Errorf("%s: since %d, to be looked at: %d, %+v", name, l.over.fullAt, len(ring.all), l.over)
-		}
-	}
 }
 
 // TestASweepLooksAtFullLimits: not while nothing can be called or asked, nor more often than it should.
 func TestASweepLooksAtFullLimits(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(s *Shard, l *limit)
+		change func(s *Shard, l *limit.Limit)
 		looks  int
 	}{
-		"full":                     {func(*Shard, *limit) {}, 1},
-		"the tables are away":      {func(_ *Shard, l *limit) { l.domain.state = opening }, 0},
-		"a call is under way":      {func(_ *Shard, l *limit) { l.domain.call = &call{} }, 1},
-		"the shard is left":        {func(s *Shard, _ *limit) { s.drain.on = true }, 0},
-		"it has just acted":        {func(s *Shard, l *limit) { l.over.at = s.now.Mono + 1 }, 0},
-		"it acted long ago":        {func(s *Shard, l *limit) { l.over.at = s.now.Mono }, 1},
-		"it has not been for long": {func(s *Shard, l *limit) { l.over.fullAt = s.now.Mono }, 0},
+		"full":                     {func(*Shard, *limit.Limit) {}, 1},
+		"the tables are away":      {func(s *Shard, l *limit.Limit) { domainOf(s, l).state = opening }, 0},
+		"a call is under way":      {func(s *Shard, l *limit.Limit) { domainOf(s, l).call = &call{} }, 1},
+		"the shard is left":        {func(s *Shard, _ *limit.Limit) { s.drain.on = true }, 0},
+		"it has just acted":        {func(s *Shard, l *limit.Limit) { l.Over.At = s.now.Mono + 1 }, 0},
+		"it acted long ago":        {func(s *Shard, l *limit.Limit) { l.Over.At = s.now.Mono }, 1},
+		"it has not been for long": {func(s *Shard, l *limit.Limit) { l.Over.FullAt = s.now.Mono }, 0},
 	} {
-		for _, policy := range []OnFull{RejectNewest, CancelOldest} {
+		for _, policy := range []limit.OnFull{limit.RejectNewest, limit.CancelOldest} {
 			_, s, l := overflowing(t, "d/a", policy)
 			list := s.list(table.Tasklist{Domain: "d", Name: "l0"})
-			rest := ahead{list: list, chunk: table.Chunk{Column: table.Column{Priority: 3, Type: "a"}}}
-			l.ahead = []ahead{rest}
+			rest := limit.Ahead{List: list.List, Chunk: table.Chunk{Column: table.Column{Priority: 3, Type: "a"}}}
+			l.Ahead = []limit.Ahead{rest}
 			asked := s.questions.Len()
 			c.change(s, l)
 			for range 2 {
-				s.sweepOverflows(l.domain)
+				s.sweepOverflows(domainOf(s, l))
 			}
-			n := len(l.domain.overflows)
-			if policy == CancelOldest {
+			n := len(l.Domain.Overflows)
+			if policy == limit.CancelOldest {
 				n = s.questions.Len() - asked
 			}
-			if n != c.looks || policy == RejectNewest && (len(l.ahead) == 0) != (n == 1) {
-				t.Errorf("%s, policy %d: %d looks, %d are ahead", name, policy, n, len(l.ahead))
+			if n != c.looks || policy == limit.RejectNewest && (len(l.Ahead) == 0) != (n == 1) {
+				t.Errorf("%s, policy %d: %d looks, %d are ahead", name, policy, n, len(l.Ahead))
 			}
 		}
 	}
@@ -144,58 +75,58 @@ func TestASweepLooksAtFullLimits(t *testing.T) {
 // TestWhatACallTakesToBeRejected: what changed since the sweep counts, and a call is bounded. What it has no room for the next one takes.
 func TestWhatACallTakesToBeRejected(t *testing.T) {
 	for name, c := range map[string]struct {
-		change      func(s *Shard, l *limit, c *call)
+		change      func(s *Shard, l *limit.Limit, c *call)
 		takes, left int
 	}{
-		"full":                       {func(*Shard, *limit, *call) {}, 1, 0},
-		"the shard is left":          {func(s *Shard, _ *limit, _ *call) { s.drain.on = true }, 0, 0},
-		"another policy":             {func(_ *Shard, l *limit, _ *call) { l.OnFull = CancelOldest }, 0, 0},
-		"full for a moment":          {func(s *Shard, l *limit, _ *call) { l.over.fullAt = s.now.Mono }, 0, 0},
-		"full no more":               {func(_ *Shard, l *limit, _ *call) { l.blocked = 0 }, 0, 0},
-		"it looks at many":           {func(_ *Shard, _ *limit, c *call) { c.candidates = callCandidatesMax }, 0, 1},
-		"it takes of many":           {func(_ *Shard, _ *limit, c *call) { c.spills = make([]spill, overflowWantsMax) }, 0, 1},
-		"one less":                   {func(_ *Shard, _ *limit, c *call) { c.spills = make([]spill, overflowWantsMax-1) }, 1, 0},
-		"nothing has waited so long": {func(s *Shard, _ *limit, _ *call) { s.now.MS -= overflowAfter.Milliseconds() }, 0, 0},
+		"full":                       {func(*Shard, *limit.Limit, *call) {}, 1, 0},
+		"the shard is left":          {func(s *Shard, _ *limit.Limit, _ *call) { s.drain.on = true }, 0, 0},
+		"another policy":             {func(_ *Shard, l *limit.Limit, _ *call) { l.OnFull = limit.CancelOldest }, 0, 0},
+		"full for a moment":          {func(s *Shard, l *limit.Limit, _ *call) { l.Over.FullAt = s.now.Mono }, 0, 0},
+		"full no more":               {func(_ *Shard, l *limit.Limit, _ *call) { l.Blocked = 0 }, 0, 0},
+		"it looks at many":           {func(_ *Shard, _ *limit.Limit, c *call) { c.candidates = callCandidatesMax }, 0, 1},
+		"it takes of many":           {func(_ *Shard, _ *limit.Limit, c *call) { c.spills = make([]spill, overflowWantsMax) }, 0, 1},
+		"one less":                   {func(_ *Shard, _ *limit.Limit, c *call) { c.spills = make([]spill, overflowWantsMax-1) }, 1, 0},
+		"nothing has waited so long": {func(s *Shard, _ *limit.Limit, _ *call) { s.now.MS -= overflowAfter.Milliseconds() }, 0, 0},
 	} {
-		_, s, l := overflowing(t, "d/a", RejectNewest)
-		s.sweepOverflows(l.domain)
+		_, s, l := overflowing(t, "d/a", limit.RejectNewest)
+		s.sweepOverflows(domainOf(s, l))
 		now, out := s.now.Mono, &call{}
 		c.change(s, l, out)
 		before, looked := len(out.spills), out.candidates
-		s.wantOverflows(l.domain, out)
-		if len(out.spills)-before != c.takes || len(out.out.Wants) != c.takes || out.candidates-looked != c.takes || len(l.domain.overflows) != c.left || l.over.wanted != (c.left == 1) {
-			t.Errorf("%s: takes %d with %d candidates, %d are left, wanted: %v", name, len(out.spills)-before, out.candidates, len(l.domain.overflows), l.over.wanted)
+		s.wantOverflows(domainOf(s, l), out)
+		if len(out.spills)-before != c.takes || len(out.out.Wants) != c.takes || out.candidates-looked != c.takes || len(l.Domain.Overflows) != c.left || l.Over.Wanted != (c.left == 1) {
+			t.Errorf("%s: takes %d with %d candidates, %d are left, wanted: %v", name, len(out.spills)-before, out.candidates, len(l.Domain.Overflows), l.Over.Wanted)
 		}
-		if c.takes > 0 && (l.over.at != now+overflowEvery || out.out.Wants[0].N != overflowMax || len(out.out.Wants[0].Candidates[0].Path) > 0) {
-			t.Errorf("%s: %+v, again at %v", name, out.out.Wants, l.over.at)
+		if c.takes > 0 && (l.Over.At != now+overflowEvery || out.out.Wants[0].N != overflowMax || len(out.out.Wants[0].Candidates[0].Path) > 0) {
+			t.Errorf("%s: %+v, again at %v", name, out.out.Wants, l.Over.At)
 		}
 	}
 }
 
 // TestWhoWaitsForALimit: what waits for this one, for long enough, and for which there is a worker. What waits for another one does not.
 func TestWhoWaitsForALimit(t *testing.T) {
-	for name, change := range map[string]func(s *Shard, l *limit){
-		"it waits":                        func(*Shard, *limit) {},
-		"too young":                       func(s *Shard, _ *limit) { s.now.MS -= overflowAfter.Milliseconds() },
-		"for another, which is full, too": func(s *Shard, l *limit) { l.domain.limits["domain"].blocked = table.Full },
-		"without a worker": func(s *Shard, _ *limit) {
+	for name, change := range map[string]func(s *Shard, l *limit.Limit){
+		"it waits":                        func(*Shard, *limit.Limit) {},
+		"too young":                       func(s *Shard, _ *limit.Limit) { s.now.MS -= overflowAfter.Milliseconds() },
+		"for another, which is full, too": func(s *Shard, l *limit.Limit) { l.Domain.Limits["domain"].Blocked = table.Full },
+		"without a worker": func(s *Shard, _ *limit.Limit) {
 			s.list(table.Tasklist{Domain: "d", Name: "l0"}).queue = pairing.Queue[*list, grant]{}
 		},
 	} {
-		_, s, l := overflowing(t, "d/a", RejectNewest)
+		_, s, l := overflowing(t, "d/a", limit.RejectNewest)
 		change(s, l)
 		if n := len(s.waitingFor(l)); n != map[bool]int{true: 1}[name == "it waits"] {
 			t.Errorf("%s: %d", name, n)
 		}
 	}
 	w, o := begun(t, 1) // more tasklists than one call takes triggers of
-	w.ends, w.policies["d/a"] = false, CancelOldest
+	w.ends, w.policies["d/a"] = false, limit.CancelOldest
 	w.set(o, map[string]int{"d/a": 1})
 	crowd(w, overflowWantsMax+5, 1)
 	o.s.now.MS += time.Hour.Milliseconds()
-	testkit.Equal(t, "tasklists", len(o.s.waitingFor(o.s.domains["d"].limits["type/a"])), overflowWantsMax)
+	testkit.Equal(t, "tasklists", len(o.s.waitingFor(o.s.domains["d"].Limits["type/a"])), overflowWantsMax)
 	// A group of weight 0 has ranks behind all others, and their ages are among them.
-	s, l := &Shard{now: Now{MS: 5000}}, &limit{Limit: Limit{OnFullAfter: time.Second}}
+	s, l := &Shard{now: Now{MS: 5000}}, &limit.Limit{Setting: limit.Setting{OnFullAfter: time.Second}}
 	for readyAt, want := range map[int64]bool{4_000_999: true, 4_001_000: false, fairness.IdleFrom + 4_000_999: true, fairness.IdleFrom + 4_001_000: false} {
 		if s.longAgo(l, readyAt) != want {
 			t.Errorf("since %d: %v", readyAt, !want)
@@ -226,31 +157,33 @@ func TestWhoIsPolledFor(t *testing.T) {
 // of a group that is paused, which history sends again.
 func TestWhatCameOutOfTheTablesIsLookedAtAgain(t *testing.T) {
 	for name, c := range map[string]struct {
-		change             func(s *Shard, l *limit, c *call, o *table.Outcome)
+		change             func(s *Shard, l *limit.Limit, c *call, o *table.Outcome)
 		stops, back, again int
 	}{
-		"full":                 {func(*Shard, *limit, *call, *table.Outcome) {}, 1, 0, 0},
-		"freed meanwhile":      {func(_ *Shard, l *limit, _ *call, _ *table.Outcome) { l.again = true }, 0, 1, 0},
-		"full no more":         {func(_ *Shard, l *limit, _ *call, _ *table.Outcome) { l.over.fullAt = 0 }, 0, 1, 0},
-		"the shard is left":    {func(s *Shard, _ *limit, _ *call, _ *table.Outcome) { s.drain.on = true }, 0, 1, 0},
-		"the tables know":      {func(_ *Shard, _ *limit, _ *call, o *table.Outcome) { o.Limits[0].Used-- }, 0, 1, 0},
-		"others are not known": {func(_ *Shard, _ *limit, _ *call, o *table.Outcome) { o.Limits[0].Restoring = true }, 0, 1, 0},
-		"younger":              {func(s *Shard, _ *limit, _ *call, o *table.Outcome) { o.Taken[0].Batches[0].ReadyAt = s.now.MS * 1000 }, 0, 1, 0},
-		"a pause meanwhile":    {func(_ *Shard, _ *limit, c *call, _ *table.Outcome) { c.stale = true }, 0, 0, 1},
-		"and its own column": {func(_ *Shard, _ *limit, c *call, o *table.Outcome) {
+		"full":                 {func(*Shard, *limit.Limit, *call, *table.Outcome) {}, 1, 0, 0},
+		"freed meanwhile":      {func(_ *Shard, l *limit.Limit, _ *call, _ *table.Outcome) { l.Again = true }, 0, 1, 0},
+		"full no more":         {func(_ *Shard, l *limit.Limit, _ *call, _ *table.Outcome) { l.Over.FullAt = 0 }, 0, 1, 0},
+		"the shard is left":    {func(s *Shard, _ *limit.Limit, _ *call, _ *table.Outcome) { s.drain.on = true }, 0, 1, 0},
+		"the tables know":      {func(_ *Shard, _ *limit.Limit, _ *call, o *table.Outcome) { o.Limits[0].Used-- }, 0, 1, 0},
+		"others are not known": {func(_ *Shard, _ *limit.Limit, _ *call, o *table.Outcome) { o.Limits[0].Restoring = true }, 0, 1, 0},
+		"younger": {func(s *Shard, _ *limit.Limit, _ *call, o *table.Outcome) {
+			o.Taken[0].Batches[0].ReadyAt = s.now.MS * 1000
+		}, 0, 1, 0},
+		"a pause meanwhile": {func(_ *Shard, _ *limit.Limit, c *call, _ *table.Outcome) { c.stale = true }, 0, 0, 1},
+		"and its own column": {func(_ *Shard, _ *limit.Limit, c *call, o *table.Outcome) {
 			c.stale, o.Taken[0].Batches[0].Group = true, "g"
 		}, 1, 0, 0},
-		"silent":         {func(s *Shard, _ *limit, _ *call, _ *table.Outcome) { s.lanes[0].silent = true }, 0, 1, 0},
-		"not fenced yet": {func(s *Shard, _ *limit, _ *call, _ *table.Outcome) { s.lanes[0].open = false }, 0, 1, 0},
-		"no partition": {func(_ *Shard, _ *limit, _ *call, o *table.Outcome) {
+		"silent":         {func(s *Shard, _ *limit.Limit, _ *call, _ *table.Outcome) { s.lanes[0].silent = true }, 0, 1, 0},
+		"not fenced yet": {func(s *Shard, _ *limit.Limit, _ *call, _ *table.Outcome) { s.lanes[0].open = false }, 0, 1, 0},
+		"no partition": {func(_ *Shard, _ *limit.Limit, _ *call, o *table.Outcome) {
 			o.Taken[0].Batches[0].Triggers = ids.AppendTrigger(nil, ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(epochMS), 7, 1), Version: 1})
 		}, 0, 0, 0},
 	} {
-		w, s, l := overflowing(t, "d/a", RejectNewest)
+		w, s, l := overflowing(t, "d/a", limit.RejectNewest)
 		list := s.list(table.Tasklist{Domain: "d", Name: "l0"})
 		out := &call{spills: []spill{{l, list}}}
-		out.stand(l)
-		out.out.Stances = []table.Stance{{Max: 2}}
+		out.Stand(l)
+		out.Stances = []table.Stance{{Max: 2}}
 		o := &table.Outcome{Limits: []table.LimitState{{Used: 2}}, Taken: []table.Taken{{Batches: []table.Batch{{
 			Column: table.Column{Priority: 3, Type: "a"}, ReadyAt: 1, Triggers: ids.AppendTrigger(nil, ids.Trigger{ID: w.sorted()[4].id, Version: 1}),
 		}}}}}
@@ -268,7 +201,7 @@ func TestWhatCameOutOfTheTablesIsLookedAtAgain(t *testing.T) {
 
 // TestWhatIsRejectedMayGoBack: each trigger by itself, as many as may be on their way to a partition. A column of which nothing is left waits no more.
 func TestWhatIsRejectedMayGoBack(t *testing.T) {
-	w, s, l := overflowing(t, "d/a*", RejectNewest)
+	w, s, l := overflowing(t, "d/a*", limit.RejectNewest)
 	var packed []byte
 	for _, one := range w.sorted()[2:5] {
 		packed = ids.AppendTrigger(packed, ids.Trigger{ID: one.id, Version: 1})
@@ -284,15 +217,15 @@ func TestWhatIsRejectedMayGoBack(t *testing.T) {
 			t.Errorf("number %d: %+v", i, st)
 		}
 	}
-	list, other := l.parked[0].list, &list{}
-	at := l.parked[0].at
+	list, other := s.listOf(l.Parked[0].List), &limit.List{}
+	at := l.Parked[0].At
 	for _, empty := range []bool{false, true} {
-		l.parked = []parked{{list: list, at: at}, {list: list}, {list: other, at: at}}
-		out := &call{spills: []spill{{l, list}}, limits: []*limit{nil}}
-		out.stand(l)
-		out.out.Stances = make([]table.Stance, len(out.limits))
-		s.spilled(out, 0, &table.Outcome{Limits: make([]table.LimitState, len(out.limits)), Taken: []table.Taken{{Heads: []table.Head{{Column: at, Empty: empty}}}}})
-		testkit.Equal(t, fmt.Sprintf("empty %v: columns wait", empty), len(l.parked), map[bool]int{false: 3, true: 2}[empty])
+		l.Parked = []limit.Parked{{List: list.List, At: at}, {List: list.List}, {List: other, At: at}}
+		out := &call{spills: []spill{{l, list}}, Call: limit.Call{Limits: []*limit.Limit{nil}}}
+		out.Stand(l)
+		out.Stances = make([]table.Stance, len(out.Limits))
+		s.spilled(out, 0, &table.Outcome{Limits: make([]table.LimitState, len(out.Limits)), Taken: []table.Taken{{Heads: []table.Head{{Column: at, Empty: empty}}}}})
+		testkit.Equal(t, fmt.Sprintf("empty %v: columns wait", empty), len(l.Parked), map[bool]int{false: 3, true: 2}[empty])
 	}
 }
 
@@ -321,24 +254,24 @@ func TestWhatBecomesOfAStop(t *testing.T) {
 		for _, perGroup := range []bool{false, true} {
 			_, o := begun(t, 1)
 			s := o.s
-			of := &limit{Limit: Limit{OnFullAfter: c.patience}, domain: s.domains["d"]}
+			of := &limit.Limit{Setting: limit.Setting{OnFullAfter: c.patience}, Domain: s.domains["d"].Domain}
 			c.st.limit = of
 			if perGroup {
-				c.st.limit = &limit{of: of, domain: of.domain}
+				c.st.limit = &limit.Limit{Of: of, Domain: of.Domain}
 			}
 			c.st.back.Tasklist = table.Tasklist{Domain: "d", Name: "l0"}
 			b, asks := &batch{stops: []stop{c.st}, left: 1}, s.questions.Len()
 			for range 2 {
 				s.stopped(b, 0, &Verdict{Refused: string(c.refused)})
 			}
-			u := &of.usage
-			if u.rejected.Sum(0) != c.rejected || u.displaced.Sum(0) != c.displaced || s.fx.Counts.Rejected != c.rejected || s.fx.Counts.Displaced != c.displaced || b.left != 0 {
-				t.Errorf("%s: %d rejected, %d displaced, %d left", name, u.rejected.Sum(0), u.displaced.Sum(0), b.left)
+			u := &of.Usage
+			if u.Rejected.Sum(0) != c.rejected || u.Displaced.Sum(0) != c.displaced || s.fx.Counts.Rejected != c.rejected || s.fx.Counts.Displaced != c.displaced || b.left != 0 {
+				t.Errorf("%s: %d rejected, %d displaced, %d left", name, u.Rejected.Sum(0), u.Displaced.Sum(0), b.left)
 			}
 			if back, again := len(s.arrivals), s.questions.Len()-asks; back != c.back || again != c.again {
 				t.Errorf("%s: %d go back, %d questions", name, back, again)
 			}
-			if at := c.st.limit.over.at; c.until > 0 && at != s.now.Mono+c.until || c.until == 0 && at != 0 {
+			if at := c.st.limit.Over.At; c.until > 0 && at != s.now.Mono+c.until || c.until == 0 && at != 0 {
 				t.Errorf("%s: it acts again at %v", name, at)
 			}
 		}
@@ -347,8 +280,8 @@ func TestWhatBecomesOfAStop(t *testing.T) {
 
 // TestAPauseLetsGoOfWhatIsToBeRejected: of its domain, in its own column or one that groups share, if it is not sent yet. What is sent is marked.
 func TestAPauseLetsGoOfWhatIsToBeRejected(t *testing.T) {
-	d := &domain{withheld: map[string]bool{"g": true}}
-	mine, others := &limit{domain: d}, &limit{domain: &domain{}}
+	d := &domain{Domain: &limit.Domain{}, withheld: map[string]bool{"g": true}}
+	mine, others := &limit.Limit{Domain: d.Domain}, &limit.Limit{Domain: &limit.Domain{}}
 	all := func() []stop {
 		return []stop{
 			{limit: mine},
@@ -376,7 +309,7 @@ func TestAPauseLetsGoOfWhatIsToBeRejected(t *testing.T) {
 
 // TestAShardThatIsLeftStopsNobody: what was to be rejected goes back to the tables, and what was sent is waited for.
 func TestAShardThatIsLeftStopsNobody(t *testing.T) {
-	_, s, l := overflowing(t, "d/a", RejectNewest)
+	_, s, l := overflowing(t, "d/a", limit.RejectNewest)
 	name := table.Tasklist{Domain: "d", Name: "l0"}
 	lane := s.lanes[0]
 	lane.stops = []stop{{limit: l, back: table.Chunk{Tasklist: name}}, {limit: l, Stop: Stop{Displace: true}}, {limit: l, back: table.Chunk{Tasklist: name}}}
@@ -394,42 +327,42 @@ func TestAShardThatIsLeftStopsNobody(t *testing.T) {
 // TestWhoIsAskedForHolders: of limits for which something waits, one question to each partition at a time, with the types that wait.
 func TestWhoIsAskedForHolders(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(s *Shard, l *limit)
+		change func(s *Shard, l *limit.Limit)
 		asked  int
 	}{
-		"full":                {func(*Shard, *limit) {}, 1},
-		"it is being asked":   {func(_ *Shard, l *limit) { l.domain.round = &round{} }, 0},
-		"nothing waits there": {func(s *Shard, _ *limit) { s.now.MS -= overflowAfter.Milliseconds() }, 0},
+		"full":                {func(*Shard, *limit.Limit) {}, 1},
+		"it is being asked":   {func(s *Shard, l *limit.Limit) { domainOf(s, l).round = &round{} }, 0},
+		"nothing waits there": {func(s *Shard, _ *limit.Limit) { s.now.MS -= overflowAfter.Milliseconds() }, 0},
 	} {
 		for _, key := range []string{"d/a", "d/a*"} {
-			_, s, l := overflowing(t, key, CancelOldest)
+			_, s, l := overflowing(t, key, limit.CancelOldest)
 			c.change(s, l)
 			now := s.now.Mono
-			s.askHolders(l.domain, []*limit{l})
-			s.askHolders(l.domain, nil)
+			s.askHolders(domainOf(s, l), []*limit.Limit{l})
+			s.askHolders(domainOf(s, l), nil)
 			s.fx.Asks = nil
 			s.ask()
 			asked := slices.DeleteFunc(s.fx.Asks, func(a Ask) bool { return a.Kind != AskHolders })
-			if len(asked) != c.asked || (l.over.at == now+overflowEvery) != (c.asked > 0) {
+			if len(asked) != c.asked || (l.Over.At == now+overflowEvery) != (c.asked > 0) {
 				t.Fatalf("%s, %s: %d are asked", key, name, len(asked))
 			}
 			if c.asked == 0 {
 				continue
 			}
-			q, r := asked[0].Holders[0], l.domain.round
-			if q.Ref != l.Ref || q.Most != 2 || fmt.Sprint(q.Types) != "[a]" || q.Group != l.group || q.ReadyBy != s.readyBy(l) || r.left != 1 || len(r.found) != 1 {
+			q, r := asked[0].Holders[0], domainOf(s, l).round
+			if q.Ref != l.Ref || q.Most != 2 || fmt.Sprint(q.Types) != "[a]" || q.Group != l.Group || q.ReadyBy != s.readyBy(l) || r.left != 1 || len(r.found) != 1 {
 				t.Errorf("%s: %+v, %+v", key, q, r)
 			}
 		}
 	}
-	_, s, l := overflowing(t, "d/a", CancelOldest)
-	s.askHolders(l.domain, nil)
-	if l.domain.round != nil {
+	_, s, l := overflowing(t, "d/a", limit.CancelOldest)
+	s.askHolders(domainOf(s, l), nil)
+	if domainOf(s, l).round != nil {
 		t.Error("a question about nothing")
 	}
 	// Types of one limit, in tasklists where they wait by priority.
 	w, o := begun(t, 1)
-	w.ends, w.policies["d:a,b"], w.shared = false, CancelOldest, []string{"d:a,b"}
+	w.ends, w.policies["d:a,b"], w.shared = false, limit.CancelOldest, []string{"d:a,b"}
 	w.set(o, map[string]int{"d:a,b": 1})
 	w.pollAll(20)
 	w.ready("d", "l0", "a", 3, 1)
@@ -440,7 +373,7 @@ func TestWhoIsAskedForHolders(t *testing.T) {
 	}
 	w.run(overflowAfter / 2)
 	o.s.now.MS += time.Second.Milliseconds()
-	if n, types := o.s.waitHere(o.s.domains["d"].limits["shared/x"]); n != 9 || fmt.Sprint(types) != "[a b]" {
+	if n, types := o.s.waitHere(o.s.domains["d"].Limits["shared/x"]); n != 9 || fmt.Sprint(types) != "[a b]" {
 		t.Errorf("%d of %v wait", n, types)
 	}
 }
@@ -448,43 +381,44 @@ func TestWhoIsAskedForHolders(t *testing.T) {
 // TestWhatHoldersAnswer: nothing is done before all partitions have answered, nor if the limit is another one by then.
 func TestWhatHoldersAnswer(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(s *Shard, l *limit)
+		change func(s *Shard, l *limit.Limit)
 		stops  int
 		over   bool // the round is over
 	}{
-		"full":                  {func(*Shard, *limit) {}, 2, true},
-		"one has yet to answer": {func(_ *Shard, l *limit) { l.domain.round.left++ }, 0, false},
-		"it is no more":         {func(_ *Shard, l *limit) { delete(l.domain.limits, l.Ref) }, 0, true},
-		"another policy":        {func(_ *Shard, l *limit) { l.OnFull = RejectNewest }, 0, true},
-		"full no more":          {func(_ *Shard, l *limit) { l.over.fullAt = 0 }, 0, true},
-		"it is being counted":   {func(_ *Shard, l *limit) { l.unknown = 1 }, 0, true},
-		"the shard is left":     {func(s *Shard, _ *limit) { s.drain.on = true }, 0, true},
-		"the domain is no more": {func(s *Shard, l *limit) { delete(s.domains, "d") }, 0, false},
-		"the domain is new":     {func(s *Shard, l *limit) { s.domains["d"] = &domain{name: "d"} }, 0, false},
-		"less answers than asked": {func(s *Shard, l *limit) {
-			l.domain.round.limits, l.domain.round.found = append(l.domain.round.limits, l), append(l.domain.round.found, Holders{})
+		"full":                  {func(*Shard, *limit.Limit) {}, 2, true},
+		"one has yet to answer": {func(s *Shard, l *limit.Limit) { domainOf(s, l).round.left++ }, 0, false},
+		"it is no more":         {func(_ *Shard, l *limit.Limit) { delete(l.Domain.Limits, l.Ref) }, 0, true},
+		"another policy":        {func(_ *Shard, l *limit.Limit) { l.OnFull = limit.RejectNewest }, 0, true},
+		"full no more":          {func(_ *Shard, l *limit.Limit) { l.Over.FullAt = 0 }, 0, true},
+		"it is being counted":   {func(_ *Shard, l *limit.Limit) { l.Unknown = 1 }, 0, true},
+		"the shard is left":     {func(s *Shard, _ *limit.Limit) { s.drain.on = true }, 0, true},
+		"the domain is no more": {func(s *Shard, l *limit.Limit) { delete(s.domains, "d") }, 0, false},
+		"the domain is new":     {func(s *Shard, l *limit.Limit) { s.domains["d"] = &domain{Domain: &limit.Domain{Name: "d"}} }, 0, false},
+		"less answers than asked": {func(s *Shard, l *limit.Limit) {
+			domainOf(s, l).round.limits, domainOf(s, l).round.found = append(domainOf(s, l).round.limits, l), append(domainOf(s, l).round.found, Holders{})
 		}, 2, true},
 	} {
-		w, s, l := overflowing(t, "d/a", CancelOldest)
-		s.askHolders(l.domain, []*limit{l})
-		r := l.domain.round
+		w, s, l := overflowing(t, "d/a", limit.CancelOldest)
+		s.askHolders(domainOf(s, l), []*limit.Limit{l})
+		d := domainOf(s, l)
+		r := d.round
 		c.change(s, l)
 		found := Holders{Waiting: 2}
 		for _, one := range w.sorted()[:3] {
 			found.Oldest = append(found.Oldest, OldHolder{Trigger: ids.Trigger{ID: one.id, Version: 1}})
 		}
 		s.heldBy(&asked{Domain: "d", About: subject{round: r}}, []Holders{found})
-		if n := len(s.lanes[0].stops); n != c.stops || (l.domain.round == nil) != c.over {
+		if n := len(s.lanes[0].stops); n != c.stops || (d.round == nil) != c.over {
 			t.Errorf("%s: %d are asked to stop", name, n)
 		}
 	}
 	s := &Shard{lanes: []*lane{{}}, fx: &Effects{}}
 	odd := OldHolder{Trigger: ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(epochMS), 7, 1)}}
-	s.displace(&limit{domain: &domain{}}, &Holders{Waiting: 2, Oldest: []OldHolder{odd, {}}}, 2)
+	s.displace(&limit.Limit{Domain: &limit.Domain{}}, &Holders{Waiting: 2, Oldest: []OldHolder{odd, {}}}, 2)
 	if len(s.lanes[0].stops) != 1 || s.fx.Counts.Malformed != 1 {
 		t.Errorf("of no partition: %d are asked to stop, %d malformed", len(s.lanes[0].stops), s.fx.Counts.Malformed)
 	}
 	s.lanes[0].stops = slices.Repeat(s.lanes[0].stops, stopsMax)
-	s.displace(&limit{domain: &domain{}}, &Holders{Waiting: 1, Oldest: make([]OldHolder, 1)}, 1)
+	s.displace(&limit.Limit{Domain: &limit.Domain{}}, &Holders{Waiting: 1, Oldest: make([]OldHolder, 1)}, 1)
 	testkit.Equal(t, "are to be sent", len(s.lanes[0].stops), stopsMax)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -76,7 +77,7 @@ func newStorm(t *testing.T, seed uint64) *storm {
 		w.inShadow([]string{"d/a", "e/pay", "d", "rate d/b", "rate e"}[r.IntN(5)])
 	}
 	for range r.IntN(4) {
-		w.policies[[]string{"d/a", "e/pay", "d/b*", "d*", "d", w.shared[0]}[r.IntN(6)]] = []OnFull{RejectNewest, CancelOldest}[r.IntN(2)]
+		w.policies[[]string{"d/a", "e/pay", "d/b*", "d*", "d", w.shared[0]}[r.IntN(6)]] = []limit.OnFull{limit.RejectNewest, limit.CancelOldest}[r.IntN(2)]
 	}
 	w.lease = 5 * time.Second
 	w.fails()
@@ -330,7 +331,7 @@ func (w *world) undone() string {
 func (w *world) stored() bool {
 	for shard := range w.shards {
 		for _, l := range w.newest(shard).s.lists {
-			if !l.index.Empty() || l.putting > 0 || len(l.ahead) > 0 {
+			if !l.index.Empty() || l.putting > 0 || l.Waits() {
 				return true
 			}
 		}

@@ -131,7 +131,7 @@ func TestARateWakesByItself(t *testing.T) {
 		steps++
 	}
 	w.run(time.Minute)
-	if len(o.s.ripening) != 0 || steps != 3 {
+	if len(o.s.limits.Ripening) != 0 || steps != 3 {
 		t.Fatal("something waits still")
 	}
 	w.checkRates()

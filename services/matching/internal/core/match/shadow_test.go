@@ -24,8 +24,8 @@ func TestALimitInShadowHoldsNothingUp(t *testing.T) {
 		t.Errorf("%+v", u)
 	}
 	testkit.Equal(t, "are counted", w.counts.WouldWait, 8)
-	if l := o.s.domains["d"].limits["type/a"]; l.blocked != 0 || len(l.ahead) > 0 {
-		t.Errorf("blocked %d, %d ahead", l.blocked, len(l.ahead))
+	if l := o.s.domains["d"].Limits["type/a"]; l.Closed() {
+		t.Error("one in shadow is blocked")
 	}
 	w.run(time.Hour + time.Minute)
 	if u := o.use("type/a"); u.WouldWait != 0 {
@@ -41,10 +41,10 @@ func TestATaskIsReadAheadOfTheLimitThatIsFull(t *testing.T) {
 	w.ready("d", "l0", "a", 3, 10)
 	w.serve("l0")
 	d := o.s.domains["d"]
-	if l := d.limits["domain"]; l.blocked != 0 || len(l.ahead) > 0 {
-		t.Errorf("one in shadow is blocked: %d, with %d ahead", l.blocked, len(l.ahead))
+	if l := d.Limits["domain"]; l.Closed() {
+		t.Error("one in shadow is blocked")
 	}
-	if l := d.limits["type/a"]; len(l.ahead) == 0 {
+	if o.s.limits.Ahead() == 0 {
 		t.Error("nothing is ahead")
 	}
 }

@@ -14,7 +14,7 @@ func limited(t *testing.T, partitions, most int) (*world, *owner) {
 	w, o := begun(t, partitions)
 	w.limit("d/a", most)
 	w.run(100 * ms)
-	if l := o.s.domains["d"].limits["type/a"]; l == nil || l.unknown > 0 || l.unsaid {
+	if l := o.s.domains["d"].Limits["type/a"]; l == nil || l.Closed() {
 		t.Fatalf("the limit stands as %+v", l)
 	}
 	return w, o
@@ -140,8 +140,8 @@ func TestLostReleaseIsAudited(t *testing.T) {
 		if w.polls["q"].tasks != 1 || w.counts.Audited != 1 {
 			t.Fatalf("reported: %+v: the poll got %+v, %d slots were found", told, w.polls["q"], w.counts.Audited)
 		}
-		if l := o.s.domains["d"].limits["type/a"]; len(l.held) != 1 {
-			t.Fatalf("%d slots are held", len(l.held))
+		if c := o.s.Census(); c.Slots != 1 {
+			t.Fatalf("%d slots are in use", c.Slots)
 		}
 	}
 }
@@ -165,8 +165,8 @@ func TestAuditSparesWhatIsNew(t *testing.T) {
 	w.wait("r", 1)
 	w.trigger(w.task("d", "l0", "a", 1, 0))
 	w.run(500 * ms)
-	if l := o.s.domains["d"].limits["type/a"]; len(l.held) != 3 || w.counts.Audited != 0 {
-		t.Fatalf("%d slots are held, %d were found", len(l.held), w.counts.Audited)
+	if c := o.s.Census(); c.Slots != 3 || w.counts.Audited != 0 {
+		t.Fatalf("%d slots are in use, %d were found", c.Slots, w.counts.Audited)
 	}
 }
 
@@ -235,7 +235,7 @@ func TestTakeoverWaitsForAllBookings(t *testing.T) {
 	}
 	w.speak(1)
 	w.run(3 * time.Second)
-	if l := o.s.domains["d"].limits["type/a"]; l.unknown != 0 || len(l.held) != 2 {
+	if l := o.s.domains["d"].Limits["type/a"]; l.Counting() || o.s.Census().Slots != 2 {
 		t.Fatalf("it stands as %+v", l)
 	}
 	w.finish(held[0])
@@ -271,7 +271,7 @@ func TestEntriesAreKeptFresh(t *testing.T) {
 	w.limit("d/a", 7)
 	w.limit("d/a", 0)
 	w.run(100 * ms)
-	if len(w.drops) != 1 || o.s.domains["d"].limits["type/a"] != nil {
+	if len(w.drops) != 1 || o.s.domains["d"].Limits["type/a"] != nil {
 		t.Errorf("dropped: %+v", w.drops)
 	}
 	w.finish(made[1]) // its release names a limit that is no more
@@ -358,7 +358,7 @@ func TestRemovedLimitsAreNotAskedFor(t *testing.T) {
 	}
 	w.speak(1)
 	w.run(3 * time.Second)
-	if l := o.s.domains["d"].limits["type/a"]; l == nil || l.unknown > 0 || l.unsaid {
+	if l := o.s.domains["d"].Limits["type/a"]; l == nil || l.Closed() {
 		t.Fatalf("the limit stands as %+v", l)
 	}
 }

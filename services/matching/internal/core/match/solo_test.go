@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -72,7 +73,7 @@ func (o *solo) step(after time.Duration, in Inputs) {
 }
 
 // reply answers the questions of the last turn: nothing runs, nothing is to be sent again.
-func (o *solo) reply(held ...Held) {
+func (o *solo) reply(held ...limit.Held) {
 	o.Helper()
 	var in Inputs
 	for _, a := range o.fx.Asks {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -72,7 +73,7 @@ func (st *start) undelivered(grants []Undelivered, lanes []*lane) {
 
 // grantedBefore is an attempt that an owner before was granted: as if this one had been, but history waits for no receipt of it.
 func (l *lane) grantedBefore(g *Undelivered) grant {
-	from := &origin{list: &list{Tasklist: table.Tasklist{Domain: g.Domain}}, scarce: ids.Scarce(g.Nonce)}
+	from := &origin{list: &list{List: &limit.List{Tasklist: table.Tasklist{Domain: g.Domain}}}, scarce: ids.Scarce(g.Nonce)}
 	return grant{batch: &batch{lane: l, nonce: g.Nonce, grabs: []grab{{trigger: g.Trigger, from: from, decided: true}}, unconfirmed: 1}, task: g.Task}
 }
 

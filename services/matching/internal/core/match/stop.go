@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -13,7 +14,7 @@ const stopsMax, stopsOfDomainMax = 4096, 1024
 // stop is a task that is to be rejected, or an attempt that is to make room.
 type stop struct {
 	Stop
-	limit *limit
+	limit *limit.Limit
 	// back is where the trigger stood of one to be rejected.
 	back table.Chunk
 	done bool
@@ -23,20 +24,20 @@ type stop struct {
 
 // addStop has one sent soon, if there is room.
 func (l *lane) addStop(st stop) bool {
-	if len(l.stops) >= stopsMax || l.stopsOf[st.limit.domain] >= stopsOfDomainMax {
+	if len(l.stops) >= stopsMax || l.stopsOf[st.limit.Domain] >= stopsOfDomainMax {
 		return false
 	}
 	if l.stopsOf == nil {
-		l.stopsOf = map[*domain]int{}
+		l.stopsOf = map[*limit.Domain]int{}
 	}
 	l.stops = append(l.stops, st)
-	l.stopsOf[st.limit.domain]++
+	l.stopsOf[st.limit.Domain]++
 	return true
 }
 
 // unstop notes that one waits no more.
 func (l *lane) unstop(st *stop) {
-	d := st.limit.domain
+	d := st.limit.Domain
 	if l.stopsOf[d]--; l.stopsOf[d] == 0 {
 		delete(l.stopsOf, d)
 	}
@@ -48,13 +49,13 @@ func (s *Shard) sendStops(l *lane) {
 	b := &batch{}
 	for i := range l.stops[:n] {
 		st := &l.stops[i]
-		if l.unstop(st); !st.Displace && s.list(st.back.Tasklist).path(st.back.Type).pause != nil {
+		if l.unstop(st); !st.Displace && s.list(st.back.Tasklist).Path(st.back.Type).Paused() {
 			s.returnStop(st)
 			continue
 		}
 		b.stops, b.out.Stops = append(b.stops, *st), append(b.out.Stops, st.Stop)
 	}
-	l.stops = shift(l.stops, n)
+	l.stops = slices.Delete(l.stops, 0, n)
 	if b.left = len(b.stops); b.left == 0 {
 		return
 	}
@@ -71,21 +72,17 @@ func (s *Shard) stopped(b *batch, i int, v *Verdict) {
 	}
 	st.done = true
 	b.left--
-	of := st.limit
-	if of.of != nil {
-		of = of.of
-	}
 	switch code := fault.Code(v.Refused); {
 	case v.Refused == "" && st.Displace:
-		of.usage.displaced.Add(s.now.Mono, 1)
+		st.limit.Ended(true, s.now.Mono)
 		s.fx.Counts.Displaced++
 	case v.Refused == "":
-		of.usage.rejected.Add(s.now.Mono, 1)
+		st.limit.Ended(false, s.now.Mono)
 		s.fx.Counts.Rejected++
 	case !st.Displace && passes(code): // it waits on
 		s.returnStop(st)
 		if code == fault.FailedPrecondition {
-			st.limit.over.at = s.now.Mono + max(st.limit.patience(), overflowEvery)
+			st.limit.Over.At = s.now.Mono + max(st.limit.Patience(), overflowEvery)
 		}
 	}
 }
@@ -95,7 +92,7 @@ func (s *Shard) returnStop(st *stop) {
 	switch {
 	case st.Displace:
 	case st.stale && st.back.Group == "":
-		s.sendAgain(st.limit.domain)
+		s.sendAgain(st.limit.Domain.Name)
 	default:
 		s.arrivals = append(s.arrivals, arrival{Chunk: st.back, list: s.list(st.back.Tasklist)})
 	}
@@ -112,7 +109,7 @@ func (s *Shard) returnStops(l *lane) {
 // stopsStale notes that what is to be rejected of a domain may be of groups that are paused. Stops that are not sent yet are dropped.
 func (l *lane) stopsStale(d *domain) {
 	l.stops = slices.DeleteFunc(l.stops, func(st stop) bool {
-		out := st.limit.domain == d && !st.Displace && d.holdsPaused(st.back.Column)
+		out := st.limit.Domain == d.Domain && !st.Displace && d.holdsPaused(st.back.Column)
 		if out {
 			l.unstop(&st)
 		}
@@ -120,7 +117,7 @@ func (l *lane) stopsStale(d *domain) {
 	})
 	for _, b := range l.flight {
 		for i := range b.stops {
-			b.stops[i].stale = b.stops[i].stale || b.stops[i].limit.domain == d
+			b.stops[i].stale = b.stops[i].stale || b.stops[i].limit.Domain == d.Domain
 		}
 	}
 }

@@ -31,10 +31,8 @@ func (s *Shard) watchful() bool {
 		if d.state != open { // what waits in one that is open waits for a call, or for answers
 			return true
 		}
-		for _, l := range d.met {
-			if l.wait > 0 || l.blocked != 0 || l.auditAt != 0 {
-				return true
-			}
+		if d.Watchful() {
+			return true
 		}
 	}
 	return false
@@ -42,12 +40,13 @@ func (s *Shard) watchful() bool {
 
 // conclude tells when to step next.
 func (s *Shard) conclude(in *Inputs) {
+	s.fx.Counts.WouldWait, s.fx.Counts.Audited = s.limits.Done.WouldWait, s.limits.Done.Audited
 	s.fx.Counts.WaitingPolls = int64(s.polls.Len())
 	// Polls that were answered at once leave tasklists to be forgotten, calls leave entries to be shown again.
 	if len(in.Polls) > 0 || len(in.Outcomes) > 0 || s.watchful() {
 		s.sweepAt = min(s.sweepAt, s.now.Mono+sweepEvery)
 	}
-	if len(s.arrivals)+len(s.turn.busy)+len(s.slack) > 0 && !s.drain.done {
+	if len(s.arrivals)+len(s.turn.busy)+len(s.limits.Slack) > 0 && !s.drain.done {
 		s.fx.Wake = max(s.now.Mono, 1) // 0 means never
 		return
 	}
@@ -58,12 +57,7 @@ func (s *Shard) conclude(in *Inputs) {
 	for _, l := range s.lanes {
 		w = l.wake(w)
 	}
-	for _, l := range s.telling {
-		w = min(w, l.tellAt)
-	}
-	for _, l := range s.ripening {
-		w = min(w, l.freeAt)
-	}
+	w = s.limits.Wake(w)
 	if st := &s.start; st.fenced && !st.open {
 		w = min(w, st.fencedAt+startWait)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -22,11 +23,11 @@ func TestTimesRelate(t *testing.T) {
 		{"a batch is repeated where its partition is silent", silentAfter, resendAfter},
 		{"what does not answer is not asked all the time", 100 * time.Millisecond, retryEvery},
 		{"an answer may be bounced after it counted as received", heardAfter, bouncedWithin},
-		{"slots that are freed together are reported together", 0, tellAfter},
-		{"who waits in a line shows itself before it loses its place", lineEvery, table.LineStale},
-		{"slots in use are shown before they expire", refreshAfter, table.ExpiryAfter},
+		{"slots that are freed together are reported together", 0, limit.TellAfter},
+		{"who waits in a line shows itself before it loses its place", limit.LineEvery, table.LineStale},
+		{"slots in use are shown before they expire", limit.RefreshAfter, table.ExpiryAfter},
 		{"complaints become rare", hungryMin, hungryMax},
-		{"the audit of a full limit is rare", auditSoon, auditEvery},
+		{"the audit of a full limit is rare", limit.AuditSoon, limit.AuditEvery},
 		{"a drain waits for verdicts", silentAfter, drainTimeout},
 		{"an idle shard sleeps", sweepEvery, idleAfter},
 	} {
@@ -42,13 +43,13 @@ func runs(t *testing.T) *solo {
 	o := alone(t, 1)
 	o.catalog.limits["d/a"] = 2
 	o.step(0, Inputs{Limits: []string{"d"}})
-	o.reply(Held{
+	o.reply(limit.Held{
 		Domain: "d", Type: "a", Path: []table.Ref{table.TypeRef("a")}, Member: booking(),
 		DeadlineMS: o.now.MS + 600_000,
 	})
 	o.step(0, o.called())
-	o.step(auditSoon, Inputs{})
-	o.reply(Held{Domain: "d", Type: "a", Member: booking()})
+	o.step(limit.AuditSoon, Inputs{})
+	o.reply(limit.Held{Domain: "d", Type: "a", Member: booking()})
 	o.step(sweepEvery, Inputs{})
 	if c := o.s.Census(); c.Slots != 1 || c.Reported != 1 || c.Questions != 0 {
 		t.Fatalf("%+v", c)

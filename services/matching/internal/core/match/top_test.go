@@ -2,15 +2,15 @@ package match
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
 // use is how a limit of domain d is used.
-func (o *owner) use(ref table.Ref) LimitInUse {
+func (o *owner) use(ref table.Ref) limit.InUse {
 	o.w.t.Helper()
 	all, _ := o.s.LimitsInUse("d", 3, Now{Mono: o.w.now})
 	for _, u := range all {
@@ -19,7 +19,7 @@ func (o *owner) use(ref table.Ref) LimitInUse {
 		}
 	}
 	o.w.t.Fatalf("%s is not in use: %+v", ref, all)
-	return LimitInUse{}
+	return limit.InUse{}
 }
 
 // A full limit names those that have its slots for the longest, and the tasklists that wait, with what they hold.
@@ -103,41 +103,8 @@ func TestReclaimedSlotsAreCounted(t *testing.T) {
 	w.running["d/a"]--
 	w.wait("q", 1)
 	w.ready("d", "l0", "a", 2, 1)
-	w.run(auditEvery + 5*time.Second)
+	w.run(limit.AuditEvery + 5*time.Second)
 	if u := o.use("type/a"); u.Reclaimed != 1 || u.Held != 1 || u.Holders[0].ID == one[0].id {
 		t.Errorf("%+v", u)
-	}
-}
-
-// One answer looks at so many attempts and columns, however many there are.
-func TestTopIsBounded(t *testing.T) {
-	w, o := begun(t, 1)
-	for i := range topMax + 20 {
-		w.limits[fmt.Sprintf("d/t%03d", i)] = 5
-	}
-	w.limitsChanged()
-	w.run(100 * ms)
-	w.poll("p", Poll{Domain: "d", Tasklist: "l0", Max: 1, For: 0})
-	w.run(100 * ms)
-	d := o.s.domains["d"]
-	const most = topLooksMax/topMax + 100
-	for i, l := range d.met {
-		for j := range most {
-			l.held[member{byte(i), byte(i >> 8), byte(j), byte(j >> 8)}] = holding{since: w.now}
-		}
-	}
-	all, leftOut := o.s.LimitsInUse("d", 2, Now{Mono: w.now})
-	if len(all) != topMax || leftOut != 20 {
-		t.Fatalf("%d limits, %d left out", len(all), leftOut)
-	}
-	named := 0
-	for _, u := range all {
-		named += len(u.Holders)
-		if u.Held != most || !strings.HasPrefix(string(u.Ref), "type/t") {
-			t.Fatalf("%+v", u)
-		}
-	}
-	if looked := topLooksMax/most + 1; named != 2*looked || looked == topMax {
-		t.Errorf("%d holders of %d limits are named", named, looked)
 	}
 }

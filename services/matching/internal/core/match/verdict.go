@@ -2,6 +2,7 @@ package match
 
 import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 )
 
 // decideAll applies history's answer to one batch, or to a part of it.
@@ -89,9 +90,7 @@ func (s *Shard) decide(b *batch, i int, v *Verdict) {
 	s.fx.Counts.Granted++
 	b.granted++
 	b.unconfirmed++
-	for lim := range g.from.list.covering(g.from.Column) {
-		lim.granted(memberOf(g.trigger), s.now, v.DeadlineMS)
-	}
+	g.from.list.Granted(g.from.Column, limit.MemberOf(g.trigger), s.now.Mono, v.DeadlineMS)
 	if p.Answered || len(p.Granted) >= p.Max {
 		b.takeBack(i, true)
 		return

@@ -2,27 +2,14 @@ package match
 
 import (
 	"fmt"
-	"iter"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
-
-// each is those that stand in line, first the most urgent.
-func (q *waiters) each() iter.Seq[*waiter] {
-	return func(yield func(*waiter) bool) {
-		for _, line := range q.lines {
-			for w := line.first; w != nil; w = w.next {
-				if !yield(w) {
-					return
-				}
-			}
-		}
-	}
-}
 
 // crowd has polls wait at many tasklists for tasks of a type with a limit, and some tasks of each.
 func crowd(w *world, lists, tasks int) []*task {
@@ -177,28 +164,21 @@ func TestPlaceIsKeptWhereAnotherShardHasTheSlot(t *testing.T) {
 			tried++
 		}
 	}
-	if got := names(o.s.domains["d"].limits["type/a"]); tried < 5 || !slices.Equal(got, []string{"x1", "y1", "z1"}) {
+	if got := names(o.s.domains["d"].Limits["type/a"]); tried < 5 || !slices.Equal(got, []string{"x1", "y1", "z1"}) {
 		t.Fatalf("after %d calls the order is %v", tried, got)
 	}
 	w.finish(held[0])
 	w.run(100 * ms)
 	if waiting[0].state != "running" {
-		t.Fatalf("%v", names(o.s.domains["d"].limits["type/a"]))
+		t.Fatal("the first one does not run")
 	}
-}
-
-func names(l *limit) (all []string) {
-	for w := range l.waiters.each() {
-		all = append(all, w.list.Name)
-	}
-	return all
 }
 
 // Calls that fail leave the order as it is.
 func TestPlaceIsKeptWhereACallFails(t *testing.T) {
 	w, o := limited(t, 1, 1)
 	all := crowd(w, 4, 1)
-	lim := o.s.domains["d"].limits["type/a"]
+	lim := o.s.domains["d"].Limits["type/a"]
 	before := names(lim)
 	failed := 0
 	w.lossy = func(c *table.Call) (bool, bool) {
@@ -235,13 +215,21 @@ func TestWaitersWithoutPollsLeave(t *testing.T) {
 		all = append(all, w.ready("d", name, "a", 3, 1)...)
 	}
 	w.run(500 * ms)
-	testkit.MustEqual(t, "wait", len(names(o.s.domains["d"].limits["type/a"])), len(all)-1)
+	testkit.MustEqual(t, "wait", len(names(o.s.domains["d"].Limits["type/a"])), len(all)-1)
 	w.run(2 * time.Second) // their polls end
 	w.finish(running(all)[0])
 	w.run(2 * time.Second)
-	lim := o.s.domains["d"].limits["type/a"]
+	lim := o.s.domains["d"].Limits["type/a"]
 	last := w.calls[len(w.calls)-1]
 	if n := len(names(lim)); n != 0 || len(last.Stances) != 1 || last.Stances[0].Wait != 0 {
 		t.Fatalf("%d wait; the last call says %+v", n, last.Stances)
 	}
+}
+
+// names are the tasklists that stand in the line of a limit.
+func names(l *limit.Limit) (all []string) {
+	for of := range l.InLine() {
+		all = append(all, of.Name)
+	}
+	return all
 }

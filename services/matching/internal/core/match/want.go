@@ -1,6 +1,7 @@
 package match
 
 import (
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/pairing"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
@@ -47,33 +48,23 @@ func (s *Shard) wantFor(l *list, p *poll, first int, c *call) bool {
 	if l.index.Groups() {
 		most = max(most, callCandidatesMax-c.candidates)
 	}
-	candidates := l.index.CandidatesOf(p.Types, first, most, func(at table.Column) bool { return s.pass(l, at, c) })
+	candidates := l.index.CandidatesOf(p.Types, first, most, func(at table.Column) bool {
+		pass, more := l.Pass(at, &c.Call)
+		c.more = c.more || more
+		return pass
+	})
 	if len(candidates) == 0 {
 		return false
 	}
 	w := table.Want{Tasklist: l.Tasklist, Candidates: candidates}
-	if s.ahead < aheadMax && first == 0 {
+	if first == 0 && s.limits.MayReadAhead() {
 		w.Ahead = table.ChunkTriggersMax
 	}
-	paths := make([]*path, len(candidates))
+	paths := make([]*limit.Path, len(candidates))
 	for i := range candidates {
-		at := &candidates[i]
-		paths[i] = s.pathOf(l, at.Column)
-		grouped := at.Group != ""
-		if grouped {
+		paths[i] = l.PathOf(candidates[i].Column)
+		if !c.Ask(l.List, paths[i], &candidates[i], p.Room(s.cfg.AnswerBytesMax)) {
 			w.Ahead = 0
-		}
-		for _, lim := range paths[i].asked() {
-			if lim.rated() || lim.others || lim.waiters.others(l) { // their turn comes before that of the rest of a chunk
-				w.Ahead = 0
-			}
-			c.stand(lim)
-			at.Path = append(at.Path, lim.at)
-			if !grouped || lim.of != nil { // of groups others may have more of it
-				lim.asked += p.Room(s.cfg.AnswerBytesMax)
-			}
-			lim.waitAt(at.Priority)
-			c.try(lim.waiters.all[l])
 		}
 	}
 	c.out.Wants = append(c.out.Wants, w)
@@ -81,37 +72,3 @@ func (s *Shard) wantFor(l *list, p *poll, first int, c *call) bool {
 	c.candidates += len(candidates)
 	return true
 }
-
-// pass tells whether a call takes nothing of a column that holds something. If a slot of some limit is wanting, it is waited for.
-func (s *Shard) pass(l *list, at table.Column, c *call) bool {
-	if l.unknownGroups(at) {
-		return true
-	}
-	path, busy := l.path(at.Type), func(lim *limit) bool { return lim.closed() || lim.waiters.before(l) }
-	lim := path.pause
-	if lim == nil {
-		lim = path.meet(busy)
-	}
-	if lim == nil {
-		lim = path.perGroupOf(at, busy)
-	}
-	if lim != nil {
-		s.wait(lim, l, at.Priority)
-		return true
-	}
-	if lim = path.meet(c.asksAll); lim == nil {
-		lim = path.groupOf(at, c.asksAll)
-	}
-	if lim != nil {
-		c.more = true
-		lim.waitAt(at.Priority)
-		return true
-	}
-	if lim = path.groupOf(at, (*limit).closed); lim != nil {
-		s.park(lim, l, at)
-	}
-	return lim != nil
-}
-
-// asksAll tells whether a call asks for as many triggers of a limit as there can be slots.
-func (c *call) asksAll(l *limit) bool { return l.in == c && !l.Shadow && l.asked >= l.Max }

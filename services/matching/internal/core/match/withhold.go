@@ -13,10 +13,10 @@ import (
 // withhold takes over which groups of a domain are paused.
 func (s *Shard) withhold(d *domain) {
 	before := d.withheld
-	d.withheld = s.catalog.PausedGroups(d.name)
+	d.withheld = s.catalog.PausedGroups(d.Name)
 	for group := range before {
 		if !d.withheld[group] {
-			s.sendAgain(d)
+			s.sendAgain(d.Name)
 			break
 		}
 	}
@@ -33,9 +33,7 @@ func (d *domain) holdsPaused(at table.Column) bool { return at.Group == "" || d.
 
 // cleanse lets go of all triggers that may be of groups that are paused.
 func (s *Shard) cleanse(d *domain) {
-	for _, l := range d.met {
-		s.unread(l)
-	}
+	d.Domain.UnreadAll()
 	s.letGoUnknown(d)
 	for _, lane := range s.lanes {
 		lane.gather = slices.DeleteFunc(lane.gather, func(g grab) bool {
@@ -46,7 +44,7 @@ func (s *Shard) cleanse(d *domain) {
 			return out
 		})
 		lane.aside = slices.DeleteFunc(lane.aside, func(c table.Chunk) bool {
-			out := c.Domain == d.name && d.holdsPaused(c.Column)
+			out := c.Domain == d.Name && d.holdsPaused(c.Column)
 			if out {
 				lane.asideN -= c.Len()
 			}
@@ -70,14 +68,14 @@ func (s *Shard) cleanse(d *domain) {
 		}
 		for _, at := range all {
 			l.index.Remove(at)
-			l.unparkGone(at)
+			l.UnparkGone(at)
 			d.clears = append(d.clears, table.Place{Tasklist: l.Tasklist, Column: at})
 			if at.Group == "" {
 				l.ranks.Forget(at)
 			}
 		}
 	}
-	s.sendAgain(d)
+	s.sendAgain(d.Name)
 }
 
 // letGoUnknown lets go of what is on its way into columns that groups share, and is of groups that are not known. The rest arrives again,
@@ -113,7 +111,7 @@ func (s *Shard) letGoUnknown(d *domain) {
 func (t *taken) withhold(s *Shard) bool {
 	d := t.list.domain
 	if t.stale && t.chunk.Group == "" { // the one that it was taken from was forgotten meanwhile
-		s.sendAgain(d)
+		s.sendAgain(d.Name)
 		return true
 	}
 	return d.withheld[t.chunk.Group]

@@ -8,6 +8,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/fairness"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -166,24 +167,24 @@ func TestTriggersOfPausedGroupsAreTakenOut(t *testing.T) {
 
 // TestWhatKeepsADomainInUse: among it the groups that are paused, of which history sends what was let go when they go on.
 func TestWhatKeepsADomainInUse(t *testing.T) {
-	for name, change := range map[string]func(d *domain, l *limit){
-		"":                       func(*domain, *limit) {},
-		"a tasklist":             func(d *domain, _ *limit) { d.lists = []*list{{}} },
-		"a limit to be reported": func(d *domain, l *limit) { d.due = []*limit{l} },
-		"a call":                 func(d *domain, _ *limit) { d.call = &call{} },
-		"it is being opened":     func(d *domain, _ *limit) { d.asked = true },
-		"triggers were lost":     func(d *domain, _ *limit) { d.lost = true },
-		"a paused group":         func(d *domain, _ *limit) { d.withheld = map[string]bool{"g": true} },
-		"an attempt":             func(_ *domain, l *limit) { l.held = map[member]holding{{}: {}} },
-		"a group":                func(_ *domain, l *limit) { l.perGroup.limits = map[string]*limit{"g": {}} },
-		"not counted":            func(_ *domain, l *limit) { l.unknown = 1 },
-		"a trigger that waits":   func(_ *domain, l *limit) { l.wait = 1 },
-		"no slot":                func(_ *domain, l *limit) { l.blocked = table.Full },
-		"an audit":               func(_ *domain, l *limit) { l.auditing = true },
-		"what was read ahead":    func(_ *domain, l *limit) { l.ahead = make([]ahead, 1) },
+	for name, change := range map[string]func(d *domain, l *limit.Limit){
+		"":                       func(*domain, *limit.Limit) {},
+		"a tasklist":             func(d *domain, _ *limit.Limit) { d.lists = []*list{{}} },
+		"a limit to be reported": func(d *domain, l *limit.Limit) { d.Due = []*limit.Limit{l} },
+		"a call":                 func(d *domain, _ *limit.Limit) { d.call = &call{} },
+		"it is being opened":     func(d *domain, _ *limit.Limit) { d.asked = true },
+		"triggers were lost":     func(d *domain, _ *limit.Limit) { d.lost = true },
+		"a paused group":         func(d *domain, _ *limit.Limit) { d.withheld = map[string]bool{"g": true} },
+		"an attempt":             func(_ *domain, l *limit.Limit) { l.Held = map[limit.Member]limit.Holding{{}: {}} },
+		"a group":                func(_ *domain, l *limit.Limit) { l.ByGroup.Limits = map[string]*limit.Limit{"g": {}} },
+		"not counted":            func(_ *domain, l *limit.Limit) { l.Unknown = 1 },
+		"a trigger that waits":   func(_ *domain, l *limit.Limit) { l.Wait = 1 },
+		"no slot":                func(_ *domain, l *limit.Limit) { l.Blocked = table.Full },
+		"an audit":               func(_ *domain, l *limit.Limit) { l.Auditing = true },
+		"what was read ahead":    func(_ *domain, l *limit.Limit) { l.Ahead = make([]limit.Ahead, 1) },
 	} {
-		l := &limit{perGroup: &perGroup{}}
-		d := &domain{met: []*limit{l}}
+		l := &limit.Limit{ByGroup: &limit.PerGroup{}}
+		d := &domain{Domain: &limit.Domain{Met: []*limit.Limit{l}}}
 		if change(d, l); d.inUse() != (name != "") {
 			t.Errorf("%q: in use %v", name, d.inUse())
 		}

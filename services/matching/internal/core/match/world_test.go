@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/heap"
 )
@@ -39,7 +40,7 @@ type world struct {
 	shadow, changed map[string]bool
 	pauses          map[string]bool
 	// policies are those of limits, by name; they act after overflowAfter. stops are what they asked for.
-	policies map[string]OnFull
+	policies map[string]limit.OnFull
 	stops    []Stop
 	owners   []*owner
 	shards   int
@@ -152,7 +153,7 @@ func newWorld(t *testing.T, shards, partitions int) *world {
 		delay: func() time.Duration { return time.Millisecond }, work: func() time.Duration { return 10 * time.Millisecond },
 		lease: 30 * time.Second, deaf: func(string) bool { return false }, failures: none(), ends: true,
 		lossy: func(*table.Call) (bool, bool) { return false, true }, group: func() string { return "" }, cost: func() int { return 0 },
-		rates: map[string]table.Rate{}, policies: map[string]OnFull{}, shadow: map[string]bool{}, changed: map[string]bool{}, tokens: map[table.Ref][]token{}, starts: map[string]int{},
+		rates: map[string]table.Rate{}, policies: map[string]limit.OnFull{}, shadow: map[string]bool{}, changed: map[string]bool{}, tokens: map[table.Ref][]token{}, starts: map[string]int{},
 		spreading: spreading{spread: map[string]int{}, scales: map[string]bool{}, turn: map[string]int{}, mute: func(string) bool { return false }},
 	}
 	for range partitions {
@@ -338,9 +339,9 @@ func (o *owner) call(c table.Call) {
 			break
 		}
 		for _, at := range want.Candidates {
-			for ref, l := range o.s.domains[c.Domain].limits {
+			for ref, l := range o.s.domains[c.Domain].Limits {
 				if l.Paused {
-					if l.covers(want.Name, at.Type) {
+					if covers(&l.Setting, want.Name, at.Type) {
 						w.t.Fatalf("a want of %s in %s, which is paused", at.Type, want.Name)
 					}
 					continue
@@ -348,7 +349,7 @@ func (o *owner) call(c table.Call) {
 				names := func(ref table.Ref) bool {
 					return slices.ContainsFunc(at.Path, func(i int) bool { return c.Stances[i].Ref == ref })
 				}
-				counts := l.covers(want.Name, at.Type)
+				counts := covers(&l.Setting, want.Name, at.Type)
 				if l.PerGroup && counts && at.Group == "" {
 					w.t.Fatalf("a want of %v in %s, of groups that are not known", at, want.Name)
 				}
@@ -433,8 +434,8 @@ func (o *owner) ask(a Ask) {
 }
 
 // held is the attempts that run.
-func (w *world) held(a Ask, shard int) []Held {
-	var all []Held
+func (w *world) held(a Ask, shard int) []limit.Held {
+	var all []limit.Held
 	for _, t := range w.sorted() {
 		if t.id.Partition() != a.Partition || t.shard != shard || t.state != "running" {
 			continue
@@ -442,7 +443,7 @@ func (w *world) held(a Ask, shard int) []Held {
 		if a.Kind == AskBookings && len(t.path) == 0 || a.Kind == AskRunning && (t.domain != a.Domain || len(a.Types) > 0 && !slices.Contains(a.Types, t.typ)) {
 			continue
 		}
-		all = append(all, Held{
+		all = append(all, limit.Held{
 			Domain: t.domain, Tasklist: t.list, Type: t.typ, Group: t.group, Path: t.path, Member: ids.Booking(t.id, t.version),
 			DeadlineMS: epochMS + w.now.Milliseconds() + 60_000,
 		})
@@ -468,3 +469,6 @@ func (t *task) encode() []byte {
 	b = binary.BigEndian.AppendUint32(b, t.version)
 	return binary.BigEndian.AppendUint64(b, t.nonce)
 }
+
+// domainOf is the domain of a limit.
+func domainOf(s *Shard, l *limit.Limit) *domain { return s.domains[l.Domain.Name] }

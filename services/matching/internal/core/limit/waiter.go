@@ -1,6 +1,7 @@
-package match
+package limit
 
 import (
+	"iter"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
@@ -9,7 +10,7 @@ import (
 // waiters are the tasklists that wait for a slot of a limit: in a line for each priority, by the most urgent of their triggers that do, first
 // come, first served. The lines take turns by weight. So a slot that comes free costs a look at one tasklist, however many wait.
 type waiters struct {
-	all   map[*list]*waiter
+	all   map[*List]*waiter
 	lines [table.PriorityIdle + 1]waiterLine
 	turn  table.Turn
 	lack  table.Lack
@@ -24,8 +25,8 @@ type waiterLine struct{ first, last *waiter }
 
 // waiter is one tasklist that waits for slots of one limit.
 type waiter struct {
-	list     *list
-	limit    *limit
+	list     *List
+	limit    *Limit
 	priority int
 	order    uint64
 	since    time.Duration
@@ -37,15 +38,16 @@ type waiter struct {
 }
 
 // wait has a tasklist wait for a slot, for a trigger of a priority.
-func (s *Shard) wait(lim *limit, l *list, priority int) {
+func (l *List) wait(lim *Limit, priority int) {
+	s := l.domain.shard
 	q := &lim.waiters
 	w := q.all[l]
 	switch {
 	case w == nil:
 		if q.all == nil {
-			q.all = map[*list]*waiter{}
+			q.all = map[*List]*waiter{}
 		}
-		w = &waiter{list: l, limit: lim, since: s.now.Mono, strict: s.catalog.Strict(l.Domain, l.Name)}
+		w = &waiter{list: l, limit: lim, since: s.now, strict: s.catalog.Strict(l.Domain, l.Name)}
 		q.all[l] = w
 		l.waits++
 		q.countStrict(w, 1)
@@ -60,15 +62,6 @@ func (s *Shard) wait(lim *limit, l *list, priority int) {
 	if !lim.waited {
 		lim.waited = true
 		l.domain.waited = append(l.domain.waited, lim)
-	}
-}
-
-// try notes that a call asks for what a waiter waits for.
-func (c *call) try(w *waiter) {
-	if w != nil && !w.tried {
-		w.limit.waiters.unlink(w)
-		w.tried = true
-		c.tried = append(c.tried, w)
 	}
 }
 
@@ -100,15 +93,15 @@ func (q *waiters) countStrict(w *waiter, n int) {
 }
 
 // markWaiters has the tasklists looked at that wait for a limit that is no more.
-func (s *Shard) markWaiters(lim *limit) {
-	for w := lim.waiters.first(); w != nil; w = lim.waiters.first() {
-		lim.waiters.leave(w)
-		s.mark(w.list)
+func (l *Limit) markWaiters() {
+	for w := l.waiters.first(); w != nil; w = l.waiters.first() {
+		l.waiters.leave(w)
+		w.list.Tasks.Look()
 	}
-	if c := lim.domain.call; c != nil {
-		for _, w := range c.tried {
-			if w.limit == lim {
-				lim.waiters.leave(w)
+	if c := l.Domain.Call; c != nil {
+		for _, w := range c.Tried {
+			if w.limit == l {
+				l.waiters.leave(w)
 			}
 		}
 	}
@@ -153,12 +146,12 @@ func (q *waiters) mostUrgent() *waiter {
 }
 
 // others tells whether another tasklist waits, be it tried just now.
-func (q *waiters) others(l *list) bool {
+func (q *waiters) others(l *List) bool {
 	return len(q.all) > 1 || len(q.all) == 1 && q.all[l] == nil
 }
 
 // before tells whether a tasklist has to wait for others.
-func (q *waiters) before(l *list) bool {
+func (q *waiters) before(l *List) bool {
 	w := q.first()
 	return w != nil && w.list != l
 }
@@ -199,3 +192,19 @@ func (q *waiters) unlink(w *waiter) {
 	}
 	w.prev, w.next = nil, nil
 }
+
+// InLine are the tasklists that stand in the line of a limit, first those of the most urgent priority.
+func (l *Limit) InLine() iter.Seq[*List] {
+	return func(yield func(*List) bool) {
+		for i := range l.waiters.lines {
+			for w := l.waiters.lines[i].first; w != nil; w = w.next {
+				if !yield(w.list) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// KeepPlace has a tasklist that was tried in vain keep its place.
+func (l *Limit) KeepPlace(of *List) { l.waiters.back(l.waiters.all[of]) }

@@ -1,4 +1,4 @@
-package match
+package limit
 
 import (
 	"cmp"
@@ -20,8 +20,8 @@ const (
 	topGroupsMax = 16_384
 )
 
-// LimitInUse is how a shard uses a limit.
-type LimitInUse struct {
+// InUse is how a shard uses a limit.
+type InUse struct {
 	Ref table.Ref
 	// Max is 0 of a rate, which is full while an attempt has to wait for it.
 	Max int
@@ -38,20 +38,20 @@ type LimitInUse struct {
 	// Reclaimed counts slots that were found to be held by attempts that were over.
 	Reclaimed int64
 	// Holders have their slots for the longest, Waiters wait for the longest.
-	Holders []Holder
-	Waiters []Waiter
+	Holders []SlotHolder
+	Waiters []SlotWaiter
 	// Lists is how many tasklists wait, Tasks how many triggers they hold, as far as was looked.
 	Lists, Tasks int
 }
 
-// Holder is an attempt that uses a slot.
-type Holder struct {
+// SlotHolder is an attempt that uses a slot.
+type SlotHolder struct {
 	ID  ids.TaskID
 	For time.Duration
 }
 
-// Waiter is a tasklist that waits for a slot.
-type Waiter struct {
+// SlotWaiter is a tasklist that waits for a slot.
+type SlotWaiter struct {
 	Tasklist string
 	Priority int
 	For      time.Duration
@@ -60,22 +60,18 @@ type Waiter struct {
 
 // LimitsInUse are the limits of a domain that are in use here or were full within the last hour: those that were full for
 // the longest, then those with the most waiting; each with up to so many holders and waiters. leftOut counts further ones.
-func (s *Shard) LimitsInUse(domain string, each int, now Now) (all []LimitInUse, leftOut int) {
-	d := s.domains[domain]
-	if d == nil {
-		return nil, 0
-	}
+func (d *Domain) LimitsInUse(each int, now time.Duration) (all []InUse, leftOut int) {
 	looks := topLooksMax
-	var used []*limit
+	var used []*Limit
 	met, left := d.mostUsed()
 	for _, l := range met {
-		u := LimitInUse{
-			Ref: l.Ref, Max: l.Max, Held: len(l.held), Entry: l.entry, Used: max(l.used, l.entry), Reclaimed: l.usage.reclaimed,
+		u := InUse{
+			Ref: l.Ref, Max: l.Max, Held: len(l.Held), Entry: l.Entry, Used: max(l.used, l.Entry), Reclaimed: l.Usage.reclaimed,
 			Lists: len(l.waiters.all) + len(l.parkedLists()),
 		}
-		u.Full, u.Observed, u.FullFor = l.usage.Hour(now.Mono)
-		u.Shadow, u.WouldWait = l.Shadow, l.usage.beyond.Sum(now.Mono)
-		u.Rejected, u.Displaced = l.usage.rejected.Sum(now.Mono), l.usage.displaced.Sum(now.Mono)
+		u.Full, u.Observed, u.FullFor = l.Usage.Hour(now)
+		u.Shadow, u.WouldWait = l.Shadow, l.Usage.beyond.Sum(now)
+		u.Rejected, u.Displaced = l.Usage.Rejected.Sum(now), l.Usage.Displaced.Sum(now)
 		if l.rated() {
 			u.Max = 0
 		}
@@ -89,61 +85,61 @@ func (s *Shard) LimitsInUse(domain string, each int, now Now) (all []LimitInUse,
 	}
 	slices.SortFunc(order, func(i, j int) int { return all[i].compare(&all[j]) })
 	leftOut = left + max(0, len(order)-topMax)
-	sorted := make([]LimitInUse, 0, min(len(order), topMax))
+	sorted := make([]InUse, 0, min(len(order), topMax))
 	for _, i := range order[:min(len(order), topMax)] {
-		used[i].holders(&all[i], each, now.Mono, &looks)
-		used[i].waiting(&all[i], each, now.Mono, &looks)
+		used[i].holders(&all[i], each, now, &looks)
+		used[i].waiting(&all[i], each, now, &looks)
 		sorted = append(sorted, all[i])
 	}
 	return sorted, leftOut
 }
 
 // mostUsed are the limits of a domain, and those of single groups, the full ones first, as far as they are looked at. left counts the others.
-func (d *domain) mostUsed() (all []*limit, left int) {
-	all = slices.Clone(d.met)
+func (d *Domain) mostUsed() (all []*Limit, left int) {
+	all = slices.Clone(d.Met)
 	n := 0
-	for _, l := range d.rings[ringFull].all[:min(len(d.rings[ringFull].all), topGroupsMax)] {
+	for _, l := range d.Rings[ringFull].all[:min(len(d.Rings[ringFull].all), topGroupsMax)] {
 		all = append(all, l)
 		n++
 	}
-	for _, l := range d.rings[ringAll].all {
+	for _, l := range d.Rings[ringAll].all {
 		if l.rings[ringFull] == 0 && n < 2*topGroupsMax {
 			all = append(all, l)
 			n++
 		}
 	}
-	return all, len(d.rings[ringAll].all) - n
+	return all, len(d.Rings[ringAll].all) - n
 }
 
 // parkedLists are the first columns that wait for a group's slot of each tasklist.
-func (l *limit) parkedLists() map[*list]parked {
-	if len(l.parked) == 0 {
+func (l *Limit) parkedLists() map[*List]Parked {
+	if len(l.Parked) == 0 {
 		return nil
 	}
-	all := map[*list]parked{}
-	for _, p := range l.parked {
-		if first, ok := all[p.list]; !ok || p.since < first.since {
-			all[p.list] = p
+	all := map[*List]Parked{}
+	for _, p := range l.Parked {
+		if first, ok := all[p.List]; !ok || p.since < first.since {
+			all[p.List] = p
 		}
 	}
 	return all
 }
 
-func (u *LimitInUse) compare(o *LimitInUse) int {
+func (u *InUse) compare(o *InUse) int {
 	return cmp.Or(cmp.Compare(o.Full, u.Full), cmp.Compare(o.Lists, u.Lists), cmp.Compare(o.Held, u.Held), strings.Compare(string(u.Ref), string(o.Ref)))
 }
 
 // holders finds the attempts that have had slots for the longest, as far as there are looks.
-func (l *limit) holders(u *LimitInUse, each int, now time.Duration, looks *int) {
+func (l *Limit) holders(u *InUse, each int, now time.Duration, looks *int) {
 	left := min(*looks, topHeldMax)
-	*looks -= min(left, len(l.held))
-	for m, h := range l.held {
+	*looks -= min(left, len(l.Held))
+	for m, h := range l.Held {
 		if left == 0 {
 			return
 		}
 		left--
 		if !h.undecided {
-			u.Holders = longest(u.Holders, Holder{ids.TaskID(m[:16]), now - h.since}, each, func(a, b Holder) int {
+			u.Holders = longest(u.Holders, SlotHolder{ids.TaskID(m[:16]), now - h.since}, each, func(a, b SlotHolder) int {
 				return cmp.Or(cmp.Compare(b.For, a.For), slices.Compare(a.ID[:], b.ID[:]))
 			})
 		}
@@ -151,41 +147,41 @@ func (l *limit) holders(u *LimitInUse, each int, now time.Duration, looks *int) 
 }
 
 // waiting finds the tasklists that have waited for the longest, and counts what waits.
-func (l *limit) waiting(u *LimitInUse, each int, now time.Duration, looks *int) {
-	add := func(one Waiter) {
+func (l *Limit) waiting(u *InUse, each int, now time.Duration, looks *int) {
+	add := func(one SlotWaiter) {
 		u.Tasks += one.Tasks
-		u.Waiters = longest(u.Waiters, one, each, func(a, b Waiter) int {
+		u.Waiters = longest(u.Waiters, one, each, func(a, b SlotWaiter) int {
 			return cmp.Or(cmp.Compare(b.For, a.For), strings.Compare(a.Tasklist, b.Tasklist))
 		})
 	}
 	for of, p := range l.parkedLists() {
 		tasks := 0
-		for _, q := range l.parked {
-			if q.list == of {
-				tasks += of.index.InColumn(q.at)
+		for _, q := range l.Parked {
+			if q.List == of {
+				tasks += of.Index.InColumn(q.At)
 			}
 		}
-		add(Waiter{Tasklist: of.Name, Priority: min(p.at.Priority, table.PriorityLast), For: now - p.since, Tasks: tasks})
+		add(SlotWaiter{Tasklist: of.Name, Priority: min(p.At.Priority, table.PriorityLast), For: now - p.since, Tasks: tasks})
 	}
 	for _, w := range l.waiters.all {
-		add(Waiter{Tasklist: w.list.Name, Priority: min(w.priority, table.PriorityLast), For: now - w.since, Tasks: l.tasksOf(w.list, looks)})
+		add(SlotWaiter{Tasklist: w.list.Name, Priority: min(w.priority, table.PriorityLast), For: now - w.since, Tasks: l.tasksOf(w.list, looks)})
 	}
 }
 
 // tasksOf is how many triggers of a tasklist a limit covers, as far as there are looks.
-func (l *limit) tasksOf(of *list, looks *int) int {
+func (l *Limit) tasksOf(of *List, looks *int) int {
 	if len(l.Types) == 0 {
-		return of.index.Triggers() + of.readAhead()
+		return of.Index.Triggers() + of.ReadAhead()
 	}
 	n := 0
 	for _, typ := range l.Types {
-		n += of.ahead[typ]
+		n += of.Ahead[typ]
 	}
-	if *looks -= of.index.Columns(); *looks < 0 {
+	if *looks -= of.Index.Columns(); *looks < 0 {
 		*looks = 0
 		return n
 	}
-	return n + of.index.TriggersOf(l.Types)
+	return n + of.Index.TriggersOf(l.Types)
 }
 
 // longest keeps the first most of those that there are and one more, in their order.

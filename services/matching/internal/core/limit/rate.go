@@ -1,4 +1,4 @@
-package match
+package limit
 
 import (
 	"slices"
@@ -14,52 +14,48 @@ import (
 // rateRest is how long a shard waits for more starts than one, so that a call is not made for each: at most half of a burst, which is not lost.
 const rateRest = 10 * time.Millisecond
 
-// unusedMax is how old a start may be that is given back. So much later than the rate says may another attempt start with it, as may one
-// whose grab takes so long. A grab that is older may have been sent again: if its last copy is refused, an earlier one may have been granted.
-const unusedMax = resendAfter
-
-// unstart gives back starts that were taken at a time: what they were for is stale, a duplicate, or goes back.
-func (s *Shard) unstart(rates []*limit, starts int, at time.Duration) {
-	if s.now.Mono-at >= unusedMax {
+// Unstart gives back starts that were taken at a time: what they were for is stale, a duplicate, or goes back.
+func (s *Limits) Unstart(rates []*Limit, starts int, at time.Duration) {
+	if s.now-at >= UnusedMax {
 		return
 	}
 	for _, l := range rates {
 		if !l.Shadow && l.known() {
 			l.unused += starts
 			s.unblock(l)
-			s.dueLimit(l)
+			s.Due(l)
 		}
 	}
 }
 
 // learnRate learns how a rate stands after a call.
-func (s *Shard) learnRate(l *limit, st *table.LimitState, blocked table.BlockedWhy) {
-	l.shownAt, l.lined = s.now.Mono, st.Waits
-	l.usage.Saw(s.now.Mono, blocked != 0 || st.Beyond > 0, fullStale)
+func (s *Limits) learnRate(l *Limit, st *table.LimitState, blocked table.BlockedWhy) {
+	l.ShownAt, l.lined = s.now, st.Waits
+	l.Usage.Saw(s.now, blocked != 0 || st.Beyond > 0, fullStale)
 	if l.short = blocked != 0; !l.short {
-		if l.blocked == 0 {
-			l.wait = 0
+		if l.Blocked == 0 {
+			l.Wait = 0
 		}
 	} else {
-		l.blocked = blocked
+		l.Blocked = blocked
 		rest := min(rateRest, time.Duration(l.Rate.EveryUS*float64(l.Rate.Burst)/2)*time.Microsecond)
-		l.freeAt = s.now.Mono + max(st.After, rest)
+		l.freeAt = s.now + max(st.After, rest)
 		if !l.ripens {
 			l.ripens = true
-			s.ripening = append(s.ripening, l)
+			s.Ripening = append(s.Ripening, l)
 		}
 	}
-	if l.again {
-		l.again = false
+	if l.Again {
+		l.Again = false
 		s.unblock(l)
 	}
 }
 
-// ripen has rates tried again of which attempts may start now.
-func (s *Shard) ripen() {
-	s.ripening = slices.DeleteFunc(s.ripening, func(l *limit) bool {
+// Ripen has rates tried again of which attempts may start now.
+func (s *Limits) Ripen() {
+	s.Ripening = slices.DeleteFunc(s.Ripening, func(l *Limit) bool {
 		known := l.known()
-		if known && s.now.Mono < l.freeAt {
+		if known && s.now < l.freeAt {
 			return false
 		}
 		if l.ripens = false; known {

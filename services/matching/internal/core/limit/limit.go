@@ -1,0 +1,288 @@
+package limit
+
+import (
+	"slices"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+// Limit is what a shard knows of one limit of a domain. One that is to cover other attempts is another one.
+type Limit struct {
+	Setting
+	Domain *Domain
+	// Held are the attempts that use slots, decided or not. unbooked counts those for which
+	// nothing was booked: they began before there was a limit.
+	Held     map[Member]Holding
+	unbooked int
+	// Unknown counts partitions that have yet to tell which attempts run. Until it is 0 nothing
+	// is said about the limit.
+	Unknown int
+	// Entry is what the tables count for this shard; unsaid: that is not known.
+	Entry  int
+	unsaid bool
+	// Wait is the priority of the most urgent trigger that waits here; 0 = none. waiters are the
+	// tasklists that wait; waited: in domain.waited.
+	Wait    int
+	waiters waiters
+	waited  bool
+	// Blocked says why no slot was to be had; 0 = it is worth asking. short: none was the last
+	// time.
+	Blocked table.BlockedWhy
+	short   bool
+	// Again: something has become free since the call under way began.
+	Again bool
+	// others: another shard waits, and slots are free for it. full: none is.
+	others, full bool
+	// used is how many slots all shards held then.
+	used int
+	// Due: in domain.due. telling: in turn.telling, until tellAt.
+	Due, telling bool
+	tellAt       time.Duration
+	// ShownAt is when it was last reported to the tables, restoreAt to other shards.
+	ShownAt, restoreAt time.Duration
+	// deadline is the last one known of its attempts, Unix ms.
+	deadline int64
+	// auditAt is when to compare with history, 0 = no need; auditing: it is under way.
+	// auditLeft counts the partitions that have not answered, round the audits.
+	auditAt   time.Duration
+	Auditing  bool
+	auditLeft int
+	round     int
+	// Ahead are triggers of the type that came without slots, in order: some, only while the limit is blocked.
+	Ahead []Ahead
+	// ByGroup is what it knows of single groups, if it counts per group. Or it is the limit of one group, of one that does.
+	ByGroup *PerGroup
+	Of      *Limit
+	Group   string
+	// Parked are the columns that wait for it, of one group; rings tell its places in domain.rings, from 1.
+	Parked []Parked
+	rings  [rings]int
+	// booked counts the slots booked since the last report to the tables.
+	booked int
+	// unused counts the starts of a rate that are to be given back.
+	unused int
+	// slack: in turn.slack. ripens: in turn.ripening; of a rate, the next attempt may start at freeAt.
+	// lined: the shard stands in the line of a rate.
+	slack, ripens, lined bool
+	freeAt               time.Duration
+	// Over is what its policy knows.
+	Over Overflow
+	// Usage is how full it was, for people.
+	Usage usage
+	// At is its place among the stances of call in, asked how many triggers that asks for, at least.
+	In    *Call
+	At    int
+	asked int
+}
+
+// Holding is one attempt that uses a slot.
+type Holding struct {
+	// since is when it was known to run.
+	since time.Duration
+	// undecided: it is a grab. unbooked: nothing was booked for it.
+	undecided, unbooked bool
+}
+
+func (l *Limit) inUse() bool {
+	return len(l.Held) > 0 || l.ByGroup != nil && len(l.ByGroup.Limits) > 0 || l.Unknown > 0 || l.Wait > 0 || l.Blocked != 0 || l.Auditing || len(l.Ahead) > 0
+}
+
+// hold counts an attempt that is not counted yet.
+func (l *Limit) hold(m Member, h Holding) {
+	if h.unbooked {
+		l.unbooked++
+	}
+	if l.Held == nil {
+		l.Held = map[Member]Holding{}
+	}
+	l.Held[m] = h
+}
+
+// granted notes that an attempt runs.
+func (l *Limit) granted(m Member, now time.Duration, deadlineMS int64) {
+	if h, ok := l.Held[m]; ok {
+		h.since, h.undecided = now, false
+		l.Held[m] = h
+		l.deadline = max(l.deadline, deadlineMS)
+	}
+}
+
+// free forgets an attempt; false if it holds nothing.
+func (l *Limit) free(m Member) bool {
+	h, ok := l.Held[m]
+	if !ok {
+		return false
+	}
+	if h.unbooked {
+		l.unbooked--
+	}
+	delete(l.Held, m)
+	if len(l.Held) == 0 {
+		l.deadline = 0
+	}
+	return true
+}
+
+// waitAt notes that a trigger of a priority waits.
+func (l *Limit) waitAt(priority int) {
+	if l.Wait == 0 || priority < l.Wait {
+		l.Wait = priority
+	}
+}
+
+func (l *Limit) Holds(m Member) bool {
+	_, ok := l.Held[m]
+	return ok
+}
+
+// resize takes over how much a limit allows now.
+func (s *Limits) resize(l *Limit, now *Setting) {
+	most := now.Max
+	if l.rated() {
+		most = now.Rate.Burst
+	}
+	if most != l.Max || now.Rate != l.Rate || now.Shadow != l.Shadow {
+		l.Max, l.Rate, l.Shadow = most, now.Rate, now.Shadow
+		s.unblock(l)
+		l.Domain.Work() // it may be that it holds up no more what waits for it to be counted
+	}
+	l.OnFull, l.OnFullAfter = now.OnFull, now.OnFullAfter
+	if l.PerGroup {
+		s.resizeGroups(l)
+	}
+}
+
+// known tells whether l is a limit still.
+func (l *Limit) known() bool {
+	if l.Of != nil {
+		return l.Of.ByGroup.Limits[l.Group] == l && l.Of.known()
+	}
+	return !l.Domain.Gone && l.Domain.Limits[l.Ref] == l
+}
+
+// Counting tells whether it is not known which attempts run.
+func (l *Limit) Counting() bool { return l.Unknown > 0 || l.Of != nil && l.Of.Unknown > 0 }
+
+// Scarce tells whether others may soon wait for a slot that comes free: half of them are in use.
+func (l *Limit) Scarce() bool {
+	if l.Of != nil { // it is small, and mostly its group has one shard only
+		return l.others || l.Blocked != 0
+	}
+	return l.others || l.full || l.Blocked != 0 || l.waiters.any() || 2*max(l.used, len(l.Held)) >= l.Max
+}
+
+// Closed reports whether no slot can be booked now.
+func (l *Limit) Closed() bool { return l.Paused || !l.Shadow && (l.Counting() || l.Blocked != 0) }
+
+// Due reports a limit to the tables as soon as it is known.
+func (s *Limits) Due(l *Limit) {
+	if !l.Due && !l.Paused && !(l.Of != nil && l.Counting()) { // the tables learn of those of groups when they are counted
+		l.Due = true
+		l.Domain.Due = append(l.Domain.Due, l)
+	}
+	l.Domain.Work()
+}
+
+// unblock has tasklists tried again that wait for slots, as many as there may be slots for. The answer of a call under way
+// is out of date.
+func (s *Limits) unblock(l *Limit) {
+	if c := l.Domain.Call; c != nil && l.In == c {
+		l.Again = true
+		return
+	}
+	if l.Blocked == 0 && l.Wait == 0 {
+		return
+	}
+	l.Blocked, l.Wait = 0, 0
+	s.Unread(l)
+	s.unpark(l)
+	s.Due(l)
+}
+
+// UnblockAll does so for all limits of a domain, whose tables were away: nothing is known of what is full.
+func (d *Domain) UnblockAll() {
+	s := d.shard
+	for _, l := range d.Met {
+		s.unblock(l)
+		l.Over.FullAt = 0
+		for one := range l.groups() {
+			s.unblock(one)
+			one.Over.FullAt = 0
+		}
+	}
+}
+
+// release frees the slot of an attempt.
+func (s *Limits) release(l *Limit, m Member) {
+	if l.free(m) && !l.slack {
+		l.slack = true
+		s.Slack = append(s.Slack, l)
+	}
+}
+
+// TakeUpSlack uses slots again that have become free, or has the tables know.
+func (s *Limits) TakeUpSlack() {
+	for _, l := range s.Slack {
+		l.slack = false
+		if !l.known() {
+			continue
+		}
+		l.forgetGroup()
+		s.reuse(l)
+		if l.inCall() { // its outcome is out of date, and will be found so
+			continue
+		}
+		if l.Entry > len(l.Held) || l.unsaid {
+			s.unblock(l)
+		}
+		s.reportFree(l)
+	}
+	clear(s.Slack)
+	s.Slack = s.Slack[:0]
+}
+
+// reportFree sees to it that the tables do not count slots for long that are free: at once where
+// somebody waits, else when the chance comes, or after a while.
+func (s *Limits) reportFree(l *Limit) {
+	s.reuse(l)
+	if l.Again || l.Blocked != 0 && l.Entry > len(l.Held) { // what blocked it is out of date
+		l.Again = false
+		s.unblock(l)
+	}
+	switch {
+	case l.Entry <= len(l.Held):
+	case l.others:
+		s.Due(l)
+	case !l.telling:
+		l.telling, l.tellAt = true, s.now+TellAfter
+		s.Telling = append(s.Telling, l)
+	}
+}
+
+// Tell reports to the tables what they have not received for a while.
+func (s *Limits) Tell() {
+	s.Telling = slices.DeleteFunc(s.Telling, func(l *Limit) bool {
+		gone := !l.known() || l.Entry <= len(l.Held)
+		if !gone && s.now < l.tellAt {
+			return false
+		}
+		if l.telling = false; !gone {
+			s.Due(l)
+		}
+		return true
+	})
+}
+
+// sweepLimit has a limit tried, or shown, again.
+func (s *Limits) sweepLimit(l *Limit) {
+	since := s.now - l.ShownAt
+	switch {
+	case l.rated() && !l.lined: // it says itself when it is looked at again
+	case !l.Domain.Open: // also while a call is under way: in a busy domain one always is
+	case l.Blocked == table.Restoring && since >= retryLimitEvery, (l.Blocked != 0 || l.Wait > 0) && since >= LineEvery:
+		s.unblock(l)
+	case len(l.Held) > 0 && since >= RefreshAfter:
+		s.Due(l)
+	}
+}

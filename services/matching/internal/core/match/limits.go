@@ -1,0 +1,171 @@
+package match
+
+import (
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+// Look has a tasklist's polls looked at.
+func (l *list) Look() { l.shard.mark(l) }
+
+// Polled reports whether polls of a tasklist wait.
+func (l *list) Polled() bool { return l.queue.Len() > 0 }
+
+// Pair gives triggers that were read ahead to polls. Those that the table holds and that are more urgent come first.
+func (l *list) Pair(c table.Chunk, p *limit.Path) (left []byte, given int) {
+	if l.asking || l.dirty && l.moreUrgent(c.Priority) {
+		return c.Triggers, 0
+	}
+	return l.shard.give(l, c, p, nil)
+}
+
+// moreUrgent tells whether the table holds something that may be had before what is of a priority.
+func (l *list) moreUrgent(priority int) bool {
+	first := l.index.Candidates(1, l.Blocked)
+	return len(first) > 0 && first[0].Priority < priority
+}
+
+// PutBack has a chunk stored that was read ahead, before the next call takes anything.
+func (l *list) PutBack(c table.Chunk) {
+	s, back, d := l.shard, arrival{Chunk: c, list: l}, l.domain
+	if d.state != open {
+		s.arrivals = append(s.arrivals, back)
+		return
+	}
+	d.puts = append(d.puts, back)
+	l.putting++
+	if l.queue.Len() > 0 {
+		s.mark(l)
+	}
+	s.work(d)
+}
+
+// Back brings a column back that was set aside.
+func (l *list) Back(at table.Column) {
+	l.index.Back(at, l.ranks.Now(at))
+	if l.queue.Len() > 0 {
+		l.shard.mark(l)
+	}
+	l.shard.tellUp(l)
+}
+
+// limitsChanged takes over what operators have set.
+func (s *Shard) limitsChanged(name string) {
+	all := s.catalog.Limits(name)
+	d := s.domains[name]
+	if d == nil {
+		if len(all) == 0 {
+			return
+		}
+		for _, l := range s.domain(name).Met {
+			s.limits.Due(l)
+		}
+		return
+	}
+	for _, ref := range d.Domain.Change(all) {
+		s.fx.Drops = append(s.fx.Drops, LimitHint{name, []table.Ref{ref}})
+	}
+	for _, l := range s.meetLimits(d, all) {
+		s.limits.Due(l)
+	}
+	s.withhold(d)
+}
+
+// meetLimits counts the attempts that the limits of a domain cover which are new here.
+func (s *Shard) meetLimits(d *domain, all []limit.Setting) []*limit.Limit {
+	met, groups := d.Domain.Meet(all)
+	for _, l := range d.lists {
+		l.Repath()
+	}
+	if groups {
+		s.regroup(d)
+	}
+	if len(met) == 0 {
+		return nil
+	}
+	adopt := func(g *grab) {
+		if !g.decided && g.from.list.domain == d {
+			g.from.list.AdoptGrab(g.from.Column, limit.MemberOf(g.trigger), g.from.path)
+		}
+	}
+	for _, lane := range s.lanes { // what is under way may come to run
+		for i := range lane.gather {
+			adopt(&lane.gather[i])
+		}
+		for _, b := range lane.flight {
+			for i := range b.grabs {
+				adopt(&b.grabs[i])
+			}
+		}
+	}
+	s.audit(d, met, true)
+	return met
+}
+
+// restore sets the entries of limits that lack some.
+func (s *Shard) restore(h *LimitHint) {
+	d := s.domains[h.Domain]
+	if d == nil {
+		if len(s.catalog.Limits(h.Domain)) == 0 {
+			return
+		}
+		d = s.domain(h.Domain)
+	}
+	for _, ref := range h.Limits {
+		d.Domain.Restore(ref)
+	}
+}
+
+// releaseAll counts the slots of attempts that are over.
+func (s *Shard) releaseAll(r *Release) {
+	d := s.domains[r.Domain]
+	if d == nil {
+		// The previous owner may have reported them to the tables.
+		if len(s.catalog.Limits(r.Domain)) == 0 {
+			return
+		}
+		d = s.domain(r.Domain)
+		d.Domain.DueAll(r.Path)
+	}
+	d.Domain.End(r.Type, r.Path, r.Bookings)
+}
+
+// askForEntries has all shards set their entries of some limits.
+func (s *Shard) askForEntries(d *domain, refs []table.Ref) {
+	if len(refs) > 0 {
+		d.Restoring(refs, s.now.Mono)
+		s.fx.Restore = append(s.fx.Restore, LimitHint{Domain: d.Name, Limits: refs})
+	}
+}
+
+// audit asks which attempts run that limits cover. If adopt is set, those that are not known here are counted.
+func (s *Shard) audit(d *domain, all []*limit.Limit, adopt bool) {
+	c, types, restore := s.limits.Count(all, adopt)
+	if c.Empty() {
+		return
+	}
+	s.askForEntries(d, restore)
+	for p, lane := range s.lanes {
+		about := subject{types: types, count: c}
+		if adopt && c.CountsGroups() {
+			about.after = lane.number
+		}
+		s.questions.Add(asked{Kind: AskRunning, Partition: p, Domain: d.Name, About: about})
+	}
+}
+
+// auditAll looks for slots whose release may have been lost.
+func (s *Shard) auditAll() {
+	for _, d := range s.inOrder {
+		d.AuditNow(s.now.Mono)
+	}
+	s.sweepAt = s.now.Mono
+}
+
+// LimitsInUse are the limits of a domain that are in use here or were full within the last hour; see limit.Domain.
+func (s *Shard) LimitsInUse(domain string, each int, now Now) (all []limit.InUse, leftOut int) {
+	if d := s.domains[domain]; d != nil {
+		return d.LimitsInUse(each, now.Mono)
+	}
+	return nil, 0
+}
