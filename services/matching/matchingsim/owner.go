@@ -20,7 +20,7 @@ type (
 	OpenOutcome  = match.OpenOutcome
 	AskOutcome   = match.AskOutcome
 	Undelivered  = match.Undelivered
-	Held         = limit.Held
+	Held         = limit.Running
 	Verdicts     = match.Verdicts
 	Verdict      = match.Verdict
 	Hints        = match.Hints

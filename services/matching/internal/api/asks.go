@@ -72,7 +72,7 @@ func (p *Port) Ask(ctx context.Context, a match.Ask) (out match.AskOutcome, err 
 	return out, err
 }
 
-func (p *Port) bookings(ctx context.Context, a match.Ask) (all []limit.Held, overtaken bool, err error) {
+func (p *Port) bookings(ctx context.Context, a match.Ask) (all []limit.Running, overtaken bool, err error) {
 	req := &rpcv1.BookingsRequest{
 		Shard: int32(p.Shard), Domain: a.Domain, Types: a.Types, All: a.Kind == match.AskRunning && len(a.Types) == 0,
 		Epoch: p.Epoch,
@@ -95,7 +95,7 @@ func (p *Port) bookings(ctx context.Context, a match.Ask) (all []limit.Held, ove
 }
 
 // appendHeld takes a group apart. Its path is shared.
-func appendHeld(all []limit.Held, g *rpcv1.Bookings) ([]limit.Held, error) {
+func appendHeld(all []limit.Running, g *rpcv1.Bookings) ([]limit.Running, error) {
 	if len(g.Bookings)%ids.BookingBytes != 0 {
 		return nil, fmt.Errorf("history answered with %d bytes of bookings", len(g.Bookings))
 	}
@@ -104,7 +104,7 @@ func appendHeld(all []limit.Held, g *rpcv1.Bookings) ([]limit.Held, error) {
 		path = as[table.Ref](g.Limits)
 	}
 	for members := string(g.Bookings); members != ""; members = members[ids.BookingBytes:] {
-		all = append(all, limit.Held{
+		all = append(all, limit.Running{
 			Domain: g.Domain, Tasklist: g.Tasklist, Type: g.Type, Group: g.Group, Path: path, Member: members[:ids.BookingBytes],
 			DeadlineMS: g.DeadlineMs,
 		})

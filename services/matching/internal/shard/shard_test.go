@@ -100,7 +100,7 @@ func (w *world) Pollers(_, _, after string, limit int, _ match.Now) report.Page 
 
 func (w *world) LimitsInUse(domain string, each int, _ match.Now) ([]limit.InUse, int) {
 	return []limit.InUse{{
-		Ref: "type/a", Max: 3, Held: 2, Entry: 4, Full: time.Minute, Observed: time.Hour, FullFor: 5 * time.Second, Reclaimed: 6, Lists: 7, Tasks: 8,
+		Ref: "type/a", Max: 3, Running: 2, Entry: 4, Full: time.Minute, Observed: time.Hour, FullFor: 5 * time.Second, Reclaimed: 6, Lists: 7, Tasks: 8,
 		Holders: []limit.SlotHolder{{ID: ids.TaskID{1}, For: 9 * time.Second}},
 		Waiters: []limit.SlotWaiter{{Tasklist: domain, Priority: each, For: 10 * time.Second, Tasks: 11}},
 	}}, 12

@@ -73,7 +73,7 @@ func (s *Shard) listLimits(ctx context.Context, req *rpcv1.DescribeShardRequest)
 
 func limitOf(u *limit.InUse, slots int) *rpcv1.ShardLimit {
 	use := &yardv1.LimitUse{
-		Ref: string(u.Ref), MaxConcurrency: int32(u.Max), SlotsInUse: int32(slots), Running: int32(u.Held), ReclaimedSlots: u.Reclaimed,
+		Ref: string(u.Ref), MaxConcurrency: int32(u.Max), SlotsInUse: int32(slots), Running: int32(u.Running), ReclaimedSlots: u.Reclaimed,
 		Shadow: u.Shadow, WouldWait: u.WouldWait, Rejected: u.Rejected, Displaced: u.Displaced,
 		FullForMs: atLeastOne(u.FullFor), ObservedMs: u.Observed.Milliseconds(),
 		WaitingTasklists: int32(u.Lists), WaitingTasks: int64(u.Tasks),

@@ -103,7 +103,7 @@ func (r *Ranks) Assign(c *table.Chunk, groups []string, head int64, weights Weig
 			group = groups[i]
 		}
 		last, age := t.last, own
-		at := t.give(group, weights.of(group), c.Starts())
+		at := t.assign(group, weights.of(group), c.Starts())
 		if at < last {
 			age = min(own, head)
 		}
@@ -206,8 +206,8 @@ func (t *line) begin(now int64) {
 	*t = line{now: now, next: map[string]int64{}, sweepAt: groupsKeptMin}
 }
 
-// give returns the rank of one more trigger of a group, which counts as several if it uses several starts of a rate. Behind 2^52 all are equal.
-func (t *line) give(group string, weight float64, starts int) int64 {
+// assign returns the rank of one more trigger of a group, which counts as several if it uses several starts of a rate. Behind 2^52 all are equal.
+func (t *line) assign(group string, weight float64, starts int) int64 {
 	rank := max(t.now, t.next[group])
 	if t.aside != 0 {
 		rank = max(min(t.now, t.aside), t.next[group])

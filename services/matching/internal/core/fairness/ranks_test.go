@@ -77,19 +77,19 @@ func TestGroupsThatHaveHadTheirTurnAreForgotten(t *testing.T) {
 	var all line
 	all.begin(1000)
 	for i := range 100_000 {
-		all.now = all.give(fmt.Sprint("g", i), 1, 1) + rankStep
+		all.now = all.assign(fmt.Sprint("g", i), 1, 1) + rankStep
 		if len(all.next) > 2*groupsKeptMin {
 			t.Fatalf("%d groups are known after %d", len(all.next), i)
 		}
 	}
 	var first line
-	if first.begin(5); first.give("a", 1, 1) != 5 || first.give("a", 1, 1) != 5+rankStep || first.give("b", 1, 1) != 5 {
+	if first.begin(5); first.assign("a", 1, 1) != 5 || first.assign("a", 1, 1) != 5+rankStep || first.assign("b", 1, 1) != 5 {
 		t.Error("the first ranks are not those of now")
 	}
 	var endless line
 	endless.begin(IdleFrom - 3)
 	for range 10 {
-		if rank := endless.give("a", weightMin, 1); rank >= IdleFrom {
+		if rank := endless.assign("a", weightMin, 1); rank >= IdleFrom {
 			t.Fatalf("rank %d is among those of groups of weight 0", rank)
 		}
 	}

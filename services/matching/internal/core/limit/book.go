@@ -19,8 +19,8 @@ const (
 	SleepMax = time.Minute
 	// retryLimitEvery is how often a limit is tried of which entries are missing.
 	retryLimitEvery = 250 * time.Millisecond
-	// TellAfter is how long the tables may count slots that are not in use any more, if no one waits for them.
-	TellAfter = 50 * time.Millisecond
+	// ReportAfter is how long the tables may count slots that are not in use any more, if no one waits for them.
+	ReportAfter = 50 * time.Millisecond
 	// LineEvery is how often a shard that waits for slots shows itself.
 	LineEvery = time.Second
 	// RefreshAfter is after how long a sweep shows slots in use again, so that they do not expire.
@@ -33,10 +33,10 @@ const (
 )
 
 const (
-	// groupsToldMax is how many limits of single groups one call tells about, besides those that it needs: 2 ms of Redis.
-	groupsToldMax = 512
-	// groupsLookedAt is how many limits of single groups a sweep looks at, to show them to the tables again.
-	groupsLookedAt = 256
+	// groupsReportedMax is how many limits of single groups one call tells about, besides those that it needs: 2 ms of Redis.
+	groupsReportedMax = 512
+	// groupsSweptMax is how many limits of single groups a sweep looks at, to show them to the tables again.
+	groupsSweptMax = 256
 )
 
 // Catalog is what operators have set.
@@ -105,8 +105,8 @@ type Domain struct {
 	waited    []*Limit
 	Due       []*Limit
 	Overflows []*Limit
-	// Gone: it is forgotten.
-	Gone bool
+	// Forgotten: it is forgotten.
+	Forgotten bool
 }
 
 func NewDomain(s *Limits, name string, work func()) *Domain {
@@ -149,8 +149,8 @@ type Limits struct {
 	// counted counts the counts of limits that count per group, aheadN the triggers read ahead.
 	counted uint64
 	aheadN  int
-	// Telling are limits of which the tables count too many slots, suspects those of which they may.
-	Telling, suspects []*Limit
+	// Reporting are limits of which the tables count too many slots, suspects those of which they may.
+	Reporting, suspects []*Limit
 	// Slack are limits of which slots have become free, ripening rates for which something waits.
 	Slack, Ripening []*Limit
 }
@@ -175,7 +175,7 @@ func (d *Domain) Meet(all []Setting) (counted []*Limit, groups bool) {
 		if d.Limits[all[i].Ref] != nil {
 			continue
 		}
-		l := &Limit{Setting: all[i], Domain: d, Held: map[Member]Holding{}, Usage: usage{Fullness: lasthour.Fullness{MetAt: s.now}}}
+		l := &Limit{Setting: all[i], Domain: d, Usage: usage{Fullness: lasthour.Fullness{MetAt: s.now}}}
 		if l.PerGroup {
 			l.ByGroup = &PerGroup{Limits: map[string]*Limit{}}
 			groups = true
@@ -315,11 +315,11 @@ func (d *Domain) Leave() {
 	s := d.shard
 	for _, l := range d.Met {
 		s.Unread(l)
-		if l.Entry > len(l.Held) {
+		if l.Entry > len(l.Slots) {
 			s.Due(l)
 		}
 		for one := range l.groups() {
-			if one.Entry > len(one.Held) {
+			if one.Entry > len(one.Slots) {
 				s.Due(one)
 			}
 		}
@@ -338,8 +338,8 @@ func (s *Limits) ReportSuspects() {
 
 // Wake is when something is due that no message brings about.
 func (s *Limits) Wake(w time.Duration) time.Duration {
-	for _, l := range s.Telling {
-		w = min(w, l.tellAt)
+	for _, l := range s.Reporting {
+		w = min(w, l.reportAt)
 	}
 	for _, l := range s.Ripening {
 		w = min(w, l.freeAt)

@@ -36,7 +36,7 @@ func (d *Domain) Check(lists []*List) error {
 }
 
 func countUnbooked(l *Limit) (n int) {
-	for _, h := range l.Held {
+	for _, h := range l.Slots {
 		if h.unbooked {
 			n++
 		}

@@ -56,7 +56,7 @@ func (s *Limits) Count(all []*Limit, adopt bool) (c *Count, types []string, rest
 			restore = append(restore, l.Ref)
 		}
 		if !adopt {
-			restore = append(restore, l.heldUp()...)
+			restore = append(restore, l.blockedByOthers()...)
 		}
 	}
 	if wide {
@@ -67,7 +67,7 @@ func (s *Limits) Count(all []*Limit, adopt bool) (c *Count, types []string, rest
 }
 
 // Compare compares what runs in a partition, asked for at an instant, with what is counted here. malformed counts attempts without a name.
-func (c *Count) Compare(partition int, askedAt time.Duration, held []Held) (malformed int64) {
+func (c *Count) Compare(partition int, askedAt time.Duration, held []Running) (malformed int64) {
 	s := c.shard
 	runs := make(map[*Limit]map[Member]bool, len(c.limits))
 	var still []*Limit
@@ -111,7 +111,7 @@ func (c *Count) Compare(partition int, askedAt time.Duration, held []Held) (malf
 
 // reclaim frees the slots of attempts that are not among those that run.
 func (c *Count) reclaim(l *Limit, partition int, askedAt time.Duration, runs map[Member]bool) {
-	for m, h := range l.Held {
+	for m, h := range l.Slots {
 		if m.partition() == partition && !h.undecided && h.since < askedAt && !runs[m] {
 			c.shard.Done.Audited++
 			if !h.unbooked { // of the end of others nothing tells
@@ -123,13 +123,13 @@ func (c *Count) reclaim(l *Limit, partition int, askedAt time.Duration, runs map
 }
 
 // adopt counts an attempt that this owner has not granted.
-func (l *Limit) adopt(h *Held, m Member, now time.Duration) {
+func (l *Limit) adopt(h *Running, m Member, now time.Duration) {
 	l.deadline = max(l.deadline, h.DeadlineMS)
-	if one, ok := l.Held[m]; !ok {
+	if one, ok := l.Slots[m]; !ok {
 		l.hold(m, Holding{since: now, unbooked: !slices.Contains(h.Path, l.Ref)})
 	} else if one.undecided { // it runs, whatever becomes of the grab
 		one.since, one.undecided = now, false
-		l.Held[m] = one
+		l.Slots[m] = one
 	}
 }
 
@@ -143,13 +143,13 @@ func (c *Count) audited(l *Limit) {
 	}
 	l.Auditing = false
 	if c.adopt {
-		s.tellGroups(l)
+		s.reportGroups(l)
 		s.Due(l) // the entry of the owner before may be too high, and what was found is not in it
 	}
 	switch {
 	case c.adopt && l.holding() > 0, l.notBooked() > 0:
 		l.auditAt = s.now + AuditSoon
-	case l.full && len(l.Held) > 0 || l.Blocked != 0 || l.anyBlocked():
+	case l.full && len(l.Slots) > 0 || l.Blocked != 0 || l.anyBlocked():
 		l.auditAt = s.now + AuditEvery
 	default:
 		l.auditAt = 0
@@ -159,7 +159,7 @@ func (c *Count) audited(l *Limit) {
 // auditOverdue looks for the slots of a limit whose attempts must all be over: a release was lost, and no one waits for a slot, which
 // would find it. They are those of a limit that is asked for, which is the same, or counts per group.
 func (s *Limits) auditOverdue(l, of *Limit) {
-	if of.auditAt == 0 && len(l.Held) > 0 && l.deadline > 0 && s.nowMS > l.deadline {
+	if of.auditAt == 0 && len(l.Slots) > 0 && l.deadline > 0 && s.nowMS > l.deadline {
 		of.auditAt = s.now + AuditEvery
 	}
 }

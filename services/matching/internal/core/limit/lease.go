@@ -47,7 +47,7 @@ func (s *Limits) spare(l *Limit) int {
 	if l.inCall() {
 		reported = min(reported, l.In.Stances[l.At].Held)
 	}
-	return max(0, reported-len(l.Held))
+	return max(0, reported-len(l.Slots))
 }
 
 // use notes that n spare slots were booked.
@@ -70,7 +70,7 @@ func (s *Limits) lease(l *Limit) (keeps, asks int) {
 	}
 	most := 2 * l.booked
 	if l.asked == 0 {
-		keeps = max(0, min(most, min(l.Entry, l.Max)-len(l.Held)))
+		keeps = max(0, min(most, min(l.Entry, l.Max)-len(l.Slots)))
 	}
 	return keeps, most - keeps
 }

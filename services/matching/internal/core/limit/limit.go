@@ -1,9 +1,12 @@
 package limit
 
 import (
+	"encoding/binary"
 	"slices"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/lasthour"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -11,69 +14,92 @@ import (
 type Limit struct {
 	Setting
 	Domain *Domain
-	// Held are the attempts that use slots, decided or not. unbooked counts those for which
-	// nothing was booked: they began before there was a limit.
-	Held     map[Member]Holding
-	unbooked int
-	// Unknown counts partitions that have yet to tell which attempts run. Until it is 0 nothing
-	// is said about the limit.
-	Unknown int
-	// Entry is what the tables count for this shard; unsaid: that is not known.
-	Entry  int
-	unsaid bool
-	// Wait is the priority of the most urgent trigger that waits here; 0 = none. waiters are the
-	// tasklists that wait; waited: in domain.waited.
-	Wait    int
-	waiters waiters
-	waited  bool
-	// Blocked says why no slot was to be had; 0 = it is worth asking. short: none was the last
-	// time.
-	Blocked table.BlockedWhy
-	short   bool
-	// Again: something has become free since the call under way began.
-	Again bool
-	// others: another shard waits, and slots are free for it. full: none is.
-	others, full bool
-	// used is how many slots all shards held then.
-	used int
-	// Due: in domain.due. telling: in turn.telling, until tellAt.
-	Due, telling bool
-	tellAt       time.Duration
-	// ShownAt is when it was last reported to the tables, restoreAt to other shards.
-	ShownAt, restoreAt time.Duration
-	// deadline is the last one known of its attempts, Unix ms.
-	deadline int64
-	// auditAt is when to compare with history, 0 = no need; auditing: it is under way.
-	// auditLeft counts the partitions that have not answered, round the audits.
-	auditAt   time.Duration
-	Auditing  bool
-	auditLeft int
-	round     int
+	slotState
+	countState
+	tableState
+	waitState
+	rateState
 	// Ahead are triggers of the type that came without slots, in order: some, only while the limit is blocked.
 	Ahead []Ahead
 	// ByGroup is what it knows of single groups, if it counts per group. Or it is the limit of one group, of one that does.
 	ByGroup *PerGroup
 	Of      *Limit
 	Group   string
-	// Parked are the columns that wait for it, of one group; rings tell its places in domain.rings, from 1.
+	// Parked are the columns that wait for it, of one group; rings names its places in Domain.Rings, from 1.
 	Parked []Parked
 	rings  [rings]int
-	// booked counts the slots booked since the last report to the tables.
-	booked int
-	// unused counts the starts of a rate that are to be given back.
-	unused int
-	// slack: in turn.slack. ripens: in turn.ripening; of a rate, the next attempt may start at freeAt.
-	// lined: the shard stands in the line of a rate.
-	slack, ripens, lined bool
-	freeAt               time.Duration
 	// Over is what its policy knows.
 	Over Overflow
 	// Usage is how full it was, for people.
 	Usage usage
-	// At is its place among the stances of call in, asked how many triggers that asks for, at least.
+	// At is its place among the stances of call In, asked how many triggers that asks for, at least.
 	In    *Call
 	At    int
 	asked int
+}
+
+// slotState is the attempts that use slots.
+type slotState struct {
+	// Slots are those attempts, decided or not. unbooked counts those for which nothing was booked: they began before there was a limit.
+	Slots    map[Member]Holding
+	unbooked int
+	// deadline is the last one known of them, Unix ms.
+	deadline int64
+	// slack: in Limits.slack.
+	slack bool
+}
+
+// countState is what is known of the counts of the attempts that run.
+type countState struct {
+	// Unknown counts partitions that have yet to report which attempts run. Until it is 0 nothing is said about the limit.
+	Unknown int
+	// auditAt is when to compare with history, 0 = no need; Auditing: it is under way. auditLeft counts the partitions that have not
+	// answered, round the audits.
+	auditAt   time.Duration
+	Auditing  bool
+	auditLeft int
+	round     int
+}
+
+// tableState is what the tables know.
+type tableState struct {
+	// Entry is what the tables count for this shard; unsaid: that is not known.
+	Entry  int
+	unsaid bool
+	// others: another shard waits, and slots are free for it. full: none is.
+	others, full bool
+	// used is how many slots all shards used then.
+	used int
+	// Due: in Domain.Due. reporting: in Limits.Reporting, until reportAt.
+	Due, reporting bool
+	reportAt       time.Duration
+	// ShownAt is when it was last reported to the tables, restoreAt to other shards.
+	ShownAt, restoreAt time.Duration
+	// booked counts the slots booked since the last report to the tables.
+	booked int
+}
+
+// waitState is who waits for slots.
+type waitState struct {
+	// Wait is the priority of the most urgent trigger that waits here; 0 = none. waiters are the tasklists that wait; waited: in
+	// Domain.waited.
+	Wait    int
+	waiters waiters
+	waited  bool
+	// Blocked says why no slot was to be had; 0 = it is worth asking. short: none was the last time.
+	Blocked table.BlockedWhy
+	short   bool
+	// Again: something has become free since the call under way began.
+	Again bool
+}
+
+// rateState is what is known of a rate.
+type rateState struct {
+	// unused counts the starts that are to be given back.
+	unused int
+	// ripens: in Limits.Ripening; the next attempt may start at freeAt. lined: the shard stands in the line of the rate.
+	ripens, lined bool
+	freeAt        time.Duration
 }
 
 // Holding is one attempt that uses a slot.
@@ -85,7 +111,7 @@ type Holding struct {
 }
 
 func (l *Limit) inUse() bool {
-	return len(l.Held) > 0 || l.ByGroup != nil && len(l.ByGroup.Limits) > 0 || l.Unknown > 0 || l.Wait > 0 || l.Blocked != 0 || l.Auditing || len(l.Ahead) > 0
+	return len(l.Slots) > 0 || l.ByGroup != nil && len(l.ByGroup.Limits) > 0 || l.Unknown > 0 || l.Wait > 0 || l.Blocked != 0 || l.Auditing || len(l.Ahead) > 0
 }
 
 // hold counts an attempt that is not counted yet.
@@ -93,32 +119,32 @@ func (l *Limit) hold(m Member, h Holding) {
 	if h.unbooked {
 		l.unbooked++
 	}
-	if l.Held == nil {
-		l.Held = map[Member]Holding{}
+	if l.Slots == nil {
+		l.Slots = map[Member]Holding{}
 	}
-	l.Held[m] = h
+	l.Slots[m] = h
 }
 
 // granted notes that an attempt runs.
 func (l *Limit) granted(m Member, now time.Duration, deadlineMS int64) {
-	if h, ok := l.Held[m]; ok {
+	if h, ok := l.Slots[m]; ok {
 		h.since, h.undecided = now, false
-		l.Held[m] = h
+		l.Slots[m] = h
 		l.deadline = max(l.deadline, deadlineMS)
 	}
 }
 
 // free forgets an attempt; false if it holds nothing.
 func (l *Limit) free(m Member) bool {
-	h, ok := l.Held[m]
+	h, ok := l.Slots[m]
 	if !ok {
 		return false
 	}
 	if h.unbooked {
 		l.unbooked--
 	}
-	delete(l.Held, m)
-	if len(l.Held) == 0 {
+	delete(l.Slots, m)
+	if len(l.Slots) == 0 {
 		l.deadline = 0
 	}
 	return true
@@ -132,7 +158,7 @@ func (l *Limit) waitAt(priority int) {
 }
 
 func (l *Limit) Holds(m Member) bool {
-	_, ok := l.Held[m]
+	_, ok := l.Slots[m]
 	return ok
 }
 
@@ -158,7 +184,7 @@ func (l *Limit) known() bool {
 	if l.Of != nil {
 		return l.Of.ByGroup.Limits[l.Group] == l && l.Of.known()
 	}
-	return !l.Domain.Gone && l.Domain.Limits[l.Ref] == l
+	return !l.Domain.Forgotten && l.Domain.Limits[l.Ref] == l
 }
 
 // Counting tells whether it is not known which attempts run.
@@ -169,7 +195,7 @@ func (l *Limit) Scarce() bool {
 	if l.Of != nil { // it is small, and mostly its group has one shard only
 		return l.others || l.Blocked != 0
 	}
-	return l.others || l.full || l.Blocked != 0 || l.waiters.any() || 2*max(l.used, len(l.Held)) >= l.Max
+	return l.others || l.full || l.Blocked != 0 || l.waiters.any() || 2*max(l.used, len(l.Slots)) >= l.Max
 }
 
 // Closed reports whether no slot can be booked now.
@@ -233,7 +259,7 @@ func (s *Limits) TakeUpSlack() {
 		if l.inCall() { // its outcome is out of date, and will be found so
 			continue
 		}
-		if l.Entry > len(l.Held) || l.unsaid {
+		if l.Entry > len(l.Slots) || l.unsaid {
 			s.unblock(l)
 		}
 		s.reportFree(l)
@@ -246,28 +272,28 @@ func (s *Limits) TakeUpSlack() {
 // somebody waits, else when the chance comes, or after a while.
 func (s *Limits) reportFree(l *Limit) {
 	s.reuse(l)
-	if l.Again || l.Blocked != 0 && l.Entry > len(l.Held) { // what blocked it is out of date
+	if l.Again || l.Blocked != 0 && l.Entry > len(l.Slots) { // what blocked it is out of date
 		l.Again = false
 		s.unblock(l)
 	}
 	switch {
-	case l.Entry <= len(l.Held):
+	case l.Entry <= len(l.Slots):
 	case l.others:
 		s.Due(l)
-	case !l.telling:
-		l.telling, l.tellAt = true, s.now+TellAfter
-		s.Telling = append(s.Telling, l)
+	case !l.reporting:
+		l.reporting, l.reportAt = true, s.now+ReportAfter
+		s.Reporting = append(s.Reporting, l)
 	}
 }
 
-// Tell reports to the tables what they have not received for a while.
-func (s *Limits) Tell() {
-	s.Telling = slices.DeleteFunc(s.Telling, func(l *Limit) bool {
-		gone := !l.known() || l.Entry <= len(l.Held)
-		if !gone && s.now < l.tellAt {
+// Report reports to the tables what they have not received for a while.
+func (s *Limits) Report() {
+	s.Reporting = slices.DeleteFunc(s.Reporting, func(l *Limit) bool {
+		gone := !l.known() || l.Entry <= len(l.Slots)
+		if !gone && s.now < l.reportAt {
 			return false
 		}
-		if l.telling = false; !gone {
+		if l.reporting = false; !gone {
 			s.Due(l)
 		}
 		return true
@@ -282,7 +308,56 @@ func (s *Limits) sweepLimit(l *Limit) {
 	case !l.Domain.Open: // also while a call is under way: in a busy domain one always is
 	case l.Blocked == table.Restoring && since >= retryLimitEvery, (l.Blocked != 0 || l.Wait > 0) && since >= LineEvery:
 		s.unblock(l)
-	case len(l.Held) > 0 && since >= RefreshAfter:
+	case len(l.Slots) > 0 && since >= RefreshAfter:
 		s.Due(l)
 	}
+}
+
+// Member names one attempt in a limit.
+type Member [ids.BookingBytes]byte
+
+func MemberOf(t ids.Trigger) Member {
+	var m Member
+	copy(m[:], t.ID[:])
+	binary.BigEndian.PutUint32(m[len(t.ID):], t.Version)
+	return m
+}
+
+// partition is the history partition of the attempt.
+func (m Member) partition() int { return ids.TaskID(m[:16]).Partition() }
+
+// fullFor is for how long a limit counts as full after the tables said so. Watched: they are asked again within fullStale.
+func fullFor(watched bool) time.Duration {
+	if watched {
+		return fullStale
+	}
+	return LineEvery
+}
+
+// fullStale is for how long a limit counts as full that the tables said to be, while the shard holds or wants slots of it: it
+// asks again within, also if it sleeps between two sweeps. Else it counts for lineEvery.
+const fullStale = RefreshAfter + SleepMax + LineEvery
+
+// usage is how full a limit was in the last hour, as the tables said so. It takes no decision, and is lost with the owner.
+type usage struct {
+	lasthour.Fullness
+	// beyond counts the attempts that a limit in shadow would have held up.
+	beyond lasthour.Count[uint32]
+	// Rejected counts tasks, displaced attempts, that its policy ended.
+	Rejected, Displaced lasthour.Count[uint32]
+	// reclaimed counts slots that were freed since history did not know their attempts any more.
+	reclaimed int64
+}
+
+// wouldWait counts attempts that a limit in shadow would have held up.
+func (s *Limits) wouldWait(l *Limit, n int) {
+	if n > 0 {
+		l.Usage.beyond.Add(s.now, uint32(n))
+		s.Done.WouldWait += int64(n)
+	}
+}
+
+// saturated tells whether no slot is to be had, after a call that booked some for triggers that are not granted yet.
+func (l *Limit) saturated(booked int) bool {
+	return l.Blocked != 0 && l.Blocked != table.Restoring || l.full && l.Entry-booked <= len(l.Slots)
 }

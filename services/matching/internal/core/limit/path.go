@@ -283,7 +283,7 @@ func (p *Path) Hold(m Member) {
 func (l *List) Unhold(at table.Column, m Member) {
 	s := l.domain.shard
 	for lim := range l.Covering(at) {
-		if lim.Held[m].undecided {
+		if lim.Slots[m].undecided {
 			s.release(lim, m)
 		}
 	}

@@ -106,7 +106,7 @@ func (l *Limit) sum(f func(*Limit) int) int {
 }
 
 // holding counts the attempts that use slots, notBooked those for which nothing was booked.
-func (l *Limit) holding() int { return l.sum(func(one *Limit) int { return len(one.Held) }) }
+func (l *Limit) holding() int { return l.sum(func(one *Limit) int { return len(one.Slots) }) }
 
 func (l *Limit) notBooked() int { return l.sum(func(one *Limit) int { return one.unbooked }) }
 
@@ -160,7 +160,7 @@ func (s *Limits) resizeGroups(of *Limit) {
 
 // forgetGroup forgets the limit of a group of which nothing is left.
 func (l *Limit) forgetGroup() {
-	if l.Of == nil || !l.known() || len(l.Held)+l.Entry+len(l.Parked) > 0 || l.Blocked != 0 || l.unsaid || l.Due || l.telling || l.slack || l.inCall() {
+	if l.Of == nil || !l.known() || len(l.Slots)+l.Entry+len(l.Parked) > 0 || l.Blocked != 0 || l.unsaid || l.Due || l.reporting || l.slack || l.inCall() {
 		return
 	}
 	l.removeGroup()
@@ -181,15 +181,15 @@ func (l *Limit) unsay() {
 	l.unsaid = true
 }
 
-// tellGroups has the tables learn of all slots that are held of a limit that counts per group, which was counted again.
-func (s *Limits) tellGroups(of *Limit) {
+// reportGroups has the tables learn of all slots that are held of a limit that counts per group, which was counted again.
+func (s *Limits) reportGroups(of *Limit) {
 	if of.ByGroup == nil {
 		return
 	}
 	s.counted++
 	of.ByGroup.count = s.counted
 	for l := range of.groups() {
-		if len(l.Held) > 0 || l.Entry > 0 || l.unsaid {
+		if len(l.Slots) > 0 || l.Entry > 0 || l.unsaid {
 			l.unsay()
 			s.Due(l)
 		}
@@ -208,10 +208,10 @@ func (l *Limit) complete() bool {
 	return l.ByGroup.unsaid == said
 }
 
-// heldUp are limits of groups that other shards seem to hold up: their entries may be too high.
-func (l *Limit) heldUp() (refs []table.Ref) {
+// blockedByOthers are limits of groups that other shards seem to hold up: their entries may be too high.
+func (l *Limit) blockedByOthers() (refs []table.Ref) {
 	for one := range l.groups() {
-		if one.Blocked == table.Full && one.used > one.Entry && len(refs) < groupsLookedAt {
+		if one.Blocked == table.Full && one.used > one.Entry && len(refs) < groupsSweptMax {
 			refs = append(refs, one.Ref)
 		}
 	}
@@ -254,13 +254,13 @@ func (d *Domain) SweepGroups() {
 	if !d.Open {
 		return
 	}
-	for _, l := range d.Rings[RingLine].next(groupsLookedAt) {
+	for _, l := range d.Rings[RingLine].next(groupsSweptMax) {
 		if s.now-l.ShownAt >= LineEvery {
 			s.unblock(l)
 		}
 	}
-	for _, l := range d.Rings[ringAll].next(groupsLookedAt) {
-		if l.unsaid || len(l.Held) > 0 && s.now-l.ShownAt >= RefreshAfter {
+	for _, l := range d.Rings[ringAll].next(groupsSweptMax) {
+		if l.unsaid || len(l.Slots) > 0 && s.now-l.ShownAt >= RefreshAfter {
 			s.Due(l)
 		}
 		s.auditOverdue(l, l.Of)
@@ -305,9 +305,9 @@ func (s *Limits) unpark(lim *Limit) {
 	lim.Parked = nil
 }
 
-// UnparkGone forgets that a column waited for slots that is no more: a call took the last of it, or a pause of its group let go of it. Else
+// ForgetParked forgets that a column waited for slots that is no more: a call took the last of it, or a pause of its group let go of it. Else
 // it would count as set aside when it comes again, and is not.
-func (l *List) UnparkGone(at table.Column) {
+func (l *List) ForgetParked(at table.Column) {
 	for lim := range l.Covering(at) {
 		if len(lim.Parked) > 0 {
 			lim.Parked = slices.DeleteFunc(lim.Parked, func(p Parked) bool { return p.List == l && p.At == at })

@@ -25,12 +25,12 @@ func TestWhenAPolicyMayAct(t *testing.T) {
 		"not full all the time":   {func(l *Limit) { l.Over.FullAt = 0 }, false, false},
 		"it is being counted":     {func(l *Limit) { l.Unknown = 1 }, false, false},
 		"it is no more":           {func(l *Limit) { l.Domain.Limits = nil }, false, false},
-		"its domain is forgotten": {func(l *Limit) { l.Domain.Gone = true }, false, false},
+		"its domain is forgotten": {func(l *Limit) { l.Domain.Forgotten = true }, false, false},
 	} {
-		l := &Limit{Setting: Setting{Ref: "x", Max: 1, OnFull: RejectNewest, OnFullAfter: time.Second}, Domain: &Domain{}, Blocked: table.Full}
+		l := &Limit{Setting: Setting{Ref: "x", Max: 1, OnFull: RejectNewest, OnFullAfter: time.Second}, Domain: &Domain{}, waitState: waitState{Blocked: table.Full}}
 		l.Domain.Limits = map[table.Ref]*Limit{"x": l}
 		l.Over.FullAt = now - time.Second
-		one := &Limit{Domain: l.Domain, Of: l, Group: "g", Blocked: table.Full, Over: l.Over}
+		one := &Limit{Domain: l.Domain, Of: l, Group: "g", waitState: waitState{Blocked: table.Full}, Over: l.Over}
 		l.ByGroup = &PerGroup{Limits: map[string]*Limit{"g": one}}
 		c.change(l)
 		c.change(one)
@@ -62,7 +62,7 @@ func TestSinceWhenALimitIsFull(t *testing.T) {
 		"it has no policy any more":  {3, func(l *Limit, _ *table.LimitState) { l.OnFull = Wait }, false, 0, 0, false},
 		"one is free that was asked": {3, func(l *Limit, st *table.LimitState) { st.Used, l.Blocked = 0, 0 }, false, 0, 0, false},
 	} {
-		l, st := &Limit{Setting: Setting{Max: 2, OnFull: CancelOldest}, Domain: &Domain{}, Blocked: table.Full}, &table.LimitState{Used: 2}
+		l, st := &Limit{Setting: Setting{Max: 2, OnFull: CancelOldest}, Domain: &Domain{}, waitState: waitState{Blocked: table.Full}}, &table.LimitState{Used: 2}
 		l.Over = Overflow{FullAt: c.before, At: 77}
 		ring := &l.Domain.Rings[ringOver]
 		if c.before > 0 {

@@ -7,7 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
-// Call is what one call to the tables of a domain says about limits, and to whom.
+// Call is what one call to the tables of a domain says about limits.
 type Call struct {
 	// Limits are those that it names, by stances; groups counts those of them that are of one group.
 	Limits  []*Limit
@@ -106,7 +106,7 @@ func (s *Limits) Learn(c *Call, states []table.LimitState) (freed, restore []tab
 		}
 		l.waiters.lack.Note(l.short && booked == 0, s.now)
 		l.sawFull(&states[i], waited, booked, s.now)
-		l.Usage.Saw(s.now, l.saturated(booked), fullFor(len(l.Held)+booked > 0 || l.Blocked != 0))
+		l.Usage.Saw(s.now, l.saturated(booked), fullFor(len(l.Slots)+booked > 0 || l.Blocked != 0))
 		if l.others && !l.full && freer {
 			freed = append(freed, l.Ref)
 		}
@@ -149,7 +149,7 @@ func (d *Domain) StandDue(c *Call) {
 			l.Due = false
 		case l.Counting() && l.Of != nil: // the tables learn of it when it is counted
 			l.Due = false
-		case l.Counting() || l.Of != nil && c.groups >= groupsToldMax:
+		case l.Counting() || l.Of != nil && c.groups >= groupsReportedMax:
 			d.Due = append(d.Due, l)
 		default:
 			l.Due = false
@@ -204,7 +204,7 @@ func (l *Limit) stands(st *table.LimitState, entry int, blocked table.BlockedWhy
 	l.Entry, l.unsaid, l.ShownAt = entry, false, now
 	l.others, l.full, l.used = st.Others, st.Used >= l.Max, st.Used
 	l.standsBlocked(blocked)
-	if l.full && l.auditAt == 0 && len(l.Held) > 0 || l.Blocked == table.Full && l.auditAt == 0 {
+	if l.full && l.auditAt == 0 && len(l.Slots) > 0 || l.Blocked == table.Full && l.auditAt == 0 {
 		l.auditAt = now + AuditEvery
 	}
 	return l.Blocked == table.Restoring && l.mayRestore(now)
@@ -309,14 +309,14 @@ func (s *Limits) stance(l *Limit) table.Stance {
 	if l.PerGroup {
 		return table.Stance{Ref: l.Ref, PerGroup: table.PerGroup{Count: l.ByGroup.count, Complete: l.complete()}}
 	}
-	st := table.Stance{Ref: l.Ref, Max: l.Max, Held: len(l.Held) + keeps, Ask: asks, Wait: l.waiters.linePriority(l.Wait, s.now), Shadow: l.Shadow}
+	st := table.Stance{Ref: l.Ref, Max: l.Max, Held: len(l.Slots) + keeps, Ask: asks, Wait: l.waiters.linePriority(l.Wait, s.now), Shadow: l.Shadow}
 	if l.Shadow {
 		st.Wait = 0
 	}
 	if l.Of != nil {
 		st.Of = l.Of.At + 1
 	}
-	if len(l.Held) > 0 {
+	if len(l.Slots) > 0 {
 		st.TTL = time.Duration(max(0, l.deadline-s.nowMS)) * time.Millisecond
 	}
 	return st

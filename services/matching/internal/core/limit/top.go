@@ -14,8 +14,8 @@ const (
 	// topMax is how many limits one answer tells of: with ten holders and waiters each they take a third of a megabyte.
 	topMax = 250
 	// topLooksMax is how many attempts, and how many columns of tables, one answer looks at: it holds up the shard, by 2 ms at most.
-	// topHeldMax is how many attempts of one limit are.
-	topLooksMax, topHeldMax = 65_536, 16_384
+	// topSlotsMax is how many attempts of one limit are.
+	topLooksMax, topSlotsMax = 65_536, 16_384
 	// topGroupsMax is how many limits of single groups that are full it looks at, and how many others.
 	topGroupsMax = 16_384
 )
@@ -25,9 +25,9 @@ type InUse struct {
 	Ref table.Ref
 	// Max is 0 of a rate, which is full while an attempt has to wait for it.
 	Max int
-	// Held counts attempts that use a slot, Entry what the tables count for the shard. Used is what they counted for all shards when they
+	// Running counts attempts that use a slot, Entry what the tables count for the shard. Used is what they counted for all shards when they
 	// were asked last.
-	Held, Entry, Used int
+	Running, Entry, Used int
 	// Shadow: it holds nothing up. WouldWait counts the attempts of the last hour that it would have held up.
 	Shadow    bool
 	WouldWait int64
@@ -66,7 +66,7 @@ func (d *Domain) LimitsInUse(each int, now time.Duration) (all []InUse, leftOut 
 	met, left := d.mostUsed()
 	for _, l := range met {
 		u := InUse{
-			Ref: l.Ref, Max: l.Max, Held: len(l.Held), Entry: l.Entry, Used: max(l.used, l.Entry), Reclaimed: l.Usage.reclaimed,
+			Ref: l.Ref, Max: l.Max, Running: len(l.Slots), Entry: l.Entry, Used: max(l.used, l.Entry), Reclaimed: l.Usage.reclaimed,
 			Lists: len(l.waiters.all) + len(l.parkedLists()),
 		}
 		u.Full, u.Observed, u.FullFor = l.Usage.Hour(now)
@@ -75,7 +75,7 @@ func (d *Domain) LimitsInUse(each int, now time.Duration) (all []InUse, leftOut 
 		if l.rated() {
 			u.Max = 0
 		}
-		if !l.Paused && u.Held+u.Entry+u.Lists+int(u.Full)+int(u.WouldWait+u.Rejected+u.Displaced) > 0 {
+		if !l.Paused && u.Running+u.Entry+u.Lists+int(u.Full)+int(u.WouldWait+u.Rejected+u.Displaced) > 0 {
 			all, used = append(all, u), append(used, l)
 		}
 	}
@@ -126,14 +126,14 @@ func (l *Limit) parkedLists() map[*List]Parked {
 }
 
 func (u *InUse) compare(o *InUse) int {
-	return cmp.Or(cmp.Compare(o.Full, u.Full), cmp.Compare(o.Lists, u.Lists), cmp.Compare(o.Held, u.Held), strings.Compare(string(u.Ref), string(o.Ref)))
+	return cmp.Or(cmp.Compare(o.Full, u.Full), cmp.Compare(o.Lists, u.Lists), cmp.Compare(o.Running, u.Running), strings.Compare(string(u.Ref), string(o.Ref)))
 }
 
 // holders finds the attempts that have had slots for the longest, as far as there are looks.
 func (l *Limit) holders(u *InUse, each int, now time.Duration, looks *int) {
-	left := min(*looks, topHeldMax)
-	*looks -= min(left, len(l.Held))
-	for m, h := range l.Held {
+	left := min(*looks, topSlotsMax)
+	*looks -= min(left, len(l.Slots))
+	for m, h := range l.Slots {
 		if left == 0 {
 			return
 		}

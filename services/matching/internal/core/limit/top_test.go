@@ -32,7 +32,7 @@ func TestTopIsBounded(t *testing.T) {
 	named := 0
 	for _, u := range used {
 		named += len(u.Holders)
-		if u.Held != most || !strings.HasPrefix(string(u.Ref), "type/t") {
+		if u.Running != most || !strings.HasPrefix(string(u.Ref), "type/t") {
 			t.Fatalf("%+v", u)
 		}
 	}

@@ -64,7 +64,7 @@ func (s *Shard) answered(o *AskOutcome) {
 
 // booked learns of the domains in which owners before this have booked: the entries of their limits are
 // this owner's now.
-func (s *Shard) booked(held []limit.Held) {
+func (s *Shard) booked(held []limit.Running) {
 	seen := map[string]bool{}
 	for i := range held {
 		name := held[i].Domain

@@ -50,7 +50,7 @@ func TestGroupsAreForgottenInABusyDomain(t *testing.T) {
 			l.In = &c.Call
 			l.Domain.Call = l.In
 		}
-		l.Held, l.Entry, l.Parked, l.Blocked, l.Wait, l.Due = nil, 0, nil, 0, 0, false
+		l.Slots, l.Entry, l.Parked, l.Blocked, l.Wait, l.Due = nil, 0, nil, 0, 0, false
 		for range 2 {
 			l.Domain.SweepGroups()
 		}

@@ -47,7 +47,7 @@ func (s *Shard) callAll() {
 	for n := len(s.turn.busy); i < n && s.fx.Counts.Looks < turnLooksMax; i++ {
 		d := s.turn.busy[i]
 		d.busy = false
-		if d.call == nil && d.state == open && !d.Gone {
+		if d.call == nil && d.state == open && !d.Forgotten {
 			s.call(d)
 		}
 	}
@@ -303,7 +303,7 @@ func (s *Shard) took(c *call, i int, o *table.Outcome) {
 		l.ranks.End(h.Column, l.keepsRanks)
 		progress = progress || h.Empty
 		if h.Empty {
-			l.UnparkGone(h.Column)
+			l.ForgetParked(h.Column)
 		} else {
 			s.limits.ParkBehind(c.paths[i][j], l.List, h.Column)
 		}

@@ -154,7 +154,7 @@ func checkEmpty(t *testing.T, s *Shard) {
 	n := map[string]int{
 		"domains": len(s.domains), "lists": len(s.lists), "polls": s.polls.Len(), "asks": s.questions.Len(),
 		"answers": len(s.answers.byID) + len(s.answers.queue), "found": len(s.start.found),
-		"taken": len(s.taken), "arrivals": len(s.arrivals), "busy": len(s.busy), "telling": len(s.limits.Telling),
+		"taken": len(s.taken), "arrivals": len(s.arrivals), "busy": len(s.busy), "telling": len(s.limits.Reporting),
 		"slack": len(s.limits.Slack), "news": len(s.news), "passing": len(s.passing), "moved": len(s.moved), "spread": s.watched, "ahead": s.limits.Ahead(), "ripening": len(s.limits.Ripening),
 	}
 	for _, l := range s.lanes {

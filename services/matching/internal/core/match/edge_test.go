@@ -287,11 +287,11 @@ func TestMalformedAnswers(t *testing.T) {
 	w, o := limited(t, 1, 1)
 	w.begin(1)
 	c, _, _ := o.s.limits.Count(o.s.domains["d"].Met, true)
-	malformed := c.Compare(0, 0, []limit.Held{{Type: "a", Member: "short"}, {Type: "b", Member: string(make([]byte, 20))}})
+	malformed := c.Compare(0, 0, []limit.Running{{Type: "a", Member: "short"}, {Type: "b", Member: string(make([]byte, 20))}})
 	if malformed != 1 || o.s.Census().Slots != 1 {
 		t.Fatalf("%d malformed", malformed)
 	}
-	o.s.booked([]limit.Held{{Domain: "unlimited", Type: "z"}})
+	o.s.booked([]limit.Running{{Domain: "unlimited", Type: "z"}})
 	if o.s.domains["unlimited"] != nil {
 		t.Error("a domain without limits was opened")
 	}

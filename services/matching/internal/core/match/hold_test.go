@@ -27,7 +27,7 @@ func TestAFreeSlotIsTold(t *testing.T) {
 		in    Inputs
 		after time.Duration
 		calls int
-	}{{o.released("a", "a"), 0, 0}, {Inputs{}, limit.TellAfter - 1, 0}, {Inputs{}, 1, 1}} {
+	}{{o.released("a", "a"), 0, 0}, {Inputs{}, limit.ReportAfter - 1, 0}, {Inputs{}, 1, 1}} {
 		if o.step(c.after, c.in); len(o.fx.Calls) != c.calls {
 			t.Fatalf("after %v: %d calls", c.after, len(o.fx.Calls))
 		}
@@ -59,7 +59,7 @@ func TestASlotThatIsUsedAgainIsNotTold(t *testing.T) {
 	if c := o.s.Census(); c.Slots != 1 || c.Reported != 1 {
 		t.Fatalf("%+v", c)
 	}
-	if o.step(limit.TellAfter, Inputs{}); len(o.fx.Calls) != 0 {
+	if o.step(limit.ReportAfter, Inputs{}); len(o.fx.Calls) != 0 {
 		t.Fatalf("it tells %+v", o.fx.Calls[0].Stances)
 	}
 }
@@ -71,18 +71,18 @@ func TestSlotsAreUsedUntilTheLastDeadline(t *testing.T) {
 	o.step(0, Inputs{Limits: []string{"d"}})
 	path := []table.Ref{table.TypeRef("a")}
 	o.reply(
-		limit.Held{Domain: "d", Type: "a", Path: path, Member: booking(), DeadlineMS: o.now.MS + 1000},
-		limit.Held{Domain: "d", Type: "a", Path: path, Member: ids.Booking(ids.NewTaskID(time.UnixMilli(1), 0, 98), 1), DeadlineMS: o.now.MS + 9000},
+		limit.Running{Domain: "d", Type: "a", Path: path, Member: booking(), DeadlineMS: o.now.MS + 1000},
+		limit.Running{Domain: "d", Type: "a", Path: path, Member: ids.Booking(ids.NewTaskID(time.UnixMilli(1), 0, 98), 1), DeadlineMS: o.now.MS + 9000},
 	)
 	for _, st := range []table.Stance{
 		{Ref: path[0], Max: 5, Held: 2, TTL: 9 * time.Second},
-		{Ref: path[0], Max: 5, Held: 1, TTL: 9*time.Second - limit.TellAfter},
+		{Ref: path[0], Max: 5, Held: 1, TTL: 9*time.Second - limit.ReportAfter},
 	} {
 		if len(o.fx.Calls) != 1 || o.fx.Calls[0].Stances[0] != st {
 			t.Fatalf("it tells %+v, want %+v", o.fx.Calls, st)
 		}
 		o.step(0, join(o.called(), o.released("a", "a")))
-		o.step(limit.TellAfter, Inputs{})
+		o.step(limit.ReportAfter, Inputs{})
 	}
 }
 

@@ -75,7 +75,7 @@ type AskOutcome struct {
 	// Failed: the partition gave no answer; ask again.
 	Failed bool
 	// Held are attempts that run (AskBookings, AskRunning). Overtaken: a newer owner has fenced this one.
-	Held      []limit.Held
+	Held      []limit.Running
 	Overtaken bool
 	// Undelivered are grants of owners before (AskUndelivered).
 	Undelivered []Undelivered

@@ -160,7 +160,7 @@ func TestSlotsAreLeasedAhead(t *testing.T) {
 	if c := o.s.Census(); c.Reported <= c.Slots || c.Reported > 100 {
 		t.Errorf("%d slots are leased, %d in use", c.Reported, c.Slots)
 	}
-	w.run(limit.LeaseFor + limit.TellAfter + 20*ms)
+	w.run(limit.LeaseFor + limit.ReportAfter + 20*ms)
 	if n := o.s.Census().Reported; n != 0 || w.tables.Slots("d", []table.Ref{l.Ref}, epochMS)[0] != 0 {
 		t.Errorf("%d slots are kept that no one uses", n)
 	}

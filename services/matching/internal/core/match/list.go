@@ -158,10 +158,10 @@ func (s *Shard) forget() {
 			}
 			return unused
 		})
-		d.Gone = d.unused(now)
-		if d.Gone {
+		d.Forgotten = d.unused(now)
+		if d.Forgotten {
 			delete(s.domains, d.Name)
 		}
-		return d.Gone
+		return d.Forgotten
 	})
 }

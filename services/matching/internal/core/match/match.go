@@ -232,7 +232,7 @@ func (s *Shard) act() {
 	if s.now.Mono >= s.sweepAt {
 		s.sweep()
 	}
-	s.limits.Tell()
+	s.limits.Report()
 	s.limits.Ripen()
 	s.passAll()
 	s.callAll()

@@ -164,7 +164,7 @@ func (s *Shard) spilled(c *call, i int, o *table.Outcome) {
 		list.index.Seen(h)
 		list.ranks.End(h.Column, list.keepsRanks)
 		if h.Empty {
-			list.UnparkGone(h.Column)
+			list.ForgetParked(h.Column)
 		}
 	}
 	if rejected == overflowMax { // there may be more

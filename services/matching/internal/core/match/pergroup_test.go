@@ -190,7 +190,7 @@ func TestAFullGroupIsShown(t *testing.T) {
 	if left != 0 || len(all) != 2 || all[0].Ref != table.TypeRef("a")+"/group/acme" {
 		t.Fatalf("%+v", all)
 	}
-	if u := all[0]; u.Max != 2 || u.Held != 2 || u.Used != 2 || u.Lists != 1 || u.Tasks < 3 || len(u.Holders) != 2 || len(u.Waiters) != 1 || u.Waiters[0].Tasks < 3 || u.FullFor == 0 {
+	if u := all[0]; u.Max != 2 || u.Running != 2 || u.Used != 2 || u.Lists != 1 || u.Tasks < 3 || len(u.Holders) != 2 || len(u.Waiters) != 1 || u.Waiters[0].Tasks < 3 || u.FullFor == 0 {
 		t.Errorf("%+v", u)
 	}
 }

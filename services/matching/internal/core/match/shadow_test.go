@@ -17,7 +17,7 @@ func TestALimitInShadowHoldsNothingUp(t *testing.T) {
 	w.ready("d", "l0", "b", 3, 10)
 	w.serve("l0")
 	testkit.Equal(t, "running", w.runs("d/a", "d/b", "d"), []int{10, 3, 13})
-	if u := o.use("type/a"); u.WouldWait != 8 || !u.Shadow || u.Held != 10 || u.FullFor == 0 || u.Lists > 0 {
+	if u := o.use("type/a"); u.WouldWait != 8 || !u.Shadow || u.Running != 10 || u.FullFor == 0 || u.Lists > 0 {
 		t.Errorf("%+v", u)
 	}
 	if u := o.use("domain"); u.WouldWait != 0 || !u.Shadow || u.FullFor > 0 {

@@ -73,7 +73,7 @@ func (o *solo) step(after time.Duration, in Inputs) {
 }
 
 // reply answers the questions of the last turn: nothing runs, nothing is to be sent again.
-func (o *solo) reply(held ...limit.Held) {
+func (o *solo) reply(held ...limit.Running) {
 	o.Helper()
 	var in Inputs
 	for _, a := range o.fx.Asks {

@@ -23,7 +23,7 @@ func TestTimesRelate(t *testing.T) {
 		{"a batch is repeated where its partition is silent", silentAfter, resendAfter},
 		{"what does not answer is not asked all the time", 100 * time.Millisecond, retryEvery},
 		{"an answer may be bounced after it counted as received", heardAfter, bouncedWithin},
-		{"slots that are freed together are reported together", 0, limit.TellAfter},
+		{"slots that are freed together are reported together", 0, limit.ReportAfter},
 		{"who waits in a line shows itself before it loses its place", limit.LineEvery, table.LineStale},
 		{"slots in use are shown before they expire", limit.RefreshAfter, table.ExpiryAfter},
 		{"complaints become rare", hungryMin, hungryMax},
@@ -43,13 +43,13 @@ func runs(t *testing.T) *solo {
 	o := alone(t, 1)
 	o.catalog.limits["d/a"] = 2
 	o.step(0, Inputs{Limits: []string{"d"}})
-	o.reply(limit.Held{
+	o.reply(limit.Running{
 		Domain: "d", Type: "a", Path: []table.Ref{table.TypeRef("a")}, Member: booking(),
 		DeadlineMS: o.now.MS + 600_000,
 	})
 	o.step(0, o.called())
 	o.step(limit.AuditSoon, Inputs{})
-	o.reply(limit.Held{Domain: "d", Type: "a", Member: booking()})
+	o.reply(limit.Running{Domain: "d", Type: "a", Member: booking()})
 	o.step(sweepEvery, Inputs{})
 	if c := o.s.Census(); c.Slots != 1 || c.Reported != 1 || c.Questions != 0 {
 		t.Fatalf("%+v", c)

@@ -43,7 +43,7 @@ func TestTopNamesHoldersAndWaiters(t *testing.T) {
 	w.ready("d", "crowd0", "other", 5, 7) // that limit does not cover them
 	w.run(time.Second)
 	u := o.use("type/a")
-	if u.Max != 4 || u.Held != 4 || u.Entry != 4 || u.Lists != 2 || u.Tasks != 6 || u.Reclaimed != 0 || len(u.Holders) != 3 {
+	if u.Max != 4 || u.Running != 4 || u.Entry != 4 || u.Lists != 2 || u.Tasks != 6 || u.Reclaimed != 0 || len(u.Holders) != 3 {
 		t.Errorf("%+v", u)
 	}
 	for i, h := range u.Holders {
@@ -81,7 +81,7 @@ func TestSaturationIsTheTimeInWhichItIsFull(t *testing.T) {
 	w.finish(both[0])
 	w.run(3 * time.Minute)
 	u := o.use("type/a")
-	if u.Full < 55*time.Second || u.Full > 62*time.Second || u.FullFor != 0 || u.Held != 1 || u.Observed < w.now-began || u.Observed > w.now {
+	if u.Full < 55*time.Second || u.Full > 62*time.Second || u.FullFor != 0 || u.Running != 1 || u.Observed < w.now-began || u.Observed > w.now {
 		t.Errorf("one of two slots is in use: %+v", u)
 	}
 	w.wait("q", 1)
@@ -104,7 +104,7 @@ func TestReclaimedSlotsAreCounted(t *testing.T) {
 	w.wait("q", 1)
 	w.ready("d", "l0", "a", 2, 1)
 	w.run(limit.AuditEvery + 5*time.Second)
-	if u := o.use("type/a"); u.Reclaimed != 1 || u.Held != 1 || u.Holders[0].ID == one[0].id {
+	if u := o.use("type/a"); u.Reclaimed != 1 || u.Running != 1 || u.Holders[0].ID == one[0].id {
 		t.Errorf("%+v", u)
 	}
 }

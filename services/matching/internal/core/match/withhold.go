@@ -68,7 +68,7 @@ func (s *Shard) cleanse(d *domain) {
 		}
 		for _, at := range all {
 			l.index.Remove(at)
-			l.UnparkGone(at)
+			l.ForgetParked(at)
 			d.clears = append(d.clears, table.Place{Tasklist: l.Tasklist, Column: at})
 			if at.Group == "" {
 				l.ranks.Forget(at)

@@ -175,7 +175,7 @@ func TestWhatKeepsADomainInUse(t *testing.T) {
 		"it is being opened":     func(d *domain, _ *limit.Limit) { d.asked = true },
 		"triggers were lost":     func(d *domain, _ *limit.Limit) { d.lost = true },
 		"a paused group":         func(d *domain, _ *limit.Limit) { d.withheld = map[string]bool{"g": true} },
-		"an attempt":             func(_ *domain, l *limit.Limit) { l.Held = map[limit.Member]limit.Holding{{}: {}} },
+		"an attempt":             func(_ *domain, l *limit.Limit) { l.Slots = map[limit.Member]limit.Holding{{}: {}} },
 		"a group":                func(_ *domain, l *limit.Limit) { l.ByGroup.Limits = map[string]*limit.Limit{"g": {}} },
 		"not counted":            func(_ *domain, l *limit.Limit) { l.Unknown = 1 },
 		"a trigger that waits":   func(_ *domain, l *limit.Limit) { l.Wait = 1 },

@@ -434,8 +434,8 @@ func (o *owner) ask(a Ask) {
 }
 
 // held is the attempts that run.
-func (w *world) held(a Ask, shard int) []limit.Held {
-	var all []limit.Held
+func (w *world) held(a Ask, shard int) []limit.Running {
+	var all []limit.Running
 	for _, t := range w.sorted() {
 		if t.id.Partition() != a.Partition || t.shard != shard || t.state != "running" {
 			continue
@@ -443,7 +443,7 @@ func (w *world) held(a Ask, shard int) []limit.Held {
 		if a.Kind == AskBookings && len(t.path) == 0 || a.Kind == AskRunning && (t.domain != a.Domain || len(a.Types) > 0 && !slices.Contains(a.Types, t.typ)) {
 			continue
 		}
-		all = append(all, limit.Held{
+		all = append(all, limit.Running{
 			Domain: t.domain, Tasklist: t.list, Type: t.typ, Group: t.group, Path: t.path, Member: ids.Booking(t.id, t.version),
 			DeadlineMS: epochMS + w.now.Milliseconds() + 60_000,
 		})

@@ -46,6 +46,11 @@ type Poll[L, G any] struct {
 	// LookBy is the call about its list that it waits for if its time is over.
 	LookBy uint64
 
+	position[L, G]
+}
+
+// position is where a poll stands.
+type position[L, G any] struct {
 	queue *Queue[L, G]
 	// key is its types as one string, order its place in the queue: first come, first served.
 	key   string

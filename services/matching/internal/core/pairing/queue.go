@@ -98,7 +98,7 @@ func (q *Queue[L, G]) weight() int {
 // lineKey names a line: what its polls accept, and whether they stay in their partition.
 type lineKey struct {
 	types string
-	stay  bool
+	fixed bool
 }
 
 func (p *Poll[L, G]) lineKey() lineKey { return lineKey{p.key, p.ID == 0} }

@@ -86,7 +86,7 @@ func checkQueue(t *testing.T, q *Queue[string, int], all []*poll) {
 func TestQueueLeavesLinesOut(t *testing.T) {
 	q := NewQueue[string, int](&Domain{})
 	for i, typ := range []string{"a", "b", "a", "c", "b", "c"} {
-		q.Add(&poll{key: typ, Types: []string{typ}, order: uint64(i)})
+		q.Add(&poll{Types: []string{typ}, position: position[string, int]{key: typ, order: uint64(i)}})
 	}
 	got := ""
 	q.Each(func(p *poll) bool {
