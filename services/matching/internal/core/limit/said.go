@@ -267,7 +267,7 @@ func (d *Domain) TryWaiters(c *Call, t Tries) {
 
 // Pass reports whether a call takes nothing of a column that holds something. If a slot of some limit is wanting, it is waited for. more: it is
 // left to the next call.
-func (l *List) Pass(at table.Column, c *Call) (Pass, more bool) {
+func (l *List) Pass(at table.Column, c *Call) (pass, more bool) {
 	s := l.domain.shard
 	if l.UnknownGroups(at) {
 		return true, false
