@@ -83,8 +83,8 @@ func NewList(name table.Tasklist, d *Domain, index *table.Index, t Tasks) *List 
 	return l
 }
 
-// Waits reports whether triggers of a tasklist wait for slots.
-func (l *List) Waits() bool { return l.waits > 0 || len(l.Ahead) > 0 }
+// WaitsForSlot reports whether triggers of a tasklist wait for slots.
+func (l *List) WaitsForSlot() bool { return l.waits > 0 || len(l.Ahead) > 0 }
 
 // Domain is the limits of a domain.
 type Domain struct {
@@ -246,7 +246,7 @@ func (d *Domain) Restore(ref table.Ref) {
 		l = s.groupLimit(d.Limits[of], group)
 	}
 	if l != nil {
-		s.Due(l)
+		s.ReportSoon(l)
 	}
 }
 
@@ -281,7 +281,7 @@ func (d *Domain) DueAll(refs []table.Ref) {
 	s := d.shard
 	for _, ref := range refs {
 		if l := d.Limit(ref); l != nil { // operators may change it any time
-			s.Due(l)
+			s.ReportSoon(l)
 		}
 	}
 }
@@ -316,11 +316,11 @@ func (d *Domain) Leave() {
 	for _, l := range d.Met {
 		s.Unread(l)
 		if l.Entry > len(l.Slots) {
-			s.Due(l)
+			s.ReportSoon(l)
 		}
 		for one := range l.groups() {
 			if one.Entry > len(one.Slots) {
-				s.Due(one)
+				s.ReportSoon(one)
 			}
 		}
 	}

@@ -38,9 +38,9 @@ func (c *Count) CountsGroups() bool {
 	return slices.ContainsFunc(c.limits, func(l *Limit) bool { return l.PerGroup })
 }
 
-// Count begins to count some limits again in all partitions. types are those of the attempts; none = all. restore are limits of which
+// BeginCount begins to count some limits again in all partitions. types are those of the attempts; none = all. restore are limits of which
 // other shards are to set their entries.
-func (s *Limits) Count(all []*Limit, adopt bool) (c *Count, types []string, restore []table.Ref) {
+func (s *Limits) BeginCount(all []*Limit, adopt bool) (c *Count, types []string, restore []table.Ref) {
 	c = &Count{shard: s, adopt: adopt}
 	wide := false
 	for _, l := range all {
@@ -144,7 +144,7 @@ func (c *Count) audited(l *Limit) {
 	l.Auditing = false
 	if c.adopt {
 		s.reportGroups(l)
-		s.Due(l) // the entry of the owner before may be too high, and what was found is not in it
+		s.ReportSoon(l) // the entry of the owner before may be too high, and what was found is not in it
 	}
 	switch {
 	case c.adopt && l.holding() > 0, l.notBooked() > 0:

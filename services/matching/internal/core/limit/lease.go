@@ -57,7 +57,7 @@ func (s *Limits) use(l *Limit, n int) {
 	}
 	l.booked += n
 	if s.now-l.ShownAt >= LeaseFor/2 && !l.inCall() {
-		s.Due(l)
+		s.ReportSoon(l)
 	}
 }
 
@@ -88,8 +88,8 @@ func (l *List) KeepAhead(lim *Limit, c table.Chunk) bool {
 	return true
 }
 
-// Ahead is how many triggers are read ahead.
-func (s *Limits) Ahead() int { return s.aheadN }
+// AheadTriggers is how many triggers are read ahead.
+func (s *Limits) AheadTriggers() int { return s.aheadN }
 
 // MayReadAhead reports whether there is room for triggers that are read ahead.
 func (s *Limits) MayReadAhead() bool { return s.aheadN < aheadMax }

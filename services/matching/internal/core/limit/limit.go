@@ -201,8 +201,8 @@ func (l *Limit) Scarce() bool {
 // Closed reports whether no slot can be booked now.
 func (l *Limit) Closed() bool { return l.Paused || !l.Shadow && (l.Counting() || l.Blocked != 0) }
 
-// Due reports a limit to the tables as soon as it is known.
-func (s *Limits) Due(l *Limit) {
+// ReportSoon reports a limit to the tables as soon as it is known.
+func (s *Limits) ReportSoon(l *Limit) {
 	if !l.Due && !l.Paused && !(l.Of != nil && l.Counting()) { // the tables learn of those of groups when they are counted
 		l.Due = true
 		l.Domain.Due = append(l.Domain.Due, l)
@@ -223,7 +223,7 @@ func (s *Limits) unblock(l *Limit) {
 	l.Blocked, l.Wait = 0, 0
 	s.Unread(l)
 	s.unpark(l)
-	s.Due(l)
+	s.ReportSoon(l)
 }
 
 // UnblockAll does so for all limits of a domain, whose tables were away: nothing is known of what is full.
@@ -279,7 +279,7 @@ func (s *Limits) reportFree(l *Limit) {
 	switch {
 	case l.Entry <= len(l.Slots):
 	case l.others:
-		s.Due(l)
+		s.ReportSoon(l)
 	case !l.reporting:
 		l.reporting, l.reportAt = true, s.now+ReportAfter
 		s.Reporting = append(s.Reporting, l)
@@ -294,7 +294,7 @@ func (s *Limits) Report() {
 			return false
 		}
 		if l.reporting = false; !gone {
-			s.Due(l)
+			s.ReportSoon(l)
 		}
 		return true
 	})
@@ -309,7 +309,7 @@ func (s *Limits) sweepLimit(l *Limit) {
 	case l.Blocked == table.Restoring && since >= retryLimitEvery, (l.Blocked != 0 || l.Wait > 0) && since >= LineEvery:
 		s.unblock(l)
 	case len(l.Slots) > 0 && since >= RefreshAfter:
-		s.Due(l)
+		s.ReportSoon(l)
 	}
 }
 

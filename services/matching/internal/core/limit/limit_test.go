@@ -58,10 +58,10 @@ func newRoom(t *testing.T) *room {
 	counted, groups := r.d.Meet([]Setting{{Ref: table.TypeRef("a"), Max: 2, Types: []string{"a"}}})
 	testkit.MustEqual(t, "limits to be counted, one of them by group", []any{len(counted), groups}, []any{1, false})
 	r.l = NewList(table.Tasklist{Domain: "d", Name: "l"}, r.d, &table.Index{}, &r.asked)
-	if !r.l.Blocked(column) {
+	if !r.l.Unavailable(column) {
 		t.Fatal("a slot may be booked before the attempts are counted")
 	}
-	c, types, restore := r.s.Count(counted, true)
+	c, types, restore := r.s.BeginCount(counted, true)
 	testkit.MustEqual(t, "counted are attempts of", types, []string{"a"})
 	running := Running{Domain: "d", Tasklist: "l", Type: "a", Member: string(bytesOf(MemberOf(trigger(99))))}
 	if malformed := c.Compare(0, 0, []Running{running, {Member: "short"}}); malformed != 1 || len(restore) > 0 {
@@ -101,14 +101,14 @@ func (r *room) use() InUse {
 // I8: after the attempts that run are counted, the tables learn of them. A slot that comes free is used again without a call, for what was read ahead.
 func TestI8_ASlotIsCountedAndUsedAgain(t *testing.T) {
 	r := newRoom(t)
-	if r.l.Blocked(column) || r.calls == 0 {
+	if r.l.Unavailable(column) || r.calls == 0 {
 		t.Fatal("the limit waits to be counted still, or the tables do not learn of it")
 	}
 	r.call(1, 2)
 	u := r.use()
 	testkit.Equal(t, "attempts that run, slots that the tables know of", []int{u.Running, u.Entry}, []int{2, 2})
 	r.call(0, 2)
-	if !r.l.Blocked(column) {
+	if !r.l.Unavailable(column) {
 		t.Error("the limit is not full")
 	}
 	if !r.l.KeepAhead(r.d.Met[0], table.Chunk{Tasklist: r.l.Tasklist, Column: column, Triggers: ids.AppendTrigger(nil, trigger(7))}) {
@@ -118,7 +118,7 @@ func TestI8_ASlotIsCountedAndUsedAgain(t *testing.T) {
 	r.d.End("a", nil, m[:])
 	r.s.TakeUpSlack()
 	u = r.use()
-	testkit.Equal(t, "paired, read ahead, attempts that run", []int{r.asked.paired, r.s.Ahead(), u.Running}, []int{1, 0, 2})
+	testkit.Equal(t, "paired, read ahead, attempts that run", []int{r.asked.paired, r.s.AheadTriggers(), u.Running}, []int{1, 0, 2})
 }
 
 // A limit that is deleted blocks nothing any more, and what was read ahead of it goes back.
@@ -131,7 +131,7 @@ func TestALimitThatIsDeletedBlocksNothing(t *testing.T) {
 	r.d.Meet(nil)
 	r.l.Repath()
 	testkit.Equal(t, "deleted", gone, []table.Ref{table.TypeRef("a")})
-	if r.l.Blocked(column) || r.asked.back != 1 || r.s.Ahead() != 0 {
-		t.Errorf("%d went back, %d are ahead", r.asked.back, r.s.Ahead())
+	if r.l.Unavailable(column) || r.asked.back != 1 || r.s.AheadTriggers() != 0 {
+		t.Errorf("%d went back, %d are ahead", r.asked.back, r.s.AheadTriggers())
 	}
 }

@@ -109,8 +109,8 @@ func (p *paths) covering(tasklist, typ string) iter.Seq[*Limit] {
 	}
 }
 
-// Path is that of triggers of a type.
-func (l *List) Path(typ string) *Path {
+// TypePath is that of triggers of a type.
+func (l *List) TypePath(typ string) *Path {
 	own := l.domain.paths.byType[typ]
 	if len(own) == 0 {
 		return l.wide
@@ -158,15 +158,15 @@ func (l *List) Repath() {
 	l.wide, l.paths = newPath(l.own), map[string]*Path{}
 }
 
-// Blocked tells whether triggers of a column cannot be had just now.
-func (l *List) Blocked(at table.Column) bool {
-	p := l.Path(at.Type)
+// Unavailable tells whether triggers of a column cannot be had just now.
+func (l *List) Unavailable(at table.Column) bool {
+	p := l.TypePath(at.Type)
 	return p.Taken() != nil || p.perGroupOf(at, (*Limit).Closed) != nil
 }
 
 // Short tells whether triggers of a column could not be had the last time.
 func (l *List) Short(at table.Column) bool {
-	p, short := l.Path(at.Type), func(lim *Limit) bool { return lim.Unknown > 0 || lim.short }
+	p, short := l.TypePath(at.Type), func(lim *Limit) bool { return lim.Unknown > 0 || lim.short }
 	return p.Pause != nil || p.meet(short) != nil || p.perGroupOf(at, short) != nil
 }
 
@@ -194,7 +194,7 @@ func grouped(at table.Column) bool { return at.Group != "" && at.Group != table.
 // PathOf is what is booked for triggers of a column.
 func (l *List) PathOf(at table.Column) *Path {
 	s := l.domain.shard
-	p := l.Path(at.Type)
+	p := l.TypePath(at.Type)
 	if len(p.perGroup) == 0 || !grouped(at) {
 		return p
 	}
@@ -237,7 +237,7 @@ func (p *Path) Met(at table.Column) bool {
 // Covering are the limits in use that count what is of a column.
 func (l *List) Covering(at table.Column) iter.Seq[*Limit] {
 	return func(yield func(*Limit) bool) {
-		p := l.Path(at.Type)
+		p := l.TypePath(at.Type)
 		for _, lim := range p.limits {
 			if !yield(lim) {
 				return
@@ -256,16 +256,16 @@ func (l *List) Covering(at table.Column) iter.Seq[*Limit] {
 
 // UnknownGroups tells whether a column has triggers of groups that are to be known, and are not.
 func (l *List) UnknownGroups(at table.Column) bool {
-	return at.Group == "" && len(l.Path(at.Type).perGroup) > 0
+	return at.Group == "" && len(l.TypePath(at.Type).perGroup) > 0
 }
 
 // Lacks tells whether what is of a column lacks a slot just now, or is not to be had.
 func (l *List) Lacks(at table.Column) bool {
 	s := l.domain.shard
-	if l.UnknownGroups(at) || l.Blocked(at) {
+	if l.UnknownGroups(at) || l.Unavailable(at) {
 		return true
 	}
-	lim := l.Path(at.Type).groupOf(at, (*Limit).Closed)
+	lim := l.TypePath(at.Type).groupOf(at, (*Limit).Closed)
 	if lim != nil {
 		s.park(lim, l, at)
 	}

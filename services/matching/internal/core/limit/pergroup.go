@@ -191,7 +191,7 @@ func (s *Limits) reportGroups(of *Limit) {
 	for l := range of.groups() {
 		if len(l.Slots) > 0 || l.Entry > 0 || l.unsaid {
 			l.unsay()
-			s.Due(l)
+			s.ReportSoon(l)
 		}
 		l.forgetGroup()
 	}
@@ -261,7 +261,7 @@ func (d *Domain) SweepGroups() {
 	}
 	for _, l := range d.Rings[ringAll].next(groupsSweptMax) {
 		if l.unsaid || len(l.Slots) > 0 && s.now-l.ShownAt >= RefreshAfter {
-			s.Due(l)
+			s.ReportSoon(l)
 		}
 		s.auditOverdue(l, l.Of)
 		l.forgetGroup()

@@ -23,7 +23,7 @@ func (s *Limits) Unstart(rates []*Limit, starts int, at time.Duration) {
 		if !l.Shadow && l.known() {
 			l.unused += starts
 			s.unblock(l)
-			s.Due(l)
+			s.ReportSoon(l)
 		}
 	}
 }

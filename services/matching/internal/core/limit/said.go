@@ -122,7 +122,7 @@ func (s *Limits) NotMade(c *Call) {
 		l.Again = false
 		if l.known() && l.counted() {
 			l.unsay()
-			s.Due(l)
+			s.ReportSoon(l)
 		}
 	}
 	for _, w := range c.Tried {
@@ -259,7 +259,7 @@ func (d *Domain) TryWaiters(c *Call, t Tries) {
 		if lim.waited = lim.waiters.any(); lim.waited {
 			again = append(again, lim)
 		} else if lim.known() && lim.In != c { // the tables think that somebody waits
-			s.Due(lim)
+			s.ReportSoon(lim)
 		}
 	}
 	d.waited = append(slices.Delete(d.waited, 0, n), again...)
@@ -272,7 +272,7 @@ func (l *List) Pass(at table.Column, c *Call) (pass, more bool) {
 	if l.UnknownGroups(at) {
 		return true, false
 	}
-	path, busy := l.Path(at.Type), func(lim *Limit) bool { return lim.Closed() || lim.waiters.before(l) }
+	path, busy := l.TypePath(at.Type), func(lim *Limit) bool { return lim.Closed() || lim.waiters.before(l) }
 	lim := path.Pause
 	if lim == nil {
 		lim = path.meet(busy)

@@ -139,7 +139,7 @@ func checkNobodyIsForgotten(t *testing.T, s *Shard, d *domain) {
 				return true
 			}
 			for _, at := range l.index.CandidatesOf(p.Types, 0, 1000, func(table.Column) bool { return false }) {
-				if !slices.ContainsFunc(d.Met, func(lim *limit.Limit) bool { return covers(&lim.Setting, l.Name, at.Type) && l.Waits() }) {
+				if !slices.ContainsFunc(d.Met, func(lim *limit.Limit) bool { return covers(&lim.Setting, l.Name, at.Type) && l.WaitsForSlot() }) {
 					t.Fatalf("a poll at %v could have %v", l.Tasklist, at)
 				}
 			}
@@ -155,7 +155,7 @@ func checkEmpty(t *testing.T, s *Shard) {
 		"domains": len(s.domains), "lists": len(s.lists), "polls": s.polls.Len(), "asks": s.questions.Len(),
 		"answers": len(s.answers.byID) + len(s.answers.queue), "found": len(s.start.found),
 		"taken": len(s.taken), "arrivals": len(s.arrivals), "busy": len(s.busy), "telling": len(s.limits.Reporting),
-		"slack": len(s.limits.Slack), "news": len(s.news), "passing": len(s.passing), "moved": len(s.moved), "spread": s.watched, "ahead": s.limits.Ahead(), "ripening": len(s.limits.Ripening),
+		"slack": len(s.limits.Slack), "news": len(s.news), "passing": len(s.passing), "moved": len(s.moved), "spread": s.watched, "ahead": s.limits.AheadTriggers(), "ripening": len(s.limits.Ripening),
 	}
 	for _, l := range s.lanes {
 		n["flight"] += len(l.flight)

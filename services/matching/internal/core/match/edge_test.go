@@ -286,7 +286,7 @@ func TestRetriggersAreJoined(t *testing.T) {
 func TestMalformedAnswers(t *testing.T) {
 	w, o := limited(t, 1, 1)
 	w.begin(1)
-	c, _, _ := o.s.limits.Count(o.s.domains["d"].Met, true)
+	c, _, _ := o.s.limits.BeginCount(o.s.domains["d"].Met, true)
 	malformed := c.Compare(0, 0, []limit.Running{{Type: "a", Member: "short"}, {Type: "b", Member: string(make([]byte, 20))}})
 	if malformed != 1 || o.s.Census().Slots != 1 {
 		t.Fatalf("%d malformed", malformed)

@@ -133,7 +133,7 @@ func (s *Shard) moveUp(p *poll) bool {
 		due = now + upAfter
 	case p.Back:
 		due = p.Since + upBackAfter
-	case l.Waits():
+	case l.WaitsForSlot():
 	default:
 		due = min(due, l.quietFor(p))
 	}
@@ -165,7 +165,7 @@ func (l *list) quietFor(p *poll) time.Duration {
 // what it accepts.
 func (l *list) mayGet(p *poll) bool {
 	return l.domain.state == opening || l.asksFor(p) ||
-		l.dirty && len(l.index.CandidatesOf(p.Types, 0, 1, l.Blocked)) > 0
+		l.dirty && len(l.index.CandidatesOf(p.Types, 0, 1, l.Unavailable)) > 0
 }
 
 // asksFor tells whether the call under way takes triggers that a poll accepts.

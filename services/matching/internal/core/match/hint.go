@@ -221,7 +221,7 @@ func (s *Shard) matchArrival(a *arrival) {
 // direct tells how many triggers of a column may go to polls without passing the table, and which limits
 // they need slots of. Limited ones need some that are spare, else they are booked in the table.
 func (s *Shard) direct(l *list, at table.Column) (*limit.Path, int) {
-	d, p, n := l.domain, l.Path(at.Type), math.MaxInt
+	d, p, n := l.domain, l.TypePath(at.Type), math.MaxInt
 	if !p.Met(at) {
 		return nil, 0
 	}
@@ -235,7 +235,7 @@ func (s *Shard) direct(l *list, at table.Column) (*limit.Path, int) {
 		return nil, 0
 	case p == limit.Unlimited && d.down:
 		return p, n // overtaking beats standing still
-	case d.state == open && l.putting == 0 && !l.index.Any(l.Blocked):
+	case d.state == open && l.putting == 0 && !l.index.Any(l.Unavailable):
 		return p, n
 	}
 	return nil, 0

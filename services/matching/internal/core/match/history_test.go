@@ -248,7 +248,7 @@ func (o *owner) checkPaused(b *Batch) {
 	}
 	for _, s := range b.Stops {
 		t := o.w.tasks[s.Trigger.ID]
-		if d := o.s.domains[t.domain]; !s.Displace && (d.withheld[t.group] || o.s.list(table.Tasklist{Domain: t.domain, Name: t.list, Partition: t.part}).Path(t.typ).Pause != nil) {
+		if d := o.s.domains[t.domain]; !s.Displace && (d.withheld[t.group] || o.s.list(table.Tasklist{Domain: t.domain, Name: t.list, Partition: t.part}).TypePath(t.typ).Pause != nil) {
 			o.w.t.Fatalf("a reject of type %s and group %s, which is paused", t.typ, t.group)
 		}
 	}

@@ -158,7 +158,7 @@ func TestWhatIsReadAheadGoesBackForAnotherLimit(t *testing.T) {
 	w, o := levels(t, 1, map[string]int{"d/a": 2, "d": 5})
 	a := w.ready("d", "l0", "a", 3, 20)
 	w.serve("l0")
-	if n := o.s.limits.Ahead(); n != 18 {
+	if n := o.s.limits.AheadTriggers(); n != 18 {
 		t.Fatalf("%d triggers are read ahead", n)
 	}
 	w.ready("d", "l1", "b", 1, 10)
@@ -202,7 +202,7 @@ func TestALimitThatGoesLeavesNoWaiterBehind(t *testing.T) {
 	w.run(time.Second)
 	w.serve("l0", "l1")
 	for _, l := range o.s.lists {
-		if l.Waits() {
+		if l.WaitsForSlot() {
 			t.Fatalf("%v waits for a limit", l.Tasklist)
 		}
 	}
@@ -291,7 +291,7 @@ func TestAPauseHoldsUpWhatIsOnItsWay(t *testing.T) {
 	w, o := levels(t, 1, map[string]int{"d/a": 2})
 	w.ready("d", "l0", "a", 1, 20)
 	w.serve("l0")
-	if o.s.limits.Ahead() == 0 {
+	if o.s.limits.AheadTriggers() == 0 {
 		t.Fatal("nothing is read ahead")
 	}
 	w.pauses["d/a"] = true

@@ -21,7 +21,7 @@ func (l *list) Pair(c table.Chunk, p *limit.Path) (left []byte, given int) {
 
 // moreUrgent tells whether the table holds something that may be had before what is of a priority.
 func (l *list) moreUrgent(priority int) bool {
-	first := l.index.Candidates(1, l.Blocked)
+	first := l.index.Candidates(1, l.Unavailable)
 	return len(first) > 0 && first[0].Priority < priority
 }
 
@@ -58,7 +58,7 @@ func (s *Shard) limitsChanged(name string) {
 			return
 		}
 		for _, l := range s.domain(name).Met {
-			s.limits.Due(l)
+			s.limits.ReportSoon(l)
 		}
 		return
 	}
@@ -66,7 +66,7 @@ func (s *Shard) limitsChanged(name string) {
 		s.fx.Drops = append(s.fx.Drops, LimitHint{name, []table.Ref{ref}})
 	}
 	for _, l := range s.meetLimits(d, all) {
-		s.limits.Due(l)
+		s.limits.ReportSoon(l)
 	}
 	s.withhold(d)
 }
@@ -140,7 +140,7 @@ func (s *Shard) askForEntries(d *domain, refs []table.Ref) {
 
 // audit asks which attempts run that limits cover. If adopt is set, those that are not known here are counted.
 func (s *Shard) audit(d *domain, all []*limit.Limit, adopt bool) {
-	c, types, restore := s.limits.Count(all, adopt)
+	c, types, restore := s.limits.BeginCount(all, adopt)
 	if c.Empty() {
 		return
 	}

@@ -129,7 +129,7 @@ func (s *Shard) complain(l *list) {
 
 // unused tells whether nothing is known of a tasklist, and no one has asked for it for so long.
 func (l *list) unused(now, after time.Duration) bool {
-	busy := l.kept || l.queue.Alive() > 0 || l.undecided > 0 || l.Waits() || !l.index.Empty() || l.dirty || l.asking || l.putting > 0 || len(l.below) > 0 || l.news || l.passes || len(l.domain.held) > 0
+	busy := l.kept || l.queue.Alive() > 0 || l.undecided > 0 || l.WaitsForSlot() || !l.index.Empty() || l.dirty || l.asking || l.putting > 0 || len(l.below) > 0 || l.news || l.passes || len(l.domain.held) > 0
 	switch {
 	case busy:
 		l.idle = false

@@ -72,7 +72,7 @@ func (s *Shard) branch(l *list) Branch {
 	}
 	if !l.domain.down {
 		for _, c := range l.index.Candidates(wantedLooksMax, func(at table.Column) bool { return l.queue.Takes(at.Type) || l.Lacks(at) }) {
-			want(Wanted{Column: c.Column, ReadyAt: c.Head, Limited: l.Path(c.Type) != limit.Unlimited, Triggers: max(1, l.index.TriggersIn(c.Column))})
+			want(Wanted{Column: c.Column, ReadyAt: c.Head, Limited: l.TypePath(c.Type) != limit.Unlimited, Triggers: max(1, l.index.TriggersIn(c.Column))})
 		}
 	}
 	for _, w := range l.wantedBelow() {

@@ -112,7 +112,7 @@ func (s *Shard) waitingFor(l *limit.Limit) (all []waiting) {
 		}
 		list := s.listOf(of)
 		add(list, list.index.CandidatesOf(l.Types, 0, candidatesMax, func(at table.Column) bool {
-			return list.Path(at.Type).Taken() != l
+			return list.TypePath(at.Type).Taken() != l
 		}))
 	}
 	return all
@@ -120,7 +120,7 @@ func (s *Shard) waitingFor(l *limit.Limit) (all []waiting) {
 
 // acts tells whether the policy of a limit acts on triggers of a type that are ready since an instant, Unix µs: they are not paused, and a poll waits for them.
 func (s *Shard) acts(l *limit.Limit, on *list, typ string, readyAt int64) bool {
-	return s.longAgo(l, readyAt) && !on.Path(typ).Paused() && on.polledFor(typ)
+	return s.longAgo(l, readyAt) && !on.TypePath(typ).Paused() && on.polledFor(typ)
 }
 
 // polledFor tells whether a poll waits for a type here. One of a tasklist with several partitions may wait in any of them.

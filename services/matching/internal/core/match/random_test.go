@@ -331,7 +331,7 @@ func (w *world) undone() string {
 func (w *world) stored() bool {
 	for shard := range w.shards {
 		for _, l := range w.newest(shard).s.lists {
-			if !l.index.Empty() || l.putting > 0 || l.Waits() {
+			if !l.index.Empty() || l.putting > 0 || l.WaitsForSlot() {
 				return true
 			}
 		}

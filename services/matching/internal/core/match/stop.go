@@ -49,7 +49,7 @@ func (s *Shard) sendStops(l *lane) {
 	b := &batch{}
 	for i := range l.stops[:n] {
 		st := &l.stops[i]
-		if l.unstop(st); !st.Displace && s.list(st.back.Tasklist).Path(st.back.Type).Paused() {
+		if l.unstop(st); !st.Displace && s.list(st.back.Tasklist).TypePath(st.back.Type).Paused() {
 			s.returnStop(st)
 			continue
 		}
