@@ -78,7 +78,7 @@ func (s *Service) Check() error { return s.beacon.Load().Check() }
 // appends to some partitions are slow.
 func (s *Service) Warn() error {
 	if gate := s.gate.Load(); gate != nil {
-		return gate.Warn()
+		return gate.Intake.Warn()
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ func (s *Service) Run(ctx context.Context) error {
 	defer reader.Close()
 	gate, err := gateway.New(gateway.Deps{
 		Config: s.Config.Gateway, Partitioning: s.Partitioning, Tokens: ids.NewTokens(secret),
-		History: natsgate.NewLog(s.NATS, s.js), Letters: natsgate.Letters{Reader: reader}, Batches: natsgate.Batches{Reader: reader}, Bus: inbox,
+		History: natsgate.NewLog(s.NATS, s.js), DeadLetters: natsgate.Letters{Reader: reader}, Batches: natsgate.Batches{Reader: reader}, Bus: inbox,
 		Owners:  natsgate.Owners(s.NATS),
 		Catalog: settings, Settings: config, LogVersion: settings.WriteVersion, Clock: s.Clock,
 		Log: s.Log, Tracing: s.Tracing, Metrics: s.Metrics,
@@ -120,7 +120,7 @@ func (s *Service) Run(ctx context.Context) error {
 		return err
 	}
 	s.gate.Store(gate)
-	inbox.Listen(gate, gate.PollNews())
+	inbox.Listen(gate.Outcomes, gate.Polls.Waiting(), gate.Hints())
 	public := api.New(api.Deps{
 		NATS: s.NATS, Gateway: gate, Replies: s.Replies, RequestTimeout: s.Config.Gateway.RequestTimeout,
 		Clock: s.Clock, Node: s.Node, Log: s.Log, Metrics: s.Metrics,
@@ -138,15 +138,15 @@ func (s *Service) Run(ctx context.Context) error {
 		return fmt.Errorf("open the checkpoints bucket: %w", err)
 	}
 	parts := lifecycle.Group{DrainTimeout: s.Config.Gateway.DrainTimeout + stopGrace}
-	parts.Add("beacon", beacon)                            // is among the members
-	parts.Add("inbox", inbox)                              // hears verdicts
-	parts.Add("gateway", gate)                             // carries requests out
-	parts.Add("epochs", s.epochs(checkpoints, gate))       // knows who takes polls
-	parts.Add("scales", lifecycle.Func(gate.Scale))        // sets numbers of partitions
-	parts.Add("quotas", lifecycle.Func(gate.ShareUse))     // tells other frontends of domains with a quota
-	parts.Add("drains", lifecycle.Func(gate.ForgetDrains)) // of workers that are gone
-	parts.Add("api", public)                               // lets them in
-	parts.Add("ready", s.opened())                         // says so
+	parts.Add("beacon", beacon)                                     // is among the members
+	parts.Add("inbox", inbox)                                       // hears verdicts
+	parts.Add("gateway", lifecycle.Func(gate.Serve))                // carries requests out
+	parts.Add("epochs", s.epochs(checkpoints, gate))                // knows who takes polls
+	parts.Add("scales", lifecycle.Func(gate.Scaling.Scale))         // sets numbers of partitions
+	parts.Add("quotas", lifecycle.Func(gate.Quotas.ShareUse))       // tells other frontends of domains with a quota
+	parts.Add("drains", lifecycle.Func(gate.Operator.ForgetDrains)) // of workers that are gone
+	parts.Add("api", public)                                        // lets them in
+	parts.Add("ready", s.opened())                                  // says so
 	return parts.Run(ctx)
 }
 
@@ -156,7 +156,7 @@ func (s *Service) epochs(kv jetstream.KeyValue, gate *gateway.Gateway) *ownershi
 	for m := range keys {
 		keys[m] = topology.MatchingEpoch(m)
 	}
-	return &ownership.Epochs{KV: kv, Keys: keys, Log: s.Log, Rose: func(m int, now ownership.Epoch) { gate.EpochOpened(m, now.Open) }}
+	return &ownership.Epochs{KV: kv, Keys: keys, Log: s.Log, Rose: func(m int, now ownership.Epoch) { gate.Polls.EpochOpened(m, now.Open) }}
 }
 
 // opened closes Ready: as the last part it starts when all others are there.

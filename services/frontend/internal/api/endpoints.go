@@ -10,7 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/gateway"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
@@ -45,67 +45,67 @@ func (e endpoint) metadata() map[string]string {
 func (a *API) endpoints() []endpoint {
 	g := a.Gateway
 	return []endpoint{
-		of(a, "tasks.submit", "Accept 1 to 1000 tasks, all or none; may wait for the result of one.", g.Submit, &yardv1.SubmitResponse{}),
-		of(a, "tasks.poll", "Get up to max_tasks tasks of a tasklist, waiting for the first one.", g.Poll, &yardv1.PollResponse{}),
-		pollOf(of(a, "tasks.poll.tasklist", "The same for the tasklist that the subject names: permissions can fence a worker by it.", g.Poll, &yardv1.PollResponse{})),
-		of(a, "tasks.complete", "Report attempts that succeeded; returns one verdict per entry.", g.Complete, &yardv1.OutcomeResponse{}),
-		of(a, "tasks.fail", "Report failed attempts, or return attempts that were not started; returns one verdict per entry.", g.Fail, &yardv1.OutcomeResponse{}),
-		of(a, "tasks.heartbeat", "Extend attempts and report their progress; returns one verdict per entry.", g.Heartbeat, &yardv1.OutcomeResponse{}),
-		of(a, "tasks.cancel", "Cancel tasks by id; returns one verdict per entry.", g.Cancel, &yardv1.OutcomeResponse{}),
-		of(a, "tasks.update", "Change tasks by id; returns one verdict per entry.", g.Update, &yardv1.OutcomeResponse{}),
-		of(a, "tasks.get", "Get one task with its history; may wait for its end.", g.Get, &yardv1.GetResponse{}),
-		of(a, "tasks.list", "Find tasks of the domain, newest first.", g.List, &yardv1.ListResponse{}),
-		of(a, "tasklists.describe", "Count the tasks of a tasklist, by state.", g.DescribeTasklist, &yardv1.DescribeTasklistResponse{}),
-		of(a, "tasklists.pollers", "List the workers that polled a tasklist in the last 5 minutes.", g.TasklistPollers, &yardv1.TasklistPollersResponse{}),
-		of(a, "tasklists.put", "Set or change the settings of a tasklist.", g.PutTasklist, &yardv1.PutTasklistResponse{}),
-		of(a, "tasklists.get", "Get the settings of a tasklist.", g.GetTasklist, &yardv1.GetTasklistResponse{}),
-		of(a, "tasklists.list", "List the tasklists with settings or unfinished tasks, page by page.", g.ListTasklists, &yardv1.ListTasklistsResponse{}),
-		of(a, "tasklists.delete", "Delete the settings of a tasklist.", g.DeleteTasklist, &yardv1.DeleteTasklistResponse{}),
-		of(a, "tasklists.pause", "Pause a tasklist: none of its tasks starts until it is resumed, or for a time.", g.Pause(validate.Tasklist), &yardv1.PauseResponse{}),
-		of(a, "tasklists.drain", "Drain a tasklist: submits to it are refused until it is resumed, or for a time.", g.Drain(validate.Tasklist), &yardv1.DrainResponse{}),
-		of(a, "tasklists.resume", "End the pause or the drain of a tasklist.", g.Resume(validate.Tasklist), &yardv1.PauseResponse{}),
-		of(a, "tasklists.peek", "Show the ready tasks of a tasklist in the order in which they are to start; none is taken.", g.PeekTasklist, &yardv1.PeekTasklistResponse{}),
-		of(a, "tasklists.purge", "Cancel the tasks of a tasklist that do not run, step by step, or count them.", g.Purge(validate.Tasklist), &yardv1.PurgeResponse{}),
-		of(a, "workers.list", "List the workers that send signs of life, and what they run, page by page.", g.ListWorkers, &yardv1.ListWorkersResponse{}),
-		of(a, "workers.drain", "Drain a worker: it gets no new attempts, and what it runs goes on.", g.DrainWorker, &yardv1.DrainWorkerResponse{}),
-		of(a, "workers.stop", "Stop a worker: it is drained, and asked to end.", g.StopWorker, &yardv1.StopWorkerResponse{}),
-		of(a, "workers.resume", "End the drain of a worker, or take back that it is to stop.", g.ResumeWorker, &yardv1.ResumeWorkerResponse{}),
-		of(a, "keys.list", "List the order keys with unfinished tasks, those that wait for longest first, page by page.", g.ListKeys, &yardv1.ListKeysResponse{}),
-		of(a, "keys.get", "Get one order key.", g.GetKey, &yardv1.GetKeyResponse{}),
-		of(a, "keys.unblock", "Give the task that blocks an order key one more attempt.", g.UnblockKey, &yardv1.UnblockKeyResponse{}),
-		of(a, "keys.skip", "Make the first task of an order key a dead letter, so that the key goes on.", g.SkipKey, &yardv1.SkipKeyResponse{}),
-		of(a, "deadletters.list", "List the dead letters of the domain, those that ended first come first, page by page.", g.ListDeadLetters, &yardv1.ListDeadLettersResponse{}),
-		of(a, "deadletters.count", "Count dead letters by type, error and time, step by step.", g.CountDeadLetters, &yardv1.CountDeadLettersResponse{}),
-		of(a, "deadletters.get", "Get one dead letter, whole.", g.GetDeadLetter, &yardv1.GetDeadLetterResponse{}),
-		of(a, "deadletters.redrive", "Bring dead letters back: by id, or step by step all that match a filter; or count them.", g.Redrive, &yardv1.RedriveResponse{}),
-		of(a, "deadletters.purge", "Delete dead letters: by id, or step by step all that match a filter; or count them.", g.PurgeDeadLetters, &yardv1.PurgeDeadLettersResponse{}),
-		of(a, "batches.create", "Make a batch, into which tasks are submitted then.", g.CreateBatch, &yardv1.CreateBatchResponse{}),
-		of(a, "batches.get", "Get a batch, with the counts of its tasks.", g.GetBatch, &yardv1.GetBatchResponse{}),
-		of(a, "batches.list", "List the batches of the domain, page by page.", g.ListBatches, &yardv1.ListBatchesResponse{}),
-		of(a, "batches.close", "Say that a batch has all its tasks: it completes when they have ended.", g.CloseBatch, &yardv1.CloseBatchResponse{}),
-		of(a, "batches.wait", "Wait until a batch is over.", g.WaitBatch, &yardv1.WaitBatchResponse{}),
-		of(a, "batches.cancel", "Close a batch and cancel the rest of its tasks, step by step.", g.CancelBatch, &yardv1.CancelBatchResponse{}),
-		of(a, "types.put", "Create or change a task type.", g.PutType, &yardv1.PutTypeResponse{}),
-		of(a, "types.get", "Get a task type, with the slots of its limit in use.", g.GetType, &yardv1.GetTypeResponse{}),
-		of(a, "types.list", "List the task types that have settings, page by page.", g.ListTypes, &yardv1.ListTypesResponse{}),
-		of(a, "types.delete", "Delete the settings of a task type.", g.DeleteType, &yardv1.DeleteTypeResponse{}),
-		of(a, "types.pause", "Pause a task type: none of its tasks starts until it is resumed, or for a time.", g.Pause(validate.Type), &yardv1.PauseResponse{}),
-		of(a, "types.drain", "Drain a task type: submits of it are refused until it is resumed, or for a time.", g.Drain(validate.Type), &yardv1.DrainResponse{}),
-		of(a, "types.resume", "End the pause or the drain of a task type.", g.Resume(validate.Type), &yardv1.PauseResponse{}),
-		of(a, "types.purge", "Cancel the tasks of a type that do not run, step by step, or count them.", g.Purge(validate.Type), &yardv1.PurgeResponse{}),
-		of(a, "limits.put", "Create or change a concurrency limit that several task types share.", g.PutLimit, &yardv1.PutLimitResponse{}),
-		of(a, "limits.get", "Get a limit that types share, with its slots in use.", g.GetLimit, &yardv1.GetLimitResponse{}),
-		of(a, "limits.list", "List the limits that types share, page by page.", g.ListLimits, &yardv1.ListLimitsResponse{}),
-		of(a, "limits.top", "List the attempts that use slots of limits, and the tasklists that wait for one.", g.TopLimits, &yardv1.TopLimitsResponse{}),
-		of(a, "limits.delete", "Delete a limit that no type names.", g.DeleteLimit, &yardv1.DeleteLimitResponse{}),
-		of(a, "groups.put", "Set the weight of a group of tasks.", g.PutGroup, &yardv1.PutGroupResponse{}),
-		of(a, "groups.get", "Get the settings of a group, its pause and its drain.", g.GetGroup, &yardv1.GetGroupResponse{}),
-		of(a, "groups.list", "List the groups that have settings, are paused or drained, page by page.", g.ListGroups, &yardv1.ListGroupsResponse{}),
-		of(a, "groups.delete", "Delete the settings of a group.", g.DeleteGroup, &yardv1.DeleteGroupResponse{}),
-		of(a, "groups.pause", "Pause a group: none of its tasks starts until it is resumed, or for a time.", g.Pause(validate.Group), &yardv1.PauseResponse{}),
-		of(a, "groups.drain", "Drain a group: submits of its tasks are refused until it is resumed, or for a time.", g.Drain(validate.Group), &yardv1.DrainResponse{}),
-		of(a, "groups.resume", "End the pause or the drain of a group.", g.Resume(validate.Group), &yardv1.PauseResponse{}),
-		of(a, "groups.purge", "Cancel the tasks of a group that do not run, step by step, or count them.", g.Purge(validate.Group), &yardv1.PurgeResponse{}),
+		of(a, "tasks.submit", "Accept 1 to 1000 tasks, all or none; may wait for the result of one.", g.Intake.Submit, &yardv1.SubmitResponse{}),
+		of(a, "tasks.poll", "Get up to max_tasks tasks of a tasklist, waiting for the first one.", g.Polls.Poll, &yardv1.PollResponse{}),
+		pollOf(of(a, "tasks.poll.tasklist", "The same for the tasklist that the subject names: permissions can fence a worker by it.", g.Polls.Poll, &yardv1.PollResponse{})),
+		of(a, "tasks.complete", "Report attempts that succeeded; returns one verdict per entry.", g.Outcomes.Complete, &yardv1.OutcomeResponse{}),
+		of(a, "tasks.fail", "Report failed attempts, or return attempts that were not started; returns one verdict per entry.", g.Outcomes.Fail, &yardv1.OutcomeResponse{}),
+		of(a, "tasks.heartbeat", "Extend attempts and report their progress; returns one verdict per entry.", g.Outcomes.Heartbeat, &yardv1.OutcomeResponse{}),
+		of(a, "tasks.cancel", "Cancel tasks by id; returns one verdict per entry.", g.Outcomes.Cancel, &yardv1.OutcomeResponse{}),
+		of(a, "tasks.update", "Change tasks by id; returns one verdict per entry.", g.Outcomes.Update, &yardv1.OutcomeResponse{}),
+		of(a, "tasks.get", "Get one task with its history; may wait for its end.", g.Queries.Get, &yardv1.GetResponse{}),
+		of(a, "tasks.list", "Find tasks of the domain, newest first.", g.Queries.List, &yardv1.ListResponse{}),
+		of(a, "tasklists.describe", "Count the tasks of a tasklist, by state.", g.Queries.DescribeTasklist, &yardv1.DescribeTasklistResponse{}),
+		of(a, "tasklists.pollers", "List the workers that polled a tasklist in the last 5 minutes.", g.Queries.TasklistPollers, &yardv1.TasklistPollersResponse{}),
+		of(a, "tasklists.put", "Set or change the settings of a tasklist.", g.Settings.PutTasklist, &yardv1.PutTasklistResponse{}),
+		of(a, "tasklists.get", "Get the settings of a tasklist.", g.Settings.GetTasklist, &yardv1.GetTasklistResponse{}),
+		of(a, "tasklists.list", "List the tasklists with settings or unfinished tasks, page by page.", g.Settings.ListTasklists, &yardv1.ListTasklistsResponse{}),
+		of(a, "tasklists.delete", "Delete the settings of a tasklist.", g.Settings.DeleteTasklist, &yardv1.DeleteTasklistResponse{}),
+		of(a, "tasklists.pause", "Pause a tasklist: none of its tasks starts until it is resumed, or for a time.", g.Settings.Pause(validate.Tasklist), &yardv1.PauseResponse{}),
+		of(a, "tasklists.drain", "Drain a tasklist: submits to it are refused until it is resumed, or for a time.", g.Settings.Drain(validate.Tasklist), &yardv1.DrainResponse{}),
+		of(a, "tasklists.resume", "End the pause or the drain of a tasklist.", g.Settings.Resume(validate.Tasklist), &yardv1.PauseResponse{}),
+		of(a, "tasklists.peek", "Show the ready tasks of a tasklist in the order in which they are to start; none is taken.", g.Queries.PeekTasklist, &yardv1.PeekTasklistResponse{}),
+		of(a, "tasklists.purge", "Cancel the tasks of a tasklist that do not run, step by step, or count them.", g.Operator.Purge(validate.Tasklist), &yardv1.PurgeResponse{}),
+		of(a, "workers.list", "List the workers that send signs of life, and what they run, page by page.", g.Queries.ListWorkers, &yardv1.ListWorkersResponse{}),
+		of(a, "workers.drain", "Drain a worker: it gets no new attempts, and what it runs goes on.", g.Operator.DrainWorker, &yardv1.DrainWorkerResponse{}),
+		of(a, "workers.stop", "Stop a worker: it is drained, and asked to end.", g.Operator.StopWorker, &yardv1.StopWorkerResponse{}),
+		of(a, "workers.resume", "End the drain of a worker, or take back that it is to stop.", g.Operator.ResumeWorker, &yardv1.ResumeWorkerResponse{}),
+		of(a, "keys.list", "List the order keys with unfinished tasks, those that wait for longest first, page by page.", g.Queries.ListKeys, &yardv1.ListKeysResponse{}),
+		of(a, "keys.get", "Get one order key.", g.Queries.GetKey, &yardv1.GetKeyResponse{}),
+		of(a, "keys.unblock", "Give the task that blocks an order key one more attempt.", g.Operator.UnblockKey, &yardv1.UnblockKeyResponse{}),
+		of(a, "keys.skip", "Make the first task of an order key a dead letter, so that the key goes on.", g.Operator.SkipKey, &yardv1.SkipKeyResponse{}),
+		of(a, "deadletters.list", "List the dead letters of the domain, those that ended first come first, page by page.", g.Operator.ListDeadLetters, &yardv1.ListDeadLettersResponse{}),
+		of(a, "deadletters.count", "Count dead letters by type, error and time, step by step.", g.Operator.CountDeadLetters, &yardv1.CountDeadLettersResponse{}),
+		of(a, "deadletters.get", "Get one dead letter, whole.", g.Operator.GetDeadLetter, &yardv1.GetDeadLetterResponse{}),
+		of(a, "deadletters.redrive", "Bring dead letters back: by id, or step by step all that match a filter; or count them.", g.Operator.Redrive, &yardv1.RedriveResponse{}),
+		of(a, "deadletters.purge", "Delete dead letters: by id, or step by step all that match a filter; or count them.", g.Operator.PurgeDeadLetters, &yardv1.PurgeDeadLettersResponse{}),
+		of(a, "batches.create", "Make a batch, into which tasks are submitted then.", g.Batches.CreateBatch, &yardv1.CreateBatchResponse{}),
+		of(a, "batches.get", "Get a batch, with the counts of its tasks.", g.Batches.GetBatch, &yardv1.GetBatchResponse{}),
+		of(a, "batches.list", "List the batches of the domain, page by page.", g.Batches.ListBatches, &yardv1.ListBatchesResponse{}),
+		of(a, "batches.close", "Say that a batch has all its tasks: it completes when they have ended.", g.Batches.CloseBatch, &yardv1.CloseBatchResponse{}),
+		of(a, "batches.wait", "Wait until a batch is over.", g.Batches.WaitBatch, &yardv1.WaitBatchResponse{}),
+		of(a, "batches.cancel", "Close a batch and cancel the rest of its tasks, step by step.", g.Batches.CancelBatch, &yardv1.CancelBatchResponse{}),
+		of(a, "types.put", "Create or change a task type.", g.Settings.PutType, &yardv1.PutTypeResponse{}),
+		of(a, "types.get", "Get a task type, with the slots of its limit in use.", g.Settings.GetType, &yardv1.GetTypeResponse{}),
+		of(a, "types.list", "List the task types that have settings, page by page.", g.Settings.ListTypes, &yardv1.ListTypesResponse{}),
+		of(a, "types.delete", "Delete the settings of a task type.", g.Settings.DeleteType, &yardv1.DeleteTypeResponse{}),
+		of(a, "types.pause", "Pause a task type: none of its tasks starts until it is resumed, or for a time.", g.Settings.Pause(validate.Type), &yardv1.PauseResponse{}),
+		of(a, "types.drain", "Drain a task type: submits of it are refused until it is resumed, or for a time.", g.Settings.Drain(validate.Type), &yardv1.DrainResponse{}),
+		of(a, "types.resume", "End the pause or the drain of a task type.", g.Settings.Resume(validate.Type), &yardv1.PauseResponse{}),
+		of(a, "types.purge", "Cancel the tasks of a type that do not run, step by step, or count them.", g.Operator.Purge(validate.Type), &yardv1.PurgeResponse{}),
+		of(a, "limits.put", "Create or change a concurrency limit that several task types share.", g.Settings.PutLimit, &yardv1.PutLimitResponse{}),
+		of(a, "limits.get", "Get a limit that types share, with its slots in use.", g.Settings.GetLimit, &yardv1.GetLimitResponse{}),
+		of(a, "limits.list", "List the limits that types share, page by page.", g.Settings.ListLimits, &yardv1.ListLimitsResponse{}),
+		of(a, "limits.top", "List the attempts that use slots of limits, and the tasklists that wait for one.", g.Queries.TopLimits, &yardv1.TopLimitsResponse{}),
+		of(a, "limits.delete", "Delete a limit that no type names.", g.Settings.DeleteLimit, &yardv1.DeleteLimitResponse{}),
+		of(a, "groups.put", "Set the weight of a group of tasks.", g.Settings.PutGroup, &yardv1.PutGroupResponse{}),
+		of(a, "groups.get", "Get the settings of a group, its pause and its drain.", g.Settings.GetGroup, &yardv1.GetGroupResponse{}),
+		of(a, "groups.list", "List the groups that have settings, are paused or drained, page by page.", g.Settings.ListGroups, &yardv1.ListGroupsResponse{}),
+		of(a, "groups.delete", "Delete the settings of a group.", g.Settings.DeleteGroup, &yardv1.DeleteGroupResponse{}),
+		of(a, "groups.pause", "Pause a group: none of its tasks starts until it is resumed, or for a time.", g.Settings.Pause(validate.Group), &yardv1.PauseResponse{}),
+		of(a, "groups.drain", "Drain a group: submits of its tasks are refused until it is resumed, or for a time.", g.Settings.Drain(validate.Group), &yardv1.DrainResponse{}),
+		of(a, "groups.resume", "End the pause or the drain of a group.", g.Settings.Resume(validate.Group), &yardv1.PauseResponse{}),
+		of(a, "groups.purge", "Cancel the tasks of a group that do not run, step by step, or count them.", g.Operator.Purge(validate.Group), &yardv1.PurgeResponse{}),
 	}
 }
 
@@ -113,14 +113,14 @@ func (a *API) endpoints() []endpoint {
 func (a *API) adminEndpoints() []endpoint {
 	g := a.Gateway
 	return []endpoint{
-		admin(of(a, "domains.put", "Create or change a domain.", g.PutDomain, &yardv1.PutDomainResponse{})),
-		admin(of(a, "domains.get", "Get one domain.", g.GetDomain, &yardv1.GetDomainResponse{})),
-		admin(of(a, "domains.list", "List all domains, page by page.", g.ListDomains, &yardv1.ListDomainsResponse{})),
-		admin(of(a, "domains.pause", "Pause a domain: none of its tasks starts until it is resumed, or for a time.", g.Pause(validate.Domain), &yardv1.PauseResponse{})),
-		admin(of(a, "domains.drain", "Drain a domain: submits to it are refused until it is resumed, or for a time.", g.Drain(validate.Domain), &yardv1.DrainResponse{})),
-		admin(of(a, "domains.resume", "End the pause or the drain of a domain.", g.Resume(validate.Domain), &yardv1.PauseResponse{})),
-		admin(of(a, "domains.delete", "Delete a domain that holds no unfinished task.", g.DeleteDomain, &yardv1.DeleteDomainResponse{})),
-		admin(of(a, "queues.list", "Show what history has in memory of each lane, and of each domain that is split off one.", g.ListQueues, &yardv1.ListQueuesResponse{})),
+		admin(of(a, "domains.put", "Create or change a domain.", g.Settings.PutDomain, &yardv1.PutDomainResponse{})),
+		admin(of(a, "domains.get", "Get one domain.", g.Settings.GetDomain, &yardv1.GetDomainResponse{})),
+		admin(of(a, "domains.list", "List all domains, page by page.", g.Settings.ListDomains, &yardv1.ListDomainsResponse{})),
+		admin(of(a, "domains.pause", "Pause a domain: none of its tasks starts until it is resumed, or for a time.", g.Settings.Pause(validate.Domain), &yardv1.PauseResponse{})),
+		admin(of(a, "domains.drain", "Drain a domain: submits to it are refused until it is resumed, or for a time.", g.Settings.Drain(validate.Domain), &yardv1.DrainResponse{})),
+		admin(of(a, "domains.resume", "End the pause or the drain of a domain.", g.Settings.Resume(validate.Domain), &yardv1.PauseResponse{})),
+		admin(of(a, "domains.delete", "Delete a domain that holds no unfinished task.", g.Settings.DeleteDomain, &yardv1.DeleteDomainResponse{})),
+		admin(of(a, "queues.list", "Show what history has in memory of each lane, and of each domain that is split off one.", g.Queries.ListQueues, &yardv1.ListQueuesResponse{})),
 	}
 }
 
@@ -132,7 +132,7 @@ type pointer[M any] interface {
 }
 
 // of makes the endpoint of a verb, in every domain.
-func of[Req any, PReq pointer[Req]](a *API, verb, description string, do func(gateway.Call, PReq, gateway.Answer), response protoreflect.ProtoMessage) endpoint {
+func of[Req any, PReq pointer[Req]](a *API, verb, description string, do func(call.Call, PReq, call.Answer), response protoreflect.ProtoMessage) endpoint {
 	t := newTally(a.Metrics, verb)
 	return endpoint{
 		verb: verb, subject: topology.APIAny(verb), description: description,
@@ -154,7 +154,7 @@ func admin(e endpoint) endpoint {
 	return e
 }
 
-func handle[Req any, PReq pointer[Req]](a *API, req micro.Request, t *tally, do func(gateway.Call, PReq, gateway.Answer)) {
+func handle[Req any, PReq pointer[Req]](a *API, req micro.Request, t *tally, do func(call.Call, PReq, call.Answer)) {
 	t.requests.Add(1)
 	c, r, err := a.receive(req, t)
 	if r == nil {

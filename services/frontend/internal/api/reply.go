@@ -15,6 +15,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/gateway"
 )
 
@@ -28,7 +29,7 @@ type reply struct {
 	tally       *tally
 	to          string
 	contentType codec.ContentType
-	place       gateway.Place
+	place       call.Place
 	released    atomic.Bool
 
 	mu sync.Mutex
@@ -38,26 +39,26 @@ type reply struct {
 
 // receive admits a request and reads its headers. A nil reply means that it has
 // been answered already, or never will be.
-func (a *API) receive(req micro.Request, t *tally) (gateway.Call, *reply, error) {
+func (a *API) receive(req micro.Request, t *tally) (call.Call, *reply, error) {
 	now := time.Now()
 	a.last.Store(now.UnixNano())
 	domain := topology.DomainOf(req.Subject())
 	if to := req.Reply(); to != "" && !a.Replies.Asker(domain, to) {
-		return gateway.Call{}, nil, nil // who asks for that would not read an error
+		return call.Call{}, nil, nil // who asks for that would not read an error
 	}
 	r := &reply{api: a, tally: t, to: req.Reply(), contentType: codec.JSON, handled: req}
 	var err error
-	if r.place, err = a.Gateway.Admit(domain, len(req.Data())); err != nil {
+	if r.place, err = a.Gateway.Run.Admit(domain, len(req.Data())); err != nil {
 		r.refuse(fault.From(err))
-		return gateway.Call{}, nil, nil
+		return call.Call{}, nil, nil
 	}
 	h := req.Headers()
 	contentType, err := codec.ParseContentType(h.Get(codec.HeaderContentType))
 	if err != nil {
-		return gateway.Call{}, r, err
+		return call.Call{}, r, err
 	}
 	r.contentType = contentType
-	c := gateway.Call{
+	c := call.Call{
 		Domain: domain, Tasklist: topology.TasklistOf(req.Subject()), JSON: contentType == codec.JSON, Reply: r.to,
 		Received: now, Now: a.Clock.At(now), Deadline: now.Add(a.timeout(h.Get(natsrpc.HeaderTimeout))),
 	}
@@ -81,7 +82,7 @@ var (
 	headerProtobuf = nats.Header{codec.HeaderContentType: {string(codec.Protobuf)}}
 )
 
-// answer is a gateway.Answer.
+// answer is a call.Answer.
 func (r *reply) answer(resp codec.Message, err error) {
 	// Counted out last, so that a drain does not close the connection under it.
 	defer r.release()
@@ -152,7 +153,7 @@ func (r *reply) send(m *nats.Msg) {
 // handed on.
 func (r *reply) release() {
 	if r.released.CompareAndSwap(false, true) {
-		r.api.Gateway.Release(r.place)
+		r.api.Gateway.Run.Release(r.place)
 	}
 }
 

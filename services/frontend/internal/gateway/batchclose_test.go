@@ -113,7 +113,7 @@ func TestMembersThatMeetAClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rigs, _ := closing(t)
 		before := members(rigs[0].log, t)
-		var met []<-chan outcome
+		var met []<-chan reply
 		send := func() {
 			for key := range keysOfAll {
 				req := tasks(1)

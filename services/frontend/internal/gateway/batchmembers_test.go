@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"sort"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -17,6 +18,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/tries"
 )
 
 // onBatch runs a test in a bubble, on a rig that has the batch a.
@@ -58,8 +61,7 @@ func uniqueIn(p int) string {
 // closesIn has the log of one partition say that the batch a is closed there.
 func (r *rig) closesIn(t *testing.T, p int) {
 	t.Helper()
-	home, _, err := r.batchHome(t.Context(), "shop", "a")
-	testkit.NoError(t, err)
+	home, _ := r.batchHome("shop", "a")
 	r.log.mu.Lock()
 	defer r.log.mu.Unlock()
 	r.log.store(p, natslog.Msg{Subject: topology.BatchClosed(p, "shop", "a", home.CreatedAtMs), Data: testkit.Encoded(t, &logv1.BatchClosed{BatchId: "a", LogVersion: 1})})
@@ -78,7 +80,7 @@ func TestARepeatBehindTheCloseIsDecidedAtOnce(t *testing.T) {
 				}
 			}
 			testkit.NoError(t, testkit.Err(closers["close"](r)))
-			time.Sleep(aliveFor + clocksApart)
+			time.Sleep(tries.AliveFor + tries.ClocksApart)
 			began := time.Now()
 			req.Tries, other.Tries = 2, 2
 			equalIDs(t, accepted(t, <-r.submit(t, req)), created)
@@ -105,7 +107,7 @@ func TestARequestThatIsStoredInPartIsDecided(t *testing.T) {
 				t.Fatalf("the first try got %q", got)
 			}
 			testkit.NoError(t, testkit.Err(closers["close"](r)))
-			time.Sleep(aliveFor + clocksApart)
+			time.Sleep(tries.AliveFor + tries.ClocksApart)
 			req.Tries = 2
 			again, _ := outcomesOf(t, <-r.submit(t, req))
 			testkit.Equal(t, "a repeat", fmt.Sprint(again), fmt.Sprint(got))
@@ -118,7 +120,7 @@ func TestARequestThatIsStoredInPartIsDecided(t *testing.T) {
 func TestTheRepeatOfAMemberIsKnownForAMinuteAndAHalf(t *testing.T) {
 	for name, req := range memberKinds() {
 		onBatch(t, name, func(t *testing.T, r *rig) {
-			for age, want := range map[time.Duration]fault.Code{appendUntil + time.Second: fault.Unknown, lastAlive + time.Minute: fault.FailedPrecondition} {
+			for age, want := range map[time.Duration]fault.Code{tries.AppendUntil + time.Second: fault.Unknown, tries.LastAlive + time.Minute: fault.FailedPrecondition} {
 				req := req.CloneVT()
 				req.RequestId, req.Tries = ids.NewRequestID(time.Now().Add(-age)).String(), 2
 				wantCode(t, (<-r.submit(t, req)).err, want)
@@ -140,7 +142,7 @@ func TestBatchesShareNoMessage(t *testing.T) {
 			r.closesIn(t, p)
 		}
 		r.log.gate = make(chan struct{})
-		var met, others []<-chan outcome
+		var met, others []<-chan reply
 		for range 4 * rigPartitions { // behind the first ones the others gather
 			others = append(others, r.submit(t, withID(tasks(1), true)), r.submit(t, withID(b, true)))
 			met = append(met, r.submit(t, withID(ofBatch(tasks(1)), true)))
@@ -195,7 +197,7 @@ func TestManyMembersAtOnceReadTheirBatchOnce(t *testing.T) {
 		const members = 2000
 		for range 2 {
 			reads.Store(0)
-			var got []<-chan outcome
+			var got []<-chan reply
 			for range members {
 				got = append(got, r.submit(t, withID(ofBatch(tasks(1)), true)))
 			}
@@ -219,19 +221,17 @@ func TestAMemberIsMeasuredAsItIsSent(t *testing.T) {
 			longest = max(longest, len(m.Data))
 			return true, nil
 		}
-		req := withID(ofBatch(tasks(1000)), true)
-		for _, task := range req.Tasks {
-			task.Payload = &yardv1.Payload{Data: make([]byte, 900)}
-		}
-		grow := req.Tasks[0].Payload
-		for { // up to the limit
-			if _, err := r.submission(r.call(), req.CloneVT(), nil); err != nil {
-				break
+		refused := sort.Search(512, func(n int) bool { // the first request that is over the limit
+			req := ofBatch(tasks(1000))
+			for _, task := range req.Tasks {
+				task.Payload = &yardv1.Payload{Data: make([]byte, 900)}
 			}
-			grow.Data = append(grow.Data, make([]byte, 512)...)
+			req.Tasks[0].Payload.Data = make([]byte, n*512)
+			return (<-r.submit(t, withID(req, true))).err != nil
+		})
+		if refused == 0 || refused == 512 {
+			t.Fatal("no limit is found")
 		}
-		grow.Data = grow.Data[:len(grow.Data)-512]
-		accepted(t, <-r.submit(t, req))
 		const room = 4 << 10 // that of headers, and of what dates tasks
 		if limit := r.log.MessageBytesMax(); longest > limit+room {
 			t.Errorf("%d bytes were sent, the limit is %d", longest, limit)
@@ -263,10 +263,10 @@ func TestABatchThatEndsWhileItIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r *rig
 		ends := func(context.Context, int, *rpcv1.CountBatchRequest) (*rpcv1.CountBatchResponse, error) {
-			_, err := r.changeBatch(context.Background(), "shop", "a", func(was *logv1.BatchHome) (*logv1.BatchHome, error) {
+			err := r.changeBatch("shop", "a", func(was *logv1.BatchHome) *logv1.BatchHome {
 				over := was.CloneVT()
 				over.EndedAtMs, over.Tasks, over.Ends = 1, 6, &logv1.BatchEnds{Completed: 6}
-				return over, nil
+				return over
 			})
 			return &rpcv1.CountBatchResponse{Complete: true}, err
 		}
@@ -276,24 +276,6 @@ func TestABatchThatEndsWhileItIsCounted(t *testing.T) {
 		testkit.NoError(t, err)
 		if b := resp.(*yardv1.GetBatchResponse).Batch; b.Tasks != 6 || b.Active != 0 || b.State != yardv1.BatchState_BATCH_STATE_COMPLETED {
 			t.Errorf("%v", b)
-		}
-	})
-}
-
-// TestCheckedKeysGoApart: who has checked the keys of a member is not refused for keys that no one has checked.
-func TestCheckedKeysGoApart(t *testing.T) {
-	onBatch(t, "", func(t *testing.T, r *rig) {
-		var parts []*part
-		for i, checked := range []bool{false, true, false, true} {
-			s, err := r.submission(r.call(), withID(ofBatch(keyed(fmt.Sprint(i))), true), nil)
-			testkit.NoError(t, err)
-			pt := s.divide(r.Gateway)[0]
-			pt.checked = checked
-			parts = append(parts, pt)
-		}
-		all := byBatch(parts)
-		if len(all) != 2 || len(all[0]) != 2 || all[0][0].checked || all[0][1].checked || !all[1][0].checked {
-			t.Errorf("%v", all)
 		}
 	})
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
 )
 
 // nullLog stores nothing, at once.
@@ -63,7 +65,7 @@ func benchmarkSubmit(b *testing.B, form codec.ContentType, n int) {
 		now := time.Now()
 		req := &yardv1.SubmitRequest{}
 		testkit.NoError(b, codec.UnmarshalRequest(form, body, req))
-		g.Submit(Call{Domain: "shop", JSON: form == codec.JSON, Received: now, Now: now, Deadline: now.Add(time.Second)}, req, answer)
+		g.Intake.Submit(call.Call{Domain: "shop", JSON: form == codec.JSON, Received: now, Now: now, Deadline: now.Add(time.Second)}, req, answer)
 		testkit.NoError(b, <-answered)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/task")

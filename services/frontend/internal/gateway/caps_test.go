@@ -13,8 +13,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
-	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
@@ -58,7 +58,7 @@ func (r *rig) reportQueued(t *testing.T, n int64, groups ...*rpcv1.QueuedTasks) 
 }
 
 // wantFull checks a refusal of a queue at its cap.
-func wantFull(t *testing.T, o outcome, path string) {
+func wantFull(t *testing.T, o reply, path string) {
 	t.Helper()
 	if e := faultOf(t, o.err, fault.ResourceExhausted); e.Path != path || e.RetryAfter == 0 {
 		t.Errorf("%v at %q, retry after %v; want %q", e, e.Path, e.RetryAfter, path)
@@ -66,7 +66,7 @@ func wantFull(t *testing.T, o outcome, path string) {
 }
 
 // wantTooMany checks the refusal of a request that no queue below its cap has room for: to repeat it is of no use.
-func wantTooMany(t *testing.T, o outcome, path string) {
+func wantTooMany(t *testing.T, o reply, path string) {
 	t.Helper()
 	if e := faultOf(t, o.err, fault.InvalidArgument); e.Path != path || e.RetryAfter != 0 {
 		t.Errorf("%v at %q, retry after %v; want %q", e, e.Path, e.RetryAfter, path)
@@ -75,15 +75,13 @@ func wantTooMany(t *testing.T, o outcome, path string) {
 
 func (r *rig) wantQueued(t *testing.T, what string, want int64) {
 	t.Helper()
-	testkit.Equal(t, fmt.Sprintf("%s: are queued", what), r.queues.queued("shop", "main"), want)
+	testkit.Equal(t, fmt.Sprintf("%s: are queued", what), r.QueuedTasks("shop", "main"), want)
 }
 
 // I2: a request with tasks for a queue at its cap is refused whole, and nothing else is.
 func TestI2_AQueueAtItsCapRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, err := telemetry.NewMetrics()
-		testkit.NoError(t, err)
-		r := capped(t, 10, func(d *Deps) { d.Metrics = m })
+		r := capped(t, 10)
 		accepted(t, <-r.submit(t, tasks(6)))
 		r.wantQueued(t, "stored", 6)
 		accepted(t, <-r.submit(t, tasks(4)))
@@ -113,10 +111,7 @@ func TestI2_AQueueAtItsCapRefuses(t *testing.T) {
 		accepted(t, <-r.submit(t, tasks(10)))
 		r.cap(t, "main", 0)
 		accepted(t, <-r.submit(t, tasks(100)))
-		values, err := m.Values()
-		if n := values[`yardmaster_submit_refused_total{reason="queue_full"}`]; err != nil || n != 5 {
-			t.Errorf("%v refusals are counted: %v", n, values)
-		}
+		testkit.Equal(t, "refusals are counted", r.metrics.Counter(signals.SubmitsRefused, signals.ReasonQueueFull).Value(), 5)
 	})
 }
 

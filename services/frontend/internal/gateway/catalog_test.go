@@ -16,16 +16,17 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
-
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
 )
 
 // asked is what a verb answers a request of a domain with.
-func asked[Req any](r *rig, domain string, json bool, do func(Call, Req, Answer), req Req) (codec.Message, error) {
-	got := make(chan outcome, 1)
+func asked[Req any](r *rig, domain string, json bool, do func(call.Call, Req, call.Answer), req Req) (codec.Message, error) {
+	got := make(chan reply, 1)
 	c := r.from(domain)
 	c.JSON = json
-	do(c, req, func(resp codec.Message, err error) { got <- outcome{resp: resp, err: err} })
+	do(c, req, func(resp codec.Message, err error) { got <- reply{resp: resp, err: err} })
 	o := <-got
 	return o.resp, o.err
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/settings"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/balance"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/scaling"
 )
 
 // Config is what an operator may tune.
@@ -44,7 +44,7 @@ type Config struct {
 	DirectStarts bool `koanf:"direct_starts" usage:"tasks start with their submit where a poll waits"`
 	// Scale is how the number of partitions of tasklists with a partitions_max is set. It must be the same for all frontends: they decide
 	// alike, and one of them wins.
-	Scale ScaleConfig `koanf:"scale"`
+	Scale scaling.Config `koanf:"scale"`
 	// RequestTimeout is the deadline of a request that brings none. Default 10 s.
 	// Too short turns a takeover of a partition into errors.
 	RequestTimeout time.Duration `koanf:"request_timeout" usage:"deadline of a request that brings none"`
@@ -58,20 +58,6 @@ type Config struct {
 	DrainTimeout time.Duration `koanf:"drain_timeout" usage:"a stop waits for requests under way"`
 }
 
-// ScaleConfig is how the number of partitions of tasklists with a partitions_max is set.
-type ScaleConfig struct {
-	// Every is how often the rates are looked at: each look takes the mean since the one before. Default 15 s.
-	Every time.Duration `koanf:"every" usage:"the rates of tasklists with a partitions_max are looked at every"`
-	// TasksPerSecond is how many tasks in a second one partition is meant to take: there are as many partitions as the rate has such parts.
-	// Default 10,000: one partition takes 40,000 to 50,000 on a core of its own, which history, the log and the other shards of its node
-	// use too. Too low spreads tasklists that one node serves with less work; too high leaves them on a node that is full.
-	TasksPerSecond int `koanf:"tasks_per_second" usage:"tasks in a second that one partition of a tasklist with a partitions_max is meant to take"`
-	// UpAfter is how long the rate must have been above what the partitions are meant to take, at each look. Default 1 min.
-	UpAfter time.Duration `koanf:"up_after" usage:"a tasklist gets more partitions after so long above their rate"`
-	// DownAfter is how long it must have been below three quarters of what one partition less would take. Default 2 min.
-	DownAfter time.Duration `koanf:"down_after" usage:"a tasklist gets fewer partitions after so long well below their rate"`
-}
-
 // DefaultConfig returns the defaults.
 func DefaultConfig() Config {
 	return Config{
@@ -82,7 +68,7 @@ func DefaultConfig() Config {
 		PollsMax:        64 << 10,
 		PollBalancer:    balance.Weighted,
 		DirectStarts:    true,
-		Scale:           ScaleConfig{Every: 15 * time.Second, TasksPerSecond: 10_000, UpAfter: time.Minute, DownAfter: 2 * time.Minute},
+		Scale:           scaling.Config{Every: 15 * time.Second, TasksPerSecond: 10_000, UpAfter: time.Minute, DownAfter: 2 * time.Minute},
 		RequestTimeout:  10 * time.Second,
 		AppendTimeout:   2 * time.Second,
 		VerdictTimeout:  2 * time.Second,
@@ -96,41 +82,12 @@ func DefaultConfig() Config {
 const DeadlineMax = topology.DedupeWindow / 2
 
 const (
-	// clockSkewMax is how far in the future a task's id may be dated: the server's clock
-	// may have been set back since.
-	clockSkewMax = 24 * time.Hour
-
 	// messageBytesFloor is the least the log must take in one message: a full
 	// group commit.
 	messageBytesFloor = 512 << 10
-	// batchBytesMax bounds a message of a group commit. A larger request goes alone.
-	batchBytesMax = 400 << 10
-	// flushBytesMax bounds the submits of a flush, and flushShare those of one domain in it: what comes meanwhile waits for it, also
-	// what comes of others.
-	flushBytesMax = 2 * batchBytesMax
-	flushShare    = 256 << 10
-	// eventBytesMin is what an event counts for at least: a group commit is bounded in events too.
-	eventBytesMin = batchBytesMax / validate.BatchMax
 
-	// fullRetryAfter and awayRetryAfter are how long a rejected client must wait.
-	fullRetryAfter = 100 * time.Millisecond
-	awayRetryAfter = 500 * time.Millisecond
-	// storageRetryAfter is how long a client must wait for room in the log.
-	storageRetryAfter = time.Second
-	// A queue that is at its cap: the owners report what is left of it four times a second.
-	queueRetryAfter = time.Second
-	// waitsFullRetryAfter is longer: waits last.
-	waitsFullRetryAfter = time.Second
-
-	// scaleEveryMin and scaleEveryMax bound ScaleConfig.Every.
+	// scaleEveryMin and scaleEveryMax bound scaling.Config.Every.
 	scaleEveryMin, scaleEveryMax = 10 * time.Millisecond, time.Hour
-	// scaleWithin bounds one write of a number of partitions.
-	scaleWithin = 5 * time.Second
-
-	// tickEvery is how often what is due by time is looked for.
-	tickEvery = 25 * time.Millisecond
-	// giveUpGrace is how long requests have to answer when they must give up.
-	giveUpGrace = 2 * time.Second
 )
 
 // Validate lists what is wrong with c.

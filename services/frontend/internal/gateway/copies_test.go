@@ -11,12 +11,14 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/tries"
 )
 
 // TestAnUpdateSaysSinceWhenCopiesMayBeInTheLog: one whose name no one else knows is alone until it is sent again; one with a request id may be a repeat since the time in
 // that.
 func TestAnUpdateSaysSinceWhenCopiesMayBeInTheLog(t *testing.T) {
-	const apart, ahead = clocksApart, aheadMax
+	const apart, ahead = tries.ClocksApart, tries.AheadMax
 	alone := DefaultConfig().VerdictTimeout - apart
 	for name, c := range map[string]struct {
 		age   time.Duration // of the request id; negative = it is ahead, 0 = it has none
@@ -74,7 +76,7 @@ func TestAnEarlyRepeatOfAnUpdateWaits(t *testing.T) {
 			Tasks: []*yardv1.TaskUpdate{{TaskId: completion(1, 1).TaskId, Priority: 1}}, RequestId: ids.NewRequestID(time.Now()).String(), Tries: 2,
 		}, answer)
 		synctest.Wait()
-		if e := fault.From((<-got).err); e.Code != fault.Unavailable || e.RetryAfter < firstTryFor-time.Second || e.RetryAfter > firstTryFor || len(r.bus.sentEvents()) > 0 {
+		if e := fault.From((<-got).err); e.Code != fault.Unavailable || e.RetryAfter < tries.FirstTryFor-time.Second || e.RetryAfter > tries.FirstTryFor || len(r.bus.sentEvents()) > 0 {
 			t.Errorf("%v, after %v", e, e.RetryAfter)
 		}
 	})
@@ -85,11 +87,11 @@ func TestAReplacementSaysSinceWhenCopiesMayBeInTheLog(t *testing.T) {
 	onKnowing(t, func(t *testing.T, r *rig) {
 		_, first := outcomesOf(t, <-r.submit(t, withID(keyed("one"), true)))
 		req := withID(replacing("one"), true)
-		since := time.Now().Truncate(time.Millisecond).Add(-aheadMax - clocksApart).UnixMilli()
+		since := time.Now().Truncate(time.Millisecond).Add(-tries.AheadMax - tries.ClocksApart).UnixMilli()
 		got := r.submit(t, req)
 		want := func(what string, u *logv1.Update, alone bool) {
 			t.Helper()
-			if u.SinceMs != since || u.SoleUntilMs > 0 != alone || u.SoleUntilMs > time.Now().Add(r.Config.VerdictTimeout-clocksApart).UnixMilli() {
+			if u.SinceMs != since || u.SoleUntilMs > 0 != alone || u.SoleUntilMs > time.Now().Add(r.config.VerdictTimeout-tries.ClocksApart).UnixMilli() {
 				t.Errorf("%s: since %d, not %d; alone until %d", what, u.SinceMs, since, u.SoleUntilMs)
 			}
 		}

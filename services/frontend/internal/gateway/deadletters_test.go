@@ -13,17 +13,20 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/operate"
 )
 
 // memLetters are dead letters in memory.
 type memLetters struct {
-	all  []Letter
+	all  []operate.DeadLetter
 	last uint64
 }
 
 func (m *memLetters) Last(context.Context) (uint64, error) { return m.last, nil }
 
-func (m *memLetters) Page(_ context.Context, domain, tasklist string, after uint64, limit, _ int) (page []Letter, more bool, err error) {
+func (m *memLetters) Page(_ context.Context, domain, tasklist string, after uint64, limit, _ int) (page []operate.DeadLetter, more bool, err error) {
 	for _, l := range m.all {
 		if l.Seq <= after || l.Record.Domain != domain || tasklist != "" && l.Record.Tasklist != tasklist {
 			continue
@@ -36,8 +39,8 @@ func (m *memLetters) Page(_ context.Context, domain, tasklist string, after uint
 	return page, false, nil
 }
 
-func (m *memLetters) Find(_ context.Context, domain string, wanted []ids.TaskID) ([]*Letter, error) {
-	found := make([]*Letter, len(wanted))
+func (m *memLetters) Find(_ context.Context, domain string, wanted []ids.TaskID) ([]*operate.DeadLetter, error) {
+	found := make([]*operate.DeadLetter, len(wanted))
 	for i, id := range wanted {
 		for _, l := range m.all {
 			if l.Record.Domain == domain && string(l.Record.Id) == string(id[:]) {
@@ -48,15 +51,15 @@ func (m *memLetters) Find(_ context.Context, domain string, wanted []ids.TaskID)
 	return found, nil
 }
 
-func (m *memLetters) Get(ctx context.Context, domain string, id ids.TaskID) (*Letter, error) {
+func (m *memLetters) Get(ctx context.Context, domain string, id ids.TaskID) (*operate.DeadLetter, error) {
 	found, err := m.Find(ctx, domain, []ids.TaskID{id})
 	return found[0], err
 }
 
-func (m *memLetters) Delete(_ context.Context, letters []*Letter) (deleted int64, err error) {
+func (m *memLetters) Delete(_ context.Context, letters []*operate.DeadLetter) (deleted int64, err error) {
 	for _, drop := range letters {
 		if drop != nil {
-			m.all = slices.DeleteFunc(m.all, func(l Letter) bool { return l.Seq == drop.Seq })
+			m.all = slices.DeleteFunc(m.all, func(l operate.DeadLetter) bool { return l.Seq == drop.Seq })
 			deleted++
 		}
 	}
@@ -67,7 +70,7 @@ func (m *memLetters) Delete(_ context.Context, letters []*Letter) (deleted int64
 func (m *memLetters) die(n int, domain, typ, errType string, atMS int64) ids.TaskID {
 	id := ids.NewTaskID(time.UnixMilli(atMS), 0, uint64(n))
 	m.last++
-	m.all = append(m.all, Letter{m.last, &logv1.Record{
+	m.all = append(m.all, operate.DeadLetter{Seq: m.last, Record: &logv1.Record{
 		Id: id[:], Domain: domain, Tasklist: "mail", Type: typ, ErrorType: errType, FinishedAtMs: atMS, Parkings: 2, Failures: 3, Version: 3,
 		Payload: []byte("{}"), Steps: []*logv1.Step{{Kind: 12}},
 	}})
@@ -83,7 +86,7 @@ func withLetters(t *testing.T, n int) (*rig, *memLetters) {
 		m.die(i+1, "shop", []string{"send", "bill"}[i%2], "network", at+int64(i)*1000)
 	}
 	return newRig(t, func(d *Deps) {
-		d.Letters = m
+		d.DeadLetters = m
 	}).running(t), m
 }
 
@@ -95,7 +98,7 @@ func (r *rig) redrives() (all []*logv1.Event) {
 	return all
 }
 
-func ask[Req, Resp any](t *testing.T, r *rig, do func(Call, Req, Answer), req Req) (Resp, error) {
+func ask[Req, Resp any](t *testing.T, r *rig, do func(call.Call, Req, call.Answer), req Req) (Resp, error) {
 	answer, got := r.answers(t)
 	do(r.call(), req, answer)
 	synctest.Wait()
@@ -235,7 +238,7 @@ func TestADeadTaskThatIsBeingStoredIsNotMissing(t *testing.T) {
 			"known to no one": {nil, fault.NotFound},
 		} {
 			r := newRig(t, func(d *Deps) {
-				d.Letters = new(memLetters)
+				d.DeadLetters = new(memLetters)
 				d.Owners.HistoryGet = func(context.Context, int, *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
 					return &rpcv1.GetTaskResponse{Task: c.task}, nil
 				}

@@ -16,6 +16,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/idle"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/tries"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/direct"
 )
 
@@ -59,7 +60,7 @@ func (r *rig) called(t *testing.T, triggers int64) {
 // givesUp has the asker of a poll of domain shop give it up.
 func (r *rig) givesUp(t *testing.T, inbox string) {
 	t.Helper()
-	r.polls.TakeGivenUp(testkit.Encoded(t, &rpcv1.GivenUp{Domain: "shop", Inboxes: []string{inbox}}))
+	r.Polls.Waiting().TakeGivenUp(testkit.Encoded(t, &rpcv1.GivenUp{Domain: "shop", Inboxes: []string{inbox}}))
 }
 
 // ofLength is a task with so long a payload.
@@ -324,7 +325,7 @@ func TestWhatTheLogMayIgnoreIsNotHandedOver(t *testing.T) {
 	onDirect(t, func(t *testing.T, r *rig) {
 		r.pollHere(t, "a")
 		r.log.gate = make(chan struct{}, 1)
-		id := ids.NewRequestID(time.Now().Add(10*time.Millisecond - freshFor)).String()
+		id := ids.NewRequestID(time.Now().Add(10*time.Millisecond - tries.FreshFor)).String()
 		sent(t, r, r.Submit, &yardv1.SubmitRequest{RequestId: id, Tries: 1, Tasklist: "main", Tasks: []*yardv1.NewTask{one()}})
 		time.Sleep(direct.HandedWithin - 100*time.Millisecond)
 		r.log.gate <- struct{}{}
@@ -348,7 +349,7 @@ func TestHandingBackIsRepeated(t *testing.T) {
 	onDirect(t, func(t *testing.T, r *rig) {
 		r.pollHere(t, "a")
 		r.submitNow(t, one())
-		r.polls.TasksBounced(r.given()[0].id)
+		r.Polls.Waiting().TasksBounced(r.given()[0].id)
 		verdict(t, r, fault.Unavailable)
 		testkit.Equal(t, "sent after a refusal that passes", len(r.releases()), 2)
 		verdict(t, r, fault.Stale)
@@ -358,7 +359,7 @@ func TestHandingBackIsRepeated(t *testing.T) {
 	onDirect(t, func(t *testing.T, r *rig) {
 		r.pollHere(t, "a")
 		r.submitNow(t, one())
-		r.polls.TasksBounced(r.given()[0].id)
+		r.Polls.Waiting().TasksBounced(r.given()[0].id)
 		for range 2 * handBackWithin / handBackAgain {
 			verdict(t, r, fault.Unavailable)
 		}
@@ -422,7 +423,7 @@ func TestADrainedWorkerGetsNothing(t *testing.T) {
 func TestAPollThatIsGivenUpGetsNothing(t *testing.T) {
 	giveUp := func(r *rig, domain string) {
 		data, _ := (&rpcv1.GivenUp{Domain: domain, Inboxes: []string{"a"}}).MarshalVT()
-		r.polls.TakeGivenUp(data)
+		r.Polls.Waiting().TakeGivenUp(data)
 	}
 	onDirect(t, func(t *testing.T, r *rig) {
 		r.pollHere(t, "a")
@@ -457,7 +458,7 @@ func TestAFrontendThatStopsEndsPolls(t *testing.T) {
 		r.log.fault = func(int, natslog.Msg) (bool, error) { return false, natslog.ErrNotStored }
 		sent(t, r, r.Submit, &yardv1.SubmitRequest{Tasklist: "main", Tasks: []*yardv1.NewTask{one()}})
 		synctest.Wait()
-		r.polls.Stop()
+		r.Polls.Waiting().Stop()
 		testkit.Equal(t, "answered while it may yet get a task", len(r.given()), 0)
 		r.log.gate <- struct{}{}
 		if got := r.given(); len(got) != 1 || len(got[0].resp.Tasks) > 0 || len(r.bus.sentPolls()) != 1 || r.kept() != 0 {
@@ -469,10 +470,10 @@ func TestAFrontendThatStopsEndsPolls(t *testing.T) {
 // TestWhatNoOneReceivesIsHandedBack, once: the answer found no subscriber, or the worker says that it has not got it.
 func TestWhatNoOneReceivesIsHandedBack(t *testing.T) {
 	for what, lose := range map[string]func(r *rig, a polled){
-		"no subscriber": func(r *rig, a polled) { r.polls.TasksBounced(a.id) },
+		"no subscriber": func(r *rig, a polled) { r.Polls.Waiting().TasksBounced(a.id) },
 		"given up": func(r *rig, a polled) {
 			data, _ := (&rpcv1.GivenUp{Domain: "shop", Inboxes: []string{"x", a.to}}).MarshalVT()
-			r.polls.TakeGivenUp(data)
+			r.Polls.Waiting().TakeGivenUp(data)
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -480,7 +481,7 @@ func TestWhatNoOneReceivesIsHandedBack(t *testing.T) {
 				r.pollHere(t, "a")
 				id := r.submitNow(t, one())[0]
 				a := r.given()[0]
-				r.polls.TasksBounced(a.id + 1)
+				r.Polls.Waiting().TasksBounced(a.id + 1)
 				lose(r, a)
 				lose(r, a)
 				if back := r.releases(); len(back) != 1 || back[0] != id {

@@ -25,7 +25,7 @@ func TestPollsThatDoNotStayHere(t *testing.T) {
 		set    func(t *testing.T, r *rig)
 	}{
 		"no time":                     {},
-		"a frontend that has stopped": {30_000, func(_ *testing.T, r *rig) { r.polls.Stop() }},
+		"a frontend that has stopped": {30_000, func(_ *testing.T, r *rig) { r.Polls.Waiting().Stop() }},
 		"several partitions": {30_000, func(t *testing.T, r *rig) {
 			add(t, r.catalog, catalog.Tasklists, "shop", &yardv1.Tasklist{Name: "main", Partitions: 2})
 		}},
@@ -51,7 +51,7 @@ func TestAPollThatLeavesIsMatchings(t *testing.T) {
 		r.called(t, 10)
 		testkit.Equal(t, "sent", len(r.bus.sentPolls()), 2)
 		r.givesUp(t, "a")
-		r.polls.Stop()
+		r.Polls.Waiting().Stop()
 		time.Sleep(30*time.Second + polls.OverAfter/2)
 		if got := r.given(); len(got) > 0 || r.kept() != 1 {
 			t.Errorf("answered %v, %d kept", got, r.kept())
@@ -260,7 +260,7 @@ func TestPollsThatStayEnd(t *testing.T) {
 		r.TakeSilent(data)
 		testkit.Equal(t, "ended with its worker", ended, 2)
 		poll(30_000, "")
-		r.polls.Stop()
+		r.Polls.Waiting().Stop()
 		testkit.Equal(t, "ended with the frontend", ended, 3)
 		testkit.Equal(t, "kept", r.kept(), 0)
 	})

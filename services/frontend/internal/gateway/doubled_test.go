@@ -221,7 +221,7 @@ func markedTasks(n int, choose func(int) int) *yardv1.SubmitRequest {
 
 // persistent submits req at any frontend, with a deadline that is often too short, and repeats it, sometimes before it is
 // answered. It returns the last answer; ok is false where there was none to rely on.
-func persistent(t *testing.T, frontends []*rig, req *yardv1.SubmitRequest, choose func(int) int) (o outcome, ok bool) {
+func persistent(t *testing.T, frontends []*rig, req *yardv1.SubmitRequest, choose func(int) int) (o reply, ok bool) {
 	withID(req, choose(2) == 0)
 	for range 100 {
 		o, ok := submitOnce(frontends, req, choose)
@@ -241,12 +241,12 @@ func persistent(t *testing.T, frontends []*rig, req *yardv1.SubmitRequest, choos
 }
 
 // submitOnce submits req at any frontend, with a deadline that is often too short; ok is false if its answer is lost.
-func submitOnce(frontends []*rig, req *yardv1.SubmitRequest, choose func(int) int) (o outcome, ok bool) {
+func submitOnce(frontends []*rig, req *yardv1.SubmitRequest, choose func(int) int) (o reply, ok bool) {
 	r := frontends[choose(len(frontends))]
-	got := make(chan outcome, 1)
+	got := make(chan reply, 1)
 	c := r.call()
 	c.Deadline = c.Received.Add(time.Duration(1+choose(12_000)) * time.Millisecond)
-	r.Submit(c, req.CloneVT(), func(resp codec.Message, err error) { got <- outcome{resp: resp, err: err} })
+	r.Submit(c, req.CloneVT(), func(resp codec.Message, err error) { got <- reply{resp: resp, err: err} })
 	if req.Tries > 0 {
 		req.Tries++
 	}

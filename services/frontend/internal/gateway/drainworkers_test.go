@@ -14,12 +14,11 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/drained"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/drained"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/polls"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
 const workerOne, workerTwo = "worker-number-001", "worker-number-002"
@@ -80,15 +79,15 @@ func (r *rig) drainOne(t *testing.T, id string) *yardv1.LiveWorker {
 }
 
 // pollOfWorker sends a poll of a worker.
-func (r *rig) pollOfWorker(id string, wait time.Duration) <-chan outcome {
-	got := make(chan outcome, 2)
+func (r *rig) pollOfWorker(id string, wait time.Duration) <-chan reply {
+	got := make(chan reply, 2)
 	req := &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1, WaitMs: wait.Milliseconds(), WorkerId: id}
-	r.Poll(r.call(), req, func(resp codec.Message, err error) { got <- outcome{resp, err, time.Now()} })
+	r.Poll(r.call(), req, func(resp codec.Message, err error) { got <- reply{resp, err, time.Now()} })
 	<-got
 	return got
 }
 
-func drainIn(t *testing.T, o outcome) *yardv1.WorkerDrain {
+func drainIn(t *testing.T, o reply) *yardv1.WorkerDrain {
 	t.Helper()
 	if o.err != nil || len(o.resp.(*yardv1.PollResponse).Tasks) != 0 {
 		t.Fatalf("answered %+v", o)
@@ -127,7 +126,7 @@ func TestPollsOfADrainedWorkerAreHeld(t *testing.T) {
 		other, nameless := r.pollOfWorker(workerTwo, time.Minute), r.pollOfWorker("", time.Minute)
 		testkit.Equal(t, "polls were sent", len(r.bus.sentPolls()), 2)
 		for _, c := range []struct {
-			got   <-chan outcome
+			got   <-chan reply
 			after time.Duration
 		}{{none, 0}, {short, time.Second}, {long, polls.DrainedRest}} {
 			o := <-c.got
@@ -154,10 +153,10 @@ func TestAPollOnItsWayIsHeld(t *testing.T) {
 		r, _ := drainRig(t)
 		bounced, waits := r.pollOfWorker(workerOne, time.Minute), r.pollOfWorker(workerOne, time.Minute)
 		sent := r.bus.sentPolls()
-		r.polls.PollBounced(sent[0].id)
+		r.Polls.Waiting().PollBounced(sent[0].id)
 		r.drainOne(t, workerOne)
 		r.tellMoved(t, sent[1].id, 1)
-		for _, got := range []<-chan outcome{bounced, waits} {
+		for _, got := range []<-chan reply{bounced, waits} {
 			if drainIn(t, <-got) == nil {
 				t.Error("it does not say why")
 			}
@@ -320,18 +319,20 @@ func TestADrainFromMeanwhileStays(t *testing.T) {
 		r, e := drainRig(t)
 		r.drainOne(t, workerOne)
 		e.set(time.Hour)
-		watch := &drained.Watch{}
-		r.forgetDrains(t.Context(), watch)
-		time.Sleep(drained.SilentAfter)
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go func() { _ = r.ForgetDrains(ctx) }()
+		const searchEvery = 10 * time.Second
+		time.Sleep(drained.SilentAfter + searchEvery/2) // the next search is the first that may find it gone
 		e.locked(func() {
 			e.during = func() { r.catalog.drainWorkers(t, "shop", 77, workerOne) }
 		})
-		r.forgetDrains(t.Context(), watch)
+		time.Sleep(searchEvery)
 		if r.catalog.DrainedWorker("shop", workerOne) == nil {
 			t.Error("it is forgotten")
 		}
 		e.locked(func() { e.during = nil })
-		r.forgetDrains(t.Context(), watch)
+		time.Sleep(searchEvery)
 		if r.catalog.DrainedWorker("shop", workerOne) != nil {
 			t.Error("it is kept")
 		}
@@ -342,7 +343,7 @@ func TestADrainFromMeanwhileStays(t *testing.T) {
 func TestPollsThatRestSayWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := drainRig(t)
-		clear(r.epochs)
+		clear(r.Polls.Waiting().Epochs)
 		waits := r.pollOfWorker(workerOne, time.Minute)
 		r.drainOne(t, workerOne)
 		r.TakeSilent(testkit.Encoded(t, &rpcv1.Silent{Workers: []*rpcv1.SilentWorker{{Domain: "shop", WorkerId: workerOne}}}))
@@ -359,7 +360,7 @@ func TestAnEndingFrontendAnswersHeldPolls(t *testing.T) {
 		r.drainOne(t, workerOne)
 		time.Sleep(time.Second)
 		held := r.pollOfWorker(workerOne, time.Minute)
-		r.polls.Stop()
+		r.Polls.Waiting().Stop()
 		if len(held) != 1 || drainIn(t, <-held) == nil || r.kept() != 0 {
 			t.Error("it is held")
 		}

@@ -8,10 +8,12 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
 )
 
 // accepted returns the ids of an accepted submit.
-func accepted(t *testing.T, o outcome) []string {
+func accepted(t *testing.T, o reply) []string {
 	t.Helper()
 	if o.err != nil {
 		t.Fatalf("refused: %v", o.err)
@@ -54,26 +56,26 @@ func inBubble(t *testing.T, name string, f func(t *testing.T)) {
 }
 
 // sent is what a request will be answered with.
-func sent[Req any](t *testing.T, r *rig, do func(Call, Req, Answer), req Req) <-chan outcome {
+func sent[Req any](t *testing.T, r *rig, do func(call.Call, Req, call.Answer), req Req) <-chan reply {
 	t.Helper()
 	answer, got := r.answers(t)
 	do(r.call(), req, answer)
 	return got
 }
 
-func sends[Req any](r *rig, do func(Call, Req, Answer), req Req) func(Answer) {
-	return func(a Answer) { do(r.call(), req, a) }
+func sends[Req any](r *rig, do func(call.Call, Req, call.Answer), req Req) func(call.Answer) {
+	return func(a call.Answer) { do(r.call(), req, a) }
 }
 
 // answerOf is the answer to a request that must succeed.
-func answerOf[Resp codec.Message, Req any](t *testing.T, r *rig, domain string, json bool, do func(Call, Req, Answer), req Req) Resp {
+func answerOf[Resp codec.Message, Req any](t *testing.T, r *rig, domain string, json bool, do func(call.Call, Req, call.Answer), req Req) Resp {
 	t.Helper()
 	resp, err := asked(r, domain, json, do, req)
 	testkit.NoError(t, err)
 	return resp.(Resp)
 }
 
-func allAccepted(t *testing.T, all []<-chan outcome) {
+func allAccepted(t *testing.T, all []<-chan reply) {
 	t.Helper()
 	for _, one := range all {
 		accepted(t, <-one)

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -22,7 +21,18 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/batches"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/intake"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/operate"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/outcome"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/owners"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/poll"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/query"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/settings"
 )
 
 // memLog is a log in memory that recognises message ids like JetStream does.
@@ -98,7 +108,14 @@ func (l *memLog) AppendEach(ctx context.Context, msgs []natslog.Msg, outcome fun
 }
 
 // AppendAtomic stores all messages or none, by what their headers expect.
-func (l *memLog) AppendAtomic(_ context.Context, msgs []natslog.Msg) (lastSeq uint64, err error) {
+func (l *memLog) AppendAtomic(ctx context.Context, msgs []natslog.Msg) (lastSeq uint64, err error) {
+	if l.gate != nil {
+		select {
+		case <-l.gate:
+		case <-ctx.Done():
+			return 0, natslog.ErrOutcomeUnknown
+		}
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p := partitionOf(msgs[0].Subject)
@@ -220,127 +237,15 @@ func batchOf(data []byte) *logv1.Batch {
 	return &b
 }
 
-// memBus keeps what is sent; the test answers.
-type memBus struct {
-	silent []*rpcv1.Silent
-	mu     sync.Mutex
-	polls  []sentPoll
-	events []sentEvents
-	down   bool
-	// unanswerable: polls are not answered here.
-	unanswerable bool
-	// givenUp are the inboxes that matching was notified of.
-	givenUp []*rpcv1.GivenUp
-	// hints are the cancels that workers were notified of.
-	hints []string
-	// answers are those of polls that were given tasks here.
-	answers []polled
-	// send, if set, is where polls go.
-	send func(sentPoll) error
-}
-
-type sentPoll struct {
-	shard     int
-	epoch, id uint64
-	poll      *rpcv1.Poll
-}
-
-type sentEvents struct {
-	p     int
-	id    uint64
-	data  string
-	batch *logv1.EventBatch
-}
-
-var errDown = errors.New("not connected")
-
-func (b *memBus) PublishEvents(p int, id uint64, data []byte) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.down {
-		return errDown
-	}
-	e := sentEvents{p, id, string(data), &logv1.EventBatch{}}
-	if err := e.batch.UnmarshalVT(data); err != nil {
-		panic(err)
-	}
-	b.events = append(b.events, e)
-	return nil
-}
-
-func (b *memBus) VerdictsTo() string { return "here" }
-
-func (b *memBus) PublishCancelHint(domain string, data []byte) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.hints = append(b.hints, domain+" "+string(data))
-	return nil
-}
-
-func (b *memBus) AnsweredTo() string { return "answered" }
-
-func (b *memBus) PublishGivenUp(data []byte) error {
-	var m rpcv1.GivenUp
-	if err := m.UnmarshalVT(data); err != nil {
-		panic(err)
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.givenUp = append(b.givenUp, &m)
-	return nil
-}
-
-func (b *memBus) PublishUse([]byte) error { return nil }
-
-func (b *memBus) PublishSilent(data []byte) error {
-	var m rpcv1.Silent
-	if err := m.UnmarshalVT(data); err != nil {
-		panic(err)
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.silent = append(b.silent, &m)
-	return nil
-}
-
-func (b *memBus) PublishPoll(shard int, epoch, id uint64, data []byte) error {
-	s := sentPoll{shard, epoch, id, &rpcv1.Poll{}}
-	if err := s.poll.UnmarshalVT(data); err != nil {
-		panic(err)
-	}
-	if b.send != nil {
-		return b.send(s)
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.down {
-		return errDown
-	}
-	b.polls = append(b.polls, s)
-	return nil
-}
-
-func (b *memBus) sentEvents() []sentEvents {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return slices.Clone(b.events)
-}
-
-func (b *memBus) sentPolls() []sentPoll {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return slices.Clone(b.polls)
-}
-
 // noOwners know nothing and are always there.
-func noOwners() Owners {
+func noOwners() owners.Owners {
 	get := func(context.Context, int, *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
 		return &rpcv1.GetTaskResponse{}, nil
 	}
 	list := func(context.Context, int, *rpcv1.ListTasksRequest) (*rpcv1.ListTasksResponse, error) {
 		return &rpcv1.ListTasksResponse{}, nil
 	}
-	return Owners{
+	return owners.Owners{
 		HistoryGet: get, TimerGet: get, HistoryList: list, TimerList: list,
 		HistoryKeys: func(context.Context, int, *rpcv1.ListKeysRequest) (*rpcv1.ListKeysResponse, error) {
 			return &rpcv1.ListKeysResponse{}, nil
@@ -366,11 +271,25 @@ func noOwners() Owners {
 // rig is a gateway with everything around it in memory.
 type rig struct {
 	*Gateway
+	verbs
+	config  Config
+	metrics *telemetry.Metrics
 	log     *memLog
 	bus     *memBus
 	catalog *memCatalog
 	// answered is how many batches of events were given their verdicts by ask.
 	answered int
+}
+
+// verbs are those of all rooms.
+type verbs struct {
+	*intake.Intake
+	*poll.Requests
+	*outcome.Outcomes
+	*query.Queries
+	*settings.Settings
+	*operate.Operator
+	*batches.Batches
 }
 
 const (
@@ -384,10 +303,12 @@ var rigTokens = ids.NewTokens([ids.TokenSecretBytes]byte{1})
 func newRig(t *testing.T, change ...func(*Deps)) *rig {
 	t.Helper()
 	r := &rig{log: newMemLog(rigPartitions), bus: &memBus{}, catalog: newMemCatalog()}
+	m, err := telemetry.NewMetrics()
+	testkit.NoError(t, err)
 	d := Deps{
-		Config: DefaultConfig(), Partitioning: topology.Partitioning{History: rigPartitions, Matching: rigShards},
+		Metrics: m, Config: DefaultConfig(), Partitioning: topology.Partitioning{History: rigPartitions, Matching: rigShards},
 		Tokens:  rigTokens,
-		History: r.log, Letters: new(memLetters), Batches: memBatches{}, Bus: r.bus, Owners: noOwners(), Catalog: r.catalog.Catalog, Settings: r.catalog.kv,
+		History: r.log, DeadLetters: new(memLetters), Batches: memBatches{}, Bus: r.bus, Owners: noOwners(), Catalog: r.catalog.Catalog, Settings: r.catalog.kv,
 		LogVersion: func() uint32 { return 1 },
 	}
 	d.Config.DirectStarts = false // but for the tests of them
@@ -396,7 +317,8 @@ func newRig(t *testing.T, change ...func(*Deps)) *rig {
 	}
 	g, err := New(d)
 	testkit.NoError(t, err)
-	r.Gateway = g
+	r.Gateway, r.config, r.metrics = g, d.Config, d.Metrics
+	r.verbs = verbs{g.Intake, g.Polls, g.Outcomes, g.Queries, g.Settings, g.Operator, g.Batches}
 	r.opened(rigEpoch)
 	return r
 }
@@ -427,7 +349,7 @@ func onRunning(t *testing.T, test func(t *testing.T, r *rig)) {
 func (r *rig) started() (stop func(), ended <-chan error) {
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- r.Run(ctx) }()
+	go func() { done <- r.Serve(ctx) }()
 	return stop, done
 }
 
@@ -446,13 +368,13 @@ func (l *memLog) heals() {
 }
 
 // call is a request that came now.
-func (r *rig) call() Call {
+func (r *rig) call() call.Call {
 	now := time.Now()
-	return Call{Domain: "shop", JSON: true, Reply: "asker", Received: now, Now: now, Deadline: now.Add(r.Config.RequestTimeout)}
+	return call.Call{Domain: "shop", JSON: true, Reply: "asker", Received: now, Now: now, Deadline: now.Add(r.config.RequestTimeout)}
 }
 
-// outcome is what a request was answered with.
-type outcome struct {
+// reply is what a request was answered with.
+type reply struct {
 	resp codec.Message
 	err  error
 	at   time.Time
@@ -460,24 +382,24 @@ type outcome struct {
 
 // answers returns an Answer and where it leads to. The request is counted as
 // open until then, as the API does it.
-func (r *rig) answers(t *testing.T) (Answer, <-chan outcome) {
+func (r *rig) answers(t *testing.T) (call.Answer, <-chan reply) {
 	t.Helper()
-	place, err := r.Admit("shop", 1)
+	place, err := r.Run.Admit("shop", 1)
 	testkit.NoError(t, err)
-	got := make(chan outcome, 2)
+	got := make(chan reply, 2)
 	return func(resp codec.Message, err error) {
-		got <- outcome{resp, err, time.Now()}
-		r.Release(place)
+		got <- reply{resp, err, time.Now()}
+		r.Run.Release(place)
 	}, got
 }
 
-func (r *rig) submit(t *testing.T, req *yardv1.SubmitRequest) <-chan outcome {
+func (r *rig) submit(t *testing.T, req *yardv1.SubmitRequest) <-chan reply {
 	got := sent(t, r, r.Submit, req)
 	return got
 }
 
 // submitBy is submit with a deadline, at a frontend whose clock is ahead of the log's.
-func (r *rig) submitBy(t *testing.T, req *yardv1.SubmitRequest, within, ahead time.Duration) <-chan outcome {
+func (r *rig) submitBy(t *testing.T, req *yardv1.SubmitRequest, within, ahead time.Duration) <-chan reply {
 	t.Helper()
 	answer, got := r.answers(t)
 	c := r.call()

@@ -3,8 +3,10 @@ package gateway
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -58,13 +60,26 @@ func TestI2_AKeyThatIsStoredIsNotNothing(t *testing.T) {
 // I14: what waits for a partition with keys is bounded for each domain.
 func TestI14_KeyedTasksThatWaitAreBounded(t *testing.T) {
 	onKnowing(t, func(t *testing.T, r *rig) {
-		const most = queuedSubmitsBytes * 3 / 4
-		places := r.appender.partitions[1].keyed.places
-		if !places.Take("shop", most) { // as if the log stood still
-			t.Fatal("not even three quarters")
+		r.log.gate = make(chan struct{}) // the log stands still
+		var waiting []<-chan reply
+		refused := make(chan reply, 1)
+		for len(refused) == 0 {
+			req := withID(keyed(keysOf(1, 1)...), true)
+			req.Tasks[0].Payload = &yardv1.Payload{Data: make([]byte, 200<<10), Encoding: yardv1.Encoding_ENCODING_BINARY}
+			got := r.submit(t, req)
+			synctest.Wait()
+			select {
+			case one := <-got:
+				refused <- one
+			default:
+				waiting = append(waiting, got)
+			}
 		}
-		wantLater(t, (<-r.submit(t, withID(keyed(keysOf(1, 1)...), true))).err, fault.ResourceExhausted)
-		places.Give("shop", most)
+		wantLater(t, (<-refused).err, fault.ResourceExhausted)
+		close(r.log.gate)
+		for _, got := range waiting {
+			outcomesOf(t, <-got)
+		}
 		outcomesOf(t, <-r.submit(t, withID(keyed(keysOf(1, 1)...), true)))
 	})
 }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -28,7 +29,7 @@ func linesOf(parts map[int][]*yardv1.OrderKey) func(*Deps) {
 			for _, k := range parts[p] {
 				after := &yardv1.OrderKey{SinceMs: req.AfterSinceMs, OrderKey: req.AfterKey}
 				switch {
-				case req.OrderKey != "" && k.OrderKey != req.OrderKey, req.AfterKey != "" && compareKeys(k, after) <= 0, req.Blocked && !k.Head.GetBlocked():
+				case req.OrderKey != "" && k.OrderKey != req.OrderKey, req.AfterKey != "" && cmp.Or(cmp.Compare(k.SinceMs, after.SinceMs), strings.Compare(k.OrderKey, after.OrderKey)) <= 0, req.Blocked && !k.Head.GetBlocked():
 				case len(out.Keys) == min(2, int(req.Limit)):
 					out.More = true
 				default:

@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/polls"
@@ -19,11 +20,11 @@ import (
 // tellMoved tells the gateway that an owner gives a poll up to another partition, as matching does.
 func (r *rig) tellMoved(t *testing.T, id uint64, partition int32) {
 	t.Helper()
-	r.polls.TakeAnswered(testkit.Encoded(t, &rpcv1.PollsAnswered{Moved: []*rpcv1.MovedPoll{{Id: id, TasklistPartition: partition}}}))
+	r.Polls.Waiting().TakeAnswered(testkit.Encoded(t, &rpcv1.PollsAnswered{Moved: []*rpcv1.MovedPoll{{Id: id, TasklistPartition: partition}}}))
 }
 
 // movedPoll is a poll of a minute that partition 0 gives up to partition 1 after ten seconds. That of the result is its first sending.
-func (r *rig) movedPoll(t *testing.T, before ...func()) (got <-chan outcome, first sentPoll) {
+func (r *rig) movedPoll(t *testing.T, before ...func()) (got <-chan reply, first sentPoll) {
 	t.Helper()
 	got = r.poll(time.Minute)
 	<-got
@@ -56,7 +57,7 @@ func TestAMovedPollGoesToAnotherPartition(t *testing.T) {
 		if sent := r.bus.sentPolls(); len(sent) != 3 || sent[2].shard != shardOf(0) || sent[2].poll.TasklistPartition != 0 || !sent[2].poll.Moved {
 			t.Errorf("sent %v", sent)
 		}
-		testkit.Equal(t, "moves are counted", r.metrics.polls.Moved.Value(), 2)
+		testkit.Equal(t, "moves are counted", r.metrics.Counter(signals.PollsMoved).Value(), 2)
 		r.tellAnswered(t, r.bus.sentPolls()[2].id)
 		testkit.Equal(t, "it is kept when it is answered", r.kept(), 0)
 	})
@@ -67,7 +68,7 @@ func TestWhatIsHeardOfAMovedPollFromBefore(t *testing.T) {
 	for name, late := range map[string]func(r *rig, first sentPoll){
 		"moved twice":           func(r *rig, s sentPoll) { r.tellMoved(t, s.id, 0) },
 		"answered":              func(r *rig, s sentPoll) { r.tellAnswered(t, s.id) },
-		"no one took it":        func(r *rig, s sentPoll) { r.polls.PollBounced(s.id) },
+		"no one took it":        func(r *rig, s sentPoll) { r.Polls.Waiting().PollBounced(s.id) },
 		"its owner is replaced": func(r *rig, s sentPoll) { r.EpochOpened(s.shard, rigEpoch+1) },
 		"not known":             func(r *rig, _ sentPoll) { r.tellMoved(t, 99, 0) },
 	} {
@@ -118,7 +119,7 @@ func (r *rig) noneServes(but ...int) func() {
 	return func() {
 		for p := range rigShards {
 			if !slices.Contains(but, p) {
-				r.epochs[shardOf(p)] = 0
+				r.Polls.Waiting().Epochs[shardOf(p)] = 0
 			}
 		}
 	}
@@ -136,7 +137,7 @@ func TestAMovedPollComesBackWhereNoOneServes(t *testing.T) {
 			got, _ := r.movedPoll(t, r.noneServes(but...))
 			sent := r.bus.sentPolls()
 			if known {
-				r.polls.PollBounced(sent[1].id)
+				r.Polls.Waiting().PollBounced(sent[1].id)
 				sent = slices.Delete(r.bus.sentPolls(), 1, 2)
 			}
 			if len(sent) != 2 || len(got) != 0 || r.kept() != 1 {
@@ -146,7 +147,7 @@ func TestAMovedPollComesBackWhereNoOneServes(t *testing.T) {
 				t.Errorf("it came back as %v", s.poll)
 			}
 			n := len(r.bus.sentPolls())
-			r.polls.PollBounced(sent[1].id) // nor does the first one have an owner by now: it waits
+			r.Polls.Waiting().PollBounced(sent[1].id) // nor does the first one have an owner by now: it waits
 			if len(r.bus.sentPolls()) != n || r.kept() != 1 {
 				t.Errorf("sent %v", r.bus.sentPolls()[n:])
 			}
@@ -156,7 +157,7 @@ func TestAMovedPollComesBackWhereNoOneServes(t *testing.T) {
 			if len(again) != n+1 {
 				t.Fatalf("sent %v", again[n:])
 			}
-			r.epochs[shardOf(1)] = rigEpoch
+			r.Polls.Waiting().Epochs[shardOf(1)] = rigEpoch
 			r.tellMoved(t, again[n].id, 1)
 			if sent := r.bus.sentPolls(); len(sent) != n+2 || sent[n+1].shard != shardOf(1) || sent[n+1].poll.Back {
 				t.Errorf("given up again it was sent as %v", sent[n+1:])
@@ -179,7 +180,7 @@ func TestAMovedPollWaitsForAnOwner(t *testing.T) {
 				r := newRig(t).running(t)
 				got, _ := r.movedPoll(t, func() { c.begin(r) })
 				for _, s := range r.bus.sentPolls()[1:] {
-					r.polls.PollBounced(s.id)
+					r.Polls.Waiting().PollBounced(s.id)
 				}
 				if n := len(r.bus.sentPolls()); n != 1+c.times || len(got) != 0 || r.kept() != 1 {
 					t.Fatalf("sent %d times, answered %d times", n, len(got))
@@ -189,7 +190,7 @@ func TestAMovedPollWaitsForAnOwner(t *testing.T) {
 						time.Sleep(tickEvery)
 						synctest.Wait()
 						sent := r.bus.sentPolls()
-						r.polls.PollBounced(sent[len(sent)-1].id)
+						r.Polls.Waiting().PollBounced(sent[len(sent)-1].id)
 					}
 					if o := <-got; fault.CodeOf(o.err) != fault.Unavailable || r.kept() != 0 {
 						t.Errorf("answered %v, %d are kept", o, r.kept())
@@ -248,18 +249,18 @@ func TestAMoveAtAStop(t *testing.T) {
 	for _, owned := range []bool{true, false} {
 		onRig(t, func(t *testing.T, r *rig) {
 			if !owned {
-				r.epochs[shardOf(1)] = 0
+				r.Polls.Waiting().Epochs[shardOf(1)] = 0
 			}
 			got := r.poll(time.Minute)
 			<-got
-			r.epochs[shardOf(0)] = 0
-			r.polls.Stop()
+			r.Polls.Waiting().Epochs[shardOf(0)] = 0
+			r.Polls.Waiting().Stop()
 			r.tellMoved(t, r.bus.sentPolls()[0].id, 1)
 			if n := len(r.bus.sentPolls()); owned && (n != 2 || len(got) != 0) || !owned && (n != 1 || len(got) != 1) {
 				t.Fatalf("there is an owner: %v; sent %d times, answered %d times", owned, n, len(got))
 			}
 			if owned {
-				r.polls.PollBounced(r.bus.sentPolls()[1].id)
+				r.Polls.Waiting().PollBounced(r.bus.sentPolls()[1].id)
 			}
 			if o := <-got; fault.CodeOf(o.err) != fault.Unavailable || r.kept() != 0 {
 				t.Errorf("answered %v, %d are kept", o, r.kept())

@@ -3,6 +3,7 @@ package gateway
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
@@ -131,20 +132,28 @@ func TestAUniqueKeyCountsWithinAnOrderKey(t *testing.T) {
 		if len(created) != 1 || got[0] != "existing "+first[1] || got[2] != "existing "+first[0] {
 			t.Errorf("got %v, the first ones are %v", got, first)
 		}
-		var together []*part // of several requests, in one atomic batch
-		for i := range 3 {
+		gate := make(chan struct{}) // what waits for it goes in one atomic batch
+		r.log.gate = gate
+		var together []<-chan reply
+		for i := range 4 {
 			req := ordered(a)
 			req.Tasks[0].UniqueKey, req.Tasks[0].Tasklist = fmt.Sprint("many ", i), fmt.Sprint("list-", i)
-			s, err := r.submission(r.call(), withID(req, true), nil)
-			testkit.NoError(t, err)
-			together = append(together, s.divide(r.Gateway)...)
+			together = append(together, r.submit(t, withID(req, true)))
+			synctest.Wait()
 		}
-		testkit.NoError(t, r.appender.storeTogether(t.Context(), together))
+		stored := r.log.messages()
+		gate <- struct{}{}
+		gate <- struct{}{}
+		for _, got := range together {
+			outcomesOf(t, <-got)
+		}
+		r.log.gate = nil
+		testkit.Equal(t, "messages of four requests, of which three go together", r.log.messages()-stored, 6)
 		r.log.wantInLine(t)
 		for p, msgs := range r.log.partitions {
 			for i, m := range submits(msgs) {
 				for _, task := range batchOf(m.Data).Tasks {
-					if at := i - int(task.Unique.Before); at < 0 || msgs[at].Subject != uniqueSubject(p, task) {
+					if at := i - int(task.Unique.Before); at < 0 || msgs[at].Subject != topology.UniqueKey(p, "shop", topology.UniqueWithin(task.Order.GetKey(), task.Unique.Key)) {
 						t.Errorf("message %d of partition %d: the word on the key of a task does not lie %d before", i, p, task.Unique.Before)
 					}
 				}

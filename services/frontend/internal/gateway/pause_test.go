@@ -14,9 +14,9 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
-	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func (r *rig) pauseList(req *yardv1.PauseRequest) (*yardv1.Pause, error) {

@@ -11,9 +11,9 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
-	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // The lines of all partitions are one, page by page, whatever the size of a page; an owner that knows no peeks is not taken at its word.
@@ -55,7 +55,7 @@ func peekMerges(t *testing.T, spread int) {
 		var got []string
 		for req, more := (&yardv1.PeekTasklistRequest{Name: "main", Limit: limit}), true; more; more = req.Cursor != "" {
 			peek := answerOf[*yardv1.PeekTasklistResponse](t, r, "shop", true, r.PeekTasklist, req)
-			if int32(len(peek.Tasks)) > limit || peek.UnreadBatches != 2*int64(r.Partitioning.History) {
+			if int32(len(peek.Tasks)) > limit || peek.UnreadBatches != 2*int64(rigPartitions) {
 				t.Fatalf("%v", peek)
 			}
 			for _, next := range peek.Tasks {

@@ -17,10 +17,10 @@ import (
 )
 
 // poll sends one and keeps every answer: the first says that it was handed on.
-func (r *rig) poll(wait time.Duration) <-chan outcome {
-	got := make(chan outcome, 2)
+func (r *rig) poll(wait time.Duration) <-chan reply {
+	got := make(chan reply, 2)
 	r.Poll(r.call(), &yardv1.PollRequest{Tasklist: "main", MaxTasks: 7, WaitMs: wait.Milliseconds(), Types: []string{"a"}, Worker: "w", WorkerId: "0123456789abcdef", Unanswered: []string{"old"}},
-		func(resp codec.Message, err error) { got <- outcome{resp, err, time.Now()} })
+		func(resp codec.Message, err error) { got <- reply{resp, err, time.Now()} })
 	return got
 }
 
@@ -44,19 +44,19 @@ func TestPollIsHandedToItsShard(t *testing.T) {
 }
 
 // kept is how many polls are remembered.
-func (r *rig) kept() int { return r.polls.Len() }
+func (r *rig) kept() int { return r.Polls.Waiting().Len() }
 
 // tellAnswered tells the gateway of answered polls, as matching does.
 func (r *rig) tellAnswered(t *testing.T, polls ...uint64) {
 	t.Helper()
-	r.polls.TakeAnswered(testkit.Encoded(t, &rpcv1.PollsAnswered{Ids: polls}))
+	r.Polls.Waiting().TakeAnswered(testkit.Encoded(t, &rpcv1.PollsAnswered{Ids: polls}))
 }
 
 // TestR37PollsAreKeptUntilTheyAreAnswered, and where matching does not say so, until
 // their time is long over: then they are answered empty.
 func TestR37PollsAreKeptUntilTheyAreAnswered(t *testing.T) {
 	onRunning(t, func(t *testing.T, r *rig) {
-		var got [3]<-chan outcome
+		var got [3]<-chan reply
 		for i := range got {
 			got[i] = r.poll(time.Minute)
 			<-got[i]
@@ -95,7 +95,7 @@ func TestR42PollsOfAReplacedOwnerAreAnsweredEmpty(t *testing.T) {
 			t.Errorf("answered %v after %v", o, o.at.Sub(began))
 		}
 		testkit.Equal(t, "polls are answered twice or kept", len(answered)+r.kept(), 0)
-		r.polls.PollBounced(sent[1].id) // it was on its way to the owner before
+		r.Polls.Waiting().PollBounced(sent[1].id) // it was on its way to the owner before
 		<-r.poll(time.Minute)
 		r.EpochOpened(shard, rigEpoch+1) // old news
 		<-r.poll(time.Minute)
@@ -115,7 +115,7 @@ func TestABouncedPollIsSentAgainUntilItsTimeIsOver(t *testing.T) {
 			synctest.Wait()
 			sent := r.bus.sentPolls()
 			for _, s := range sent[bounced:] {
-				r.polls.PollBounced(s.id)
+				r.Polls.Waiting().PollBounced(s.id)
 			}
 			bounced = len(sent)
 		}
@@ -134,7 +134,7 @@ func TestR40_APollIsSentAgainWithTheRestOfItsTime(t *testing.T) {
 		for _, after := range []time.Duration{time.Second, 30 * time.Second} {
 			time.Sleep(after)
 			sent := r.bus.sentPolls()
-			r.polls.PollBounced(sent[len(sent)-1].id)
+			r.Polls.Waiting().PollBounced(sent[len(sent)-1].id)
 			time.Sleep(polls.RetryEvery)
 			synctest.Wait()
 		}
@@ -152,9 +152,9 @@ func TestPollWithoutWaitIsUnavailableAtOnce(t *testing.T) {
 	onRunning(t, func(t *testing.T, r *rig) {
 		got := r.poll(0)
 		<-got
-		r.polls.PollBounced(r.bus.sentPolls()[0].id)
+		r.Polls.Waiting().PollBounced(r.bus.sentPolls()[0].id)
 		wantCode(t, (<-got).err, fault.Unavailable)
-		r.polls.PollBounced(99) // of no one
+		r.Polls.Waiting().PollBounced(99) // of no one
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/polls"
@@ -18,7 +19,7 @@ import (
 // TestPollsWaitForTheFirstOwner: they are sent when it opens, once and in their order.
 func TestPollsWaitForTheFirstOwner(t *testing.T) {
 	onRig(t, func(t *testing.T, r *rig) {
-		clear(r.epochs)
+		clear(r.Polls.Waiting().Epochs)
 		r.running(t)
 		for i := range 3 {
 			<-r.poll(time.Duration(30+i) * time.Second)
@@ -36,7 +37,7 @@ func TestPollsWaitForTheFirstOwner(t *testing.T) {
 				t.Errorf("poll %d may wait %d ms, want %d", i, s.poll.WaitMs, want)
 			}
 		}
-		if n, waits := r.metrics.polls.Forwarded.Value(), r.metrics.polls.WithoutOwner.Value(); n != 3 || waits < 3*9 {
+		if n, waits := r.metrics.Counter(signals.PollsForwarded).Value(), r.metrics.Counter(signals.PollsWithoutOwner).Value(); n != 3 || waits < 3*9 {
 			t.Errorf("%d are counted as sent, %d as waiting", n, waits)
 		}
 	})
@@ -47,7 +48,7 @@ func TestPollsWaitForTheFirstOwner(t *testing.T) {
 func TestPollsThatAreDueWhenTheFirstOwnerOpens(t *testing.T) {
 	for range 100 {
 		onRig(t, func(t *testing.T, r *rig) {
-			clear(r.epochs)
+			clear(r.Polls.Waiting().Epochs)
 			r.running(t)
 			for range 3 {
 				<-r.poll(time.Minute)
@@ -75,9 +76,9 @@ func TestAnEarlierSendingThatNobodyTookChangesNothing(t *testing.T) {
 		got := r.poll(time.Minute)
 		<-got
 		first := r.bus.sentPolls()[0]
-		r.polls.PollBounced(first.id)
+		r.Polls.Waiting().PollBounced(first.id)
 		r.EpochOpened(first.shard, rigEpoch+1)
-		r.polls.PollBounced(first.id)
+		r.Polls.Waiting().PollBounced(first.id)
 		time.Sleep(time.Second)
 		r.EpochOpened(first.shard, rigEpoch+2)
 		if n := len(r.bus.sentPolls()); n != 2 || len(got) != 1 || r.kept() != 0 {
@@ -98,12 +99,12 @@ func TestASendingThatFails(t *testing.T) {
 	}{
 		"nothing": {func(*rig, sentPoll) {}, 1, 0, ""},
 		"it reached the server, where no one was, and it was sent again": {func(r *rig, s sentPoll) {
-			r.polls.PollBounced(s.id)
+			r.Polls.Waiting().PollBounced(s.id)
 			r.EpochOpened(s.shard, rigEpoch+1)
 		}, 1, 0, ""},
 		"a new owner": {func(r *rig, s sentPoll) { r.EpochOpened(s.shard, rigEpoch+1) }, 0, 1, ""},
 		"answered":    {func(r *rig, s sentPoll) { r.tellAnswered(t, s.id) }, 0, 0, ""},
-		"a stop":      {func(r *rig, _ sentPoll) { r.polls.Stop() }, 0, 0, fault.Unavailable},
+		"a stop":      {func(r *rig, _ sentPoll) { r.Polls.Waiting().Stop() }, 0, 0, fault.Unavailable},
 		"a long time": {func(*rig, sentPoll) { time.Sleep(time.Hour) }, 0, 0, fault.Unavailable},
 	} {
 		inBubble(t, name, func(t *testing.T) {
@@ -151,7 +152,7 @@ func TestPollsHaveOneOwnerAndOneAnswer(t *testing.T) {
 	const polls, epochs = 200, 20
 	dice := testkit.Seed(t)
 	onRig(t, func(t *testing.T, r *rig) {
-		clear(r.epochs)
+		clear(r.Polls.Waiting().Epochs)
 		var mu sync.Mutex // guards the dice, and what follows
 		owned, answers := map[int32]bool{}, map[int32]int{}
 		givesUp := func(s sentPoll, later time.Duration, to int32) {
@@ -176,7 +177,7 @@ func TestPollsHaveOneOwnerAndOneAnswer(t *testing.T) {
 				}
 				return nil
 			}
-			time.AfterFunc(later, func() { r.polls.PollBounced(s.id) })
+			time.AfterFunc(later, func() { r.Polls.Waiting().PollBounced(s.id) })
 			if fails {
 				return errDown
 			}
@@ -197,7 +198,7 @@ func TestPollsHaveOneOwnerAndOneAnswer(t *testing.T) {
 		stop()
 		testkit.Equal(t, "the end", <-ended, nil)
 		time.Sleep(time.Second) // what is reported late has been reported
-		r.polls.Tick(time.Now().Add(time.Hour))
+		r.Polls.Waiting().Tick(time.Now().Add(time.Hour))
 		mu.Lock()
 		defer mu.Unlock()
 		for n := range int32(polls) {
@@ -212,18 +213,18 @@ func TestPollsHaveOneOwnerAndOneAnswer(t *testing.T) {
 // TestAPollWhoseTimeIsOverIsNotSent, but answered: this process stood still while it waited.
 func TestAPollWhoseTimeIsOverIsNotSent(t *testing.T) {
 	for name, wake := range map[string]func(r *rig){
-		"tick": func(r *rig) { r.polls.Tick(time.Now()) },
+		"tick": func(r *rig) { r.Polls.Waiting().Tick(time.Now()) },
 		"opened": func(r *rig) {
 			r.opened(rigEpoch + 1)
 		},
-		"stop": func(r *rig) { r.polls.Stop() },
+		"stop": func(r *rig) { r.Polls.Waiting().Stop() },
 	} {
 		for _, late := range []time.Duration{0, time.Millisecond, time.Minute} {
 			inBubble(t, fmt.Sprint(name, " ", late), func(t *testing.T) {
 				r := newRig(t)
 				got := r.poll(time.Second)
 				<-got
-				r.polls.PollBounced(r.bus.sentPolls()[0].id)
+				r.Polls.Waiting().PollBounced(r.bus.sentPolls()[0].id)
 				time.Sleep(time.Second + late)
 				wake(r)
 				wake(r)
@@ -243,9 +244,9 @@ func TestNoPollWaitsForAnOwnerInADrain(t *testing.T) {
 		<-waiting
 		<-underway
 		sent := r.bus.sentPolls()
-		r.polls.PollBounced(sent[0].id)
-		r.polls.Stop()
-		r.polls.PollBounced(sent[1].id)
+		r.Polls.Waiting().PollBounced(sent[0].id)
+		r.Polls.Waiting().Stop()
+		r.Polls.Waiting().PollBounced(sent[1].id)
 		wantCode(t, (<-waiting).err, fault.Unavailable)
 		wantCode(t, (<-underway).err, fault.Unavailable)
 	})

@@ -13,23 +13,49 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
-	"github.com/yardmaster-io/yardmaster/shared/admission"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/outcome"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/polls"
 )
 
-// free is how many places one domain that has none finds in a room of less than 4 times as many.
-func free(r *admission.Room) (n int) {
-	for r.Enter("probe") {
+// free is how many queries, or waits, of a domain that has none find a place.
+func free(run func(string, time.Time, call.Answer, call.Work)) (n int) {
+	end := make(chan struct{})
+	answered := make(chan error, 1000)
+	for len(answered) == 0 {
+		run("probe", time.Now().Add(time.Second), func(_ codec.Message, err error) { answered <- err }, func(context.Context) (codec.Message, error) {
+			<-end
+			return nil, nil
+		})
 		n++
 	}
-	r.Give("probe", n)
-	return n
+	close(end)
+	for range n {
+		<-answered
+	}
+	return n - 1
+}
+
+// freeRequests is how many requests of so many bytes of a domain that has none find a place.
+func freeRequests(r *rig, domain string, bytes int) int {
+	var all []call.Place
+	for {
+		p, err := r.Run.Admit(domain, bytes)
+		if err != nil {
+			break
+		}
+		all = append(all, p)
+	}
+	for _, p := range all {
+		r.Run.Release(p)
+	}
+	return len(all)
 }
 
 // from is a call of a domain.
-func (r *rig) from(domain string) Call {
+func (r *rig) from(domain string) call.Call {
 	c := r.call()
 	c.Domain = domain
 	return c
@@ -71,7 +97,7 @@ func heldUp(open <-chan struct{}) func(*Deps) {
 }
 
 // ask sends a get of a domain, with or without a wait.
-func (r *rig) ask(t *testing.T, domain string, wait time.Duration) <-chan outcome {
+func (r *rig) ask(t *testing.T, domain string, wait time.Duration) <-chan reply {
 	answer, got := r.answers(t)
 	r.Get(r.from(domain), &yardv1.GetRequest{TaskId: ids.NewTaskID(time.Now(), 1, 1).String(), WaitMs: wait.Milliseconds()}, answer)
 	return got
@@ -82,23 +108,23 @@ func (r *rig) ask(t *testing.T, domain string, wait time.Duration) <-chan outcom
 func TestI14_QueriesAndWaitsLeaveRoomForOthers(t *testing.T) {
 	for name, c := range map[string]struct {
 		wait, other time.Duration
-		room        func(*rig) *admission.Room
+		room        func(*rig) func(string, time.Time, call.Answer, call.Work)
 	}{
-		"queries": {0, time.Minute, func(r *rig) *admission.Room { return r.pools.queries }},
-		"waits":   {time.Minute, 0, func(r *rig) *admission.Room { return r.pools.waits }},
+		"queries": {0, time.Minute, func(r *rig) func(string, time.Time, call.Answer, call.Work) { return r.Run.Query }},
+		"waits":   {time.Minute, 0, func(r *rig) func(string, time.Time, call.Answer, call.Work) { return r.Run.Wait }},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			open := make(chan struct{})
 			r := flooded(t, roomy, heldUp(open)).running(t)
-			var held []<-chan outcome
+			var held []<-chan reply
 			for range poolOfOne {
 				held = append(held, r.ask(t, "flood", c.wait))
 			}
 			wantLater(t, (<-r.ask(t, "flood", c.wait)).err, fault.ResourceExhausted)
 			held = append(held, r.ask(t, "shop", c.wait), r.ask(t, "flood", c.other))
-			put := make(chan outcome, 1)
+			put := make(chan reply, 1)
 			r.PutDomain(r.from(topology.ReservedDomain), &yardv1.PutDomainRequest{Domain: &yardv1.Domain{Name: "new"}},
-				func(resp codec.Message, err error) { put <- outcome{resp: resp, err: err} })
+				func(resp codec.Message, err error) { put <- reply{resp: resp, err: err} })
 			if o := <-put; o.err != nil {
 				t.Errorf("the administration was refused: %v", o.err)
 			}
@@ -119,7 +145,7 @@ func TestQueriesAndWaitsLeaveTheirPlaces(t *testing.T) {
 		"its time is over": func(*testing.T, *rig, func()) { time.Sleep(2 * time.Minute) },
 		"the gateway gives up": func(_ *testing.T, r *rig, stop func()) {
 			stop()
-			time.Sleep(r.Config.DrainTimeout + time.Second)
+			time.Sleep(r.config.DrainTimeout + time.Second)
 		},
 	} {
 		inBubble(t, name, func(t *testing.T) {
@@ -130,15 +156,15 @@ func TestQueriesAndWaitsLeaveTheirPlaces(t *testing.T) {
 				r.ask(t, "shop", time.Minute)
 			}
 			synctest.Wait()
-			if q, w := free(r.pools.queries), free(r.pools.waits); q != poolOfOne-5 || w != poolOfOne-5 {
+			if q, w := free(r.Run.Query), free(r.Run.Wait); q != poolOfOne-5 || w != poolOfOne-5 {
 				t.Fatalf("%d and %d places are free beside five", q, w)
 			}
 			end(t, r, stop)
 			synctest.Wait()
-			if q, w := free(r.pools.queries), free(r.pools.waits); q != poolOfOne || w != poolOfOne {
+			if q, w := free(r.Run.Query), free(r.Run.Wait); q != poolOfOne || w != poolOfOne {
 				t.Errorf("%d and %d places are free in the end", q, w)
 			}
-			testkit.Equal(t, "requests may come in the end", free(r.pools.requests), 750)
+			testkit.Equal(t, "requests may come in the end", freeRequests(r, "probe", 0), 750)
 			stop()
 			testkit.Equal(t, "the end", <-ended, nil)
 		})
@@ -178,9 +204,15 @@ func TestI14_PollsLeaveRoomForOthers(t *testing.T) {
 				bounced(r, polls.RetryEvery/2)
 			}
 			end(r, stop)
+			if name == "at a stop" {
+				testkit.Equal(t, "the end", <-ended, nil)
+				return // no poll waits any more
+			}
+			for range poolOfOne {
+				testkit.Check(t, poll("flood"))
+			}
 			stop()
 			testkit.Equal(t, "the end", <-ended, nil)
-			testkit.Equal(t, "places are free in the end", free(r.pools.polls), poolOfOne)
 		})
 	}
 }
@@ -192,7 +224,7 @@ func bounced(r *rig, lasts time.Duration) {
 		synctest.Wait()
 		sent := r.bus.sentPolls()
 		for _, s := range sent[told:] {
-			r.polls.PollBounced(s.id)
+			r.Polls.Waiting().PollBounced(s.id)
 		}
 		told = len(sent)
 	}
@@ -207,8 +239,12 @@ func TestLongPollsTakeMorePlaces(t *testing.T) {
 			req.Types = append(req.Types, ids.NewTaskID(time.Now(), 1, uint64(i)).String())
 		}
 		r.Poll(r.from("flood"), req, func(codec.Message, error) {})
-		if n := free(r.pools.polls); n >= poolOfOne-1 {
-			t.Errorf("%d places are free beside a poll of %d B", n, req.SizeVT())
+		n, full := 0, false
+		for ; !full; n++ {
+			r.Poll(r.from("flood"), &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1}, func(_ codec.Message, err error) { full = full || err != nil })
+		}
+		if n--; n >= poolOfOne-1 {
+			t.Errorf("%d polls find a place beside one of %d B", n, req.SizeVT())
 		}
 	})
 }
@@ -225,9 +261,9 @@ func TestI14_RequestsLeaveRoomForOthers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := flooded(t, c.change)
-			var all []Place
+			var all []call.Place
 			admit := func(domain string) error {
-				p, err := r.Admit(domain, c.bytes)
+				p, err := r.Run.Admit(domain, c.bytes)
 				if err == nil {
 					all = append(all, p)
 				}
@@ -250,15 +286,12 @@ func TestI14_RequestsLeaveRoomForOthers(t *testing.T) {
 				}
 			}
 			for _, p := range all {
-				r.Release(p)
+				r.Run.Release(p)
 			}
-			if n := free(r.pools.requests); n != r.Config.RequestsMax*3/4 || r.open.Load() != 0 {
-				t.Errorf("%d places are free in the end, %d are open", n, r.open.Load())
-			}
-			if !r.pools.bytes.Take("probe", r.Config.RequestBytesMax*3/4) {
-				t.Error("bytes are kept")
-			}
-			testkit.Equal(t, "places are free for the administration", free(r.pools.admin), adminMax*3/4)
+			testkit.Equal(t, "places are free in the end", freeRequests(r, "probe", 0), r.config.RequestsMax*3/4)
+			testkit.Equal(t, "requests find place for their bytes", freeRequests(r, "probe", r.config.RequestBytesMax*3/4), 1)
+			testkit.Equal(t, "places are free for the administration", freeRequests(r, topology.ReservedDomain, 0), adminMax*3/4)
+			testkit.Check(t, r.Run.Drain(nil, 0)) // none is open
 		})
 	}
 }
@@ -267,28 +300,42 @@ func TestI14_RequestsLeaveRoomForOthers(t *testing.T) {
 func TestI14_OutcomesThatWaitLeaveRoomForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := flooded(t).running(t)
-		const partition = 1
-		queued := r.outcomes.partitions[partition].places
-		if !queued.Take("flood", queuedEventsBytes*3/4) { // as if history stood still
-			t.Fatal("not even three quarters")
-		}
-		complete := func(domain string) <-chan outcome {
+		complete := func(domain string) <-chan reply {
 			answer, got := r.answers(t)
-			r.Complete(r.from(domain), &yardv1.CompleteRequest{Tasks: []*yardv1.Completion{completion(partition, 1)}}, answer)
+			done := completion(1, 1)
+			done.Result = &yardv1.Payload{Data: make([]byte, 200<<10), Encoding: yardv1.Encoding_ENCODING_BINARY}
+			r.Complete(r.from(domain), &yardv1.CompleteRequest{Tasks: []*yardv1.Completion{done}}, answer)
 			return got
 		}
-		if v := verdicts(t, <-complete("flood"))[0]; v.Code != string(fault.ResourceExhausted) {
-			t.Errorf("the domain that has its share: %v", v)
+		var waiting []<-chan reply
+		var full <-chan reply
+		for full == nil { // history stands still
+			if got := complete("flood"); len(got) > 0 {
+				full = got
+			} else {
+				waiting = append(waiting, got)
+			}
 		}
-		got := complete("shop")
-		synctest.Wait()
-		testkit.MustEqual(t, "another domain's was not sent", len(r.bus.sentEvents()), 1)
-		r.verdict(t, r.bus.sentEvents()[0], 0, 1)
-		if v := verdicts(t, <-got)[0]; v.Code != codeOK {
-			t.Errorf("another domain: %v", v)
+		if v := verdicts(t, <-full)[0]; v.Code != string(fault.ResourceExhausted) || len(waiting) < 100 {
+			t.Errorf("the domain that has its share of %d: %v", len(waiting), v)
 		}
-		queued.Give("flood", queuedEventsBytes*3/4)
-		if !queued.Take("probe", queuedEventsBytes*3/4) {
+		waiting = append(waiting, complete("shop"))
+		for sent := 0; ; {
+			synctest.Wait()
+			all := r.bus.sentEvents()
+			if len(all) == sent {
+				break
+			}
+			for ; sent < len(all); sent++ {
+				r.verdict(t, all[sent], 0, len(all[sent].batch.Events))
+			}
+		}
+		for _, got := range waiting {
+			if v := verdicts(t, <-got)[0]; v.Code != outcome.CodeOK {
+				t.Errorf("one that waited: %v", v)
+			}
+		}
+		if got := complete("flood"); len(got) > 0 {
 			t.Error("what was sent still counts as waiting")
 		}
 	})
@@ -298,13 +345,13 @@ func TestI14_OutcomesThatWaitLeaveRoomForOthers(t *testing.T) {
 func TestSubmitThatFindsNoRoomToWaitSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := flooded(t, roomy, heldUp(nil)).running(t)
-		wait := func() <-chan outcome {
+		wait := func() <-chan reply {
 			req := tasks(1)
 			req.Wait, req.WaitMs = true, 5000
 			return r.submit(t, req)
 		}
 		began := time.Now()
-		var held []<-chan outcome
+		var held []<-chan reply
 		for range poolOfOne {
 			held = append(held, wait())
 		}
@@ -324,6 +371,6 @@ func TestSubmitThatFindsNoRoomToWaitSaysSo(t *testing.T) {
 			}
 		}
 		testkit.Equal(t, "tasks are stored", len(r.log.tasks(t)), poolOfOne+1)
-		testkit.Equal(t, "places are free in the end", free(r.pools.waits), poolOfOne)
+		testkit.Equal(t, "places are free in the end", free(r.Run.Wait), poolOfOne)
 	})
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-func (r *rig) get(t *testing.T, id ids.TaskID, wait time.Duration) <-chan outcome {
+func (r *rig) get(t *testing.T, id ids.TaskID, wait time.Duration) <-chan reply {
 	got := sent(t, r, r.Get, &yardv1.GetRequest{TaskId: id.String(), WaitMs: wait.Milliseconds()})
 	return got
 }
@@ -34,7 +34,7 @@ func TestGetIsRetriedUntilTheDeadline(t *testing.T) {
 		began := time.Now()
 		got := <-r.get(t, ids.NewTaskID(began, 1, 1), 0)
 		wantCode(t, got.err, fault.Unavailable)
-		if got.at.Sub(began) != r.Config.RequestTimeout || asked < 10 || asked > 200 {
+		if got.at.Sub(began) != r.config.RequestTimeout || asked < 10 || asked > 200 {
 			t.Errorf("asked %d times in %v", asked, got.at.Sub(began))
 		}
 	})
@@ -159,28 +159,5 @@ func TestAListOfAnOrderKeyAsksItsPartition(t *testing.T) {
 			slices.Sort(all)
 			testkit.Equal(t, "were asked", fmt.Sprint(all), want)
 		})
-	}
-}
-
-// TestAPageMayEndWhereASearchStopped: also one without tasks; and what others reported beyond comes later.
-func TestAPageMayEndWhereASearchStopped(t *testing.T) {
-	task := func(id string) *yardv1.Task { return &yardv1.Task{TaskId: id} }
-	stopped := &rpcv1.ListTasksResponse{More: true, End: "6"}
-	for _, c := range []struct {
-		found      []*rpcv1.ListTasksResponse
-		page, next string
-	}{
-		{[]*rpcv1.ListTasksResponse{{Tasks: []*yardv1.Task{task("9"), task("4")}}, stopped}, "9", "6"},
-		{[]*rpcv1.ListTasksResponse{{Tasks: []*yardv1.Task{task("4")}}, stopped}, "", "6"},
-		{[]*rpcv1.ListTasksResponse{{Tasks: []*yardv1.Task{task("4")}}, {}}, "4", ""},
-	} {
-		page, next := merge(Call{}, c.found, &yardv1.ListRequest{Limit: 10})
-		got := ""
-		for _, t := range page {
-			got += t.TaskId
-		}
-		if got != c.page || next != c.next {
-			t.Errorf("page %q, next %q, want %q, %q", got, next, c.page, c.next)
-		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 
@@ -32,7 +33,7 @@ func wantOverQuota(t *testing.T, err error) {
 }
 
 // openPolls is how many the quota counts.
-func (r *rig) openPolls() int32 { return r.Quotas.Use(r.Catalog.Domain("shop")).OpenPolls }
+func (r *rig) openPolls() int32 { return r.Quotas.Use(r.catalog.Domain("shop")).OpenPolls }
 
 // TestARefusedPollSaysWhatWasGivenUp: one that is over the quota, or for which there is no place. The polls that it names may be what takes the room.
 func TestARefusedPollSaysWhatWasGivenUp(t *testing.T) {
@@ -210,7 +211,7 @@ func TestTheQuotaCountsBesideACap(t *testing.T) {
 			<-r.submit(t, tasks(1))
 		}
 		wantFull(t, <-r.submit(t, tasks(1)), "/tasks/0/tasklist")
-		if quota, queue := r.metrics.submitsRefused.quota.Value(), r.metrics.submitsRefused.queue.Value(); quota != 1 || queue != 2 {
+		if quota, queue := r.metrics.Counter(signals.SubmitsRefused, signals.ReasonQuota).Value(), r.metrics.Counter(signals.SubmitsRefused, signals.ReasonQueueFull).Value(); quota != 1 || queue != 2 {
 			t.Errorf("%d are counted for the quota, %d for the queue", quota, queue)
 		}
 	})
@@ -278,7 +279,7 @@ func TestANewCallbackIsASubmit(t *testing.T) {
 // waits has an owner report so many tasks of shop.
 func (r *rig) waits(t *testing.T, tasks int64) {
 	t.Helper()
-	r.TakeStored(testkit.Encoded(t, &rpcv1.StoredTasks{Domains: []*rpcv1.DomainStored{{Domain: "shop", Tasks: tasks}}}))
+	r.Quotas.TakeStored(testkit.Encoded(t, &rpcv1.StoredTasks{Domains: []*rpcv1.DomainStored{{Domain: "shop", Tasks: tasks}}}))
 }
 
 // TestWhatIsStoredIsAnsweredAtTheQuotaOfWhatWaits: repeats are, and what is new is refused whole, whatever keys it has, until there is room.

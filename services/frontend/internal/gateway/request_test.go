@@ -14,6 +14,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/tries"
 )
 
 // knowing lets the owners know the tasks that count in r's log.
@@ -95,7 +97,7 @@ func equalIDs(t *testing.T, got, want []string) {
 
 // A repeat is answered as the first time, whatever its age, no matter who counts, and at another frontend.
 func TestI1_ARepeatIsAnsweredAsTheFirstTime(t *testing.T) {
-	for _, after := range []time.Duration{0, time.Second, 5 * time.Second, time.Minute, 119 * time.Second, 5 * time.Minute, repeatMax} {
+	for _, after := range []time.Duration{0, time.Second, 5 * time.Second, time.Minute, 119 * time.Second, 5 * time.Minute, tries.RepeatMax} {
 		for _, counted := range []bool{true, false} {
 			inBubble(t, fmt.Sprintf("%v counted=%v", after, counted), func(t *testing.T) {
 				a := newKnowingRig(t)
@@ -137,7 +139,7 @@ func TestI1_ARepeatOfWhatGotNoAnswerStoresOnce(t *testing.T) {
 // A first try that another frontend holds may be stored while a repeat is answered. It counts only if the repeat could
 // find it.
 func TestI1_AFirstTryThatComesLateIsVoid(t *testing.T) {
-	for _, late := range []time.Duration{0, 2 * time.Second, aliveFor, aliveFor + time.Millisecond, 30 * time.Second} {
+	for _, late := range []time.Duration{0, 2 * time.Second, tries.AliveFor, tries.AliveFor + time.Millisecond, 30 * time.Second} {
 		inBubble(t, late.String(), func(t *testing.T) {
 			r := newKnowingRig(t)
 			began := time.Now()
@@ -158,8 +160,8 @@ func TestI1_AFirstTryThatComesLateIsVoid(t *testing.T) {
 			r.log.heals()
 			req.Tries++
 			// By a frontend whose clock is ahead of the log's: there the first try seems to be void.
-			time.Sleep(time.Until(began.Add(aliveFor - clocksApart + 2*time.Millisecond)))
-			ids := accepted(t, <-r.submitBy(t, req, DeadlineMax, clocksApart-time.Millisecond))
+			time.Sleep(time.Until(began.Add(tries.AliveFor - tries.ClocksApart + 2*time.Millisecond)))
+			ids := accepted(t, <-r.submitBy(t, req, DeadlineMax, tries.ClocksApart-time.Millisecond))
 			time.Sleep(time.Until(began.Add(time.Minute)))
 			wantOnce(t, r.log, ids)
 		})
@@ -169,7 +171,7 @@ func TestI1_AFirstTryThatComesLateIsVoid(t *testing.T) {
 // What the log has acknowledged too late is not stored, and its client hears so.
 func TestI1_WhatTheLogTookTooLateIsRefused(t *testing.T) {
 	onKnowing(t, func(t *testing.T, r *rig) {
-		ready := time.Now().Add(aliveFor + time.Millisecond)
+		ready := time.Now().Add(tries.AliveFor + time.Millisecond)
 		r.log.fault = func(int, natslog.Msg) (bool, error) {
 			if time.Now().Before(ready) {
 				return false, natslog.ErrOutcomeUnknown
@@ -178,7 +180,7 @@ func TestI1_WhatTheLogTookTooLateIsRefused(t *testing.T) {
 		}
 		unnamed := r.submit(t, tasks(1))
 		// By a frontend whose clock is behind the log's.
-		wantCode(t, (<-r.submitBy(t, withID(tasks(1), true), DeadlineMax, time.Millisecond-clocksApart)).err, fault.Unavailable)
+		wantCode(t, (<-r.submitBy(t, withID(tasks(1), true), DeadlineMax, time.Millisecond-tries.ClocksApart)).err, fault.Unavailable)
 		wantOnce(t, r.log, accepted(t, <-unnamed)) // which no one can repeat
 	})
 }
@@ -186,7 +188,7 @@ func TestI1_WhatTheLogTookTooLateIsRefused(t *testing.T) {
 // One that was stored in time and is acknowledged late is stored.
 func TestI1_ALateAcknowledgementIsLookedInto(t *testing.T) {
 	onKnowing(t, func(t *testing.T, r *rig) {
-		ready := time.Now().Add(aliveFor + time.Second)
+		ready := time.Now().Add(tries.AliveFor + time.Second)
 		r.log.fault = func(int, natslog.Msg) (bool, error) {
 			if time.Now().Before(ready) {
 				return true, natslog.ErrOutcomeUnknown
@@ -203,7 +205,7 @@ func TestI1_ALoneTryThatTheLogTookTooLateIsNotStored(t *testing.T) {
 	onKnowing(t, func(t *testing.T, r *rig) {
 		r.log.fault = func(int, natslog.Msg) (bool, error) {
 			if len(r.log.tries) == 1 {
-				time.Sleep(tryAliveFor + time.Second)
+				time.Sleep(tries.TryAliveFor + time.Second)
 			}
 			return true, nil
 		}
@@ -272,7 +274,7 @@ func TestI1_AFullLogDoesNotSettleAnEarlierTry(t *testing.T) {
 // What is not found while an owner is away may be with that owner.
 func TestI1_WhatIsNotLookedForEverywhereIsNotStored(t *testing.T) {
 	for away := range rigPartitions {
-		for _, age := range []time.Duration{0, aliveFor + 2*clocksApart} {
+		for _, age := range []time.Duration{0, tries.AliveFor + 2*tries.ClocksApart} {
 			synctest.Test(t, func(t *testing.T) {
 				r := newKnowingRig(t, func(d *Deps) {
 					get := d.Owners.HistoryGet
@@ -300,7 +302,7 @@ func TestAFirstTryIsGivenUpInTime(t *testing.T) {
 		r.log.fault = func(int, natslog.Msg) (bool, error) { return false, natslog.ErrNotStored }
 		began := time.Now()
 		wantCode(t, (<-r.submit(t, withID(tasks(1), true))).err, fault.Unavailable)
-		if d := time.Since(began); d > aliveFor-clocksApart {
+		if d := time.Since(began); d > tries.AliveFor-tries.ClocksApart {
 			t.Errorf("after %v", d)
 		}
 	})
@@ -310,12 +312,12 @@ func TestAFirstTryIsGivenUpInTime(t *testing.T) {
 // not know its id any more. So each such try counts only for a while after it has looked.
 func TestI1_ATryThatGoesAloneCountsForAWhile(t *testing.T) {
 	onKnowing(t, func(t *testing.T, r *rig) {
-		for _, age := range []time.Duration{0, 10 * time.Second, appendUntil} {
+		for _, age := range []time.Duration{0, 10 * time.Second, tries.AppendUntil} {
 			req := withID(tasks(1), false)
 			time.Sleep(age)
 			accepted(t, <-r.submit(t, req))
 			last := r.log.tries[len(r.log.tries)-1]
-			testkit.Equal(t, fmt.Sprintf("at %v it may be taken until ms", age), batchOf(last.Data).Tasks[0].WithinMs, (age + tryAliveFor).Milliseconds())
+			testkit.Equal(t, fmt.Sprintf("at %v it may be taken until ms", age), batchOf(last.Data).Tasks[0].WithinMs, (age + tries.TryAliveFor).Milliseconds())
 		}
 	})
 }
@@ -323,16 +325,16 @@ func TestI1_ATryThatGoesAloneCountsForAWhile(t *testing.T) {
 // The bounds of decision 0023.
 func TestTheBoundsOfRequestsFit(t *testing.T) {
 	for name, fits := range map[string]bool{
-		"what is fresh is sent":                           freshFor < sendUntil,
-		"what is sent is mostly taken in time":            sendUntil+clocksApart <= aliveFor,
-		"the log knows an id while a message may come":    lastAlive+2*clocksApart < topology.DedupeWindow,
-		"a first try is void before a repeat is stored":   aliveFor+clocksApart < appendUntil,
-		"a try that is sent may be taken":                 appendUntil < lastAlive,
-		"an append ends before its message may not come":  DefaultConfig().AppendTimeout+clocksApart < tryAliveFor,
+		"what is fresh is sent":                           tries.FreshFor < tries.SendUntil,
+		"what is sent is mostly taken in time":            tries.SendUntil+tries.ClocksApart <= tries.AliveFor,
+		"the log knows an id while a message may come":    tries.LastAlive+2*tries.ClocksApart < topology.DedupeWindow,
+		"a first try is void before a repeat is stored":   tries.AliveFor+tries.ClocksApart < tries.AppendUntil,
+		"a try that is sent may be taken":                 tries.AppendUntil < tries.LastAlive,
+		"an append ends before its message may not come":  DefaultConfig().AppendTimeout+tries.ClocksApart < tries.TryAliveFor,
 		"the default deadline is in bounds":               DefaultConfig().RequestTimeout <= DeadlineMax,
-		"a repeat is decided by the default deadline":     aliveFor+clocksApart < DefaultConfig().RequestTimeout,
+		"a repeat is decided by the default deadline":     tries.AliveFor+tries.ClocksApart < DefaultConfig().RequestTimeout,
 		"without an id a message is known while repeated": DeadlineMax < topology.SubmitLatest,
-		"finished tasks are kept while a repeat looks":    repeatMax < topology.RetentionMin,
+		"finished tasks are kept while a repeat looks":    tries.RepeatMax < topology.RetentionMin,
 	} {
 		if !fits {
 			t.Error("not so: " + name)

@@ -11,13 +11,15 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/tries"
 )
 
 func TestTheTimeOfARequestIsChecked(t *testing.T) {
 	onKnowing(t, func(t *testing.T, r *rig) {
 		for off, code := range map[time.Duration]fault.Code{
-			aheadMax + time.Millisecond: fault.InvalidTime, time.Hour: fault.InvalidTime,
-			-repeatMax - time.Millisecond: fault.FailedPrecondition, -30 * 24 * time.Hour: fault.FailedPrecondition,
+			tries.AheadMax + time.Millisecond: fault.InvalidTime, time.Hour: fault.InvalidTime,
+			-tries.RepeatMax - time.Millisecond: fault.FailedPrecondition, -30 * 24 * time.Hour: fault.FailedPrecondition,
 		} {
 			req := tasks(1)
 			req.RequestId = ids.NewRequestID(time.Now().Add(off)).String()
@@ -26,17 +28,17 @@ func TestTheTimeOfARequestIsChecked(t *testing.T) {
 				t.Errorf("%v: path %q, detail %v, want %s", off, e.Path, e.Detail, want)
 			}
 		}
-		for _, off := range []time.Duration{aheadMax, -freshFor, skewReported, -skewReported} {
+		for _, off := range []time.Duration{tries.AheadMax, -tries.FreshFor, tries.SkewReported, -tries.SkewReported} {
 			req := tasks(1)
 			req.RequestId, req.Tries = ids.NewRequestID(time.Now().Add(off)).String(), 1
 			o := <-r.submit(t, req)
 			accepted(t, o)
-			if told := o.resp.(*yardv1.SubmitResponse).NowMs != 0; told != (off.Abs() > skewReported) {
+			if told := o.resp.(*yardv1.SubmitResponse).NowMs != 0; told != (off.Abs() > tries.SkewReported) {
 				t.Errorf("%v off: reported %v", off, told)
 			}
 		}
 		// Of a clock that is far behind, first tries go alone.
-		for _, off := range []time.Duration{-freshFor - time.Second, -aliveFor, -time.Minute} {
+		for _, off := range []time.Duration{-tries.FreshFor - time.Second, -tries.AliveFor, -time.Minute} {
 			req := tasks(1)
 			req.RequestId, req.Tries = ids.NewRequestID(time.Now().Add(off)).String(), 1
 			accepted(t, <-r.submit(t, req))
@@ -62,7 +64,7 @@ func TestI1_ATryThatMayBeUnderWayIsNotTooOld(t *testing.T) {
 			return false, natslog.ErrOutcomeUnknown
 		}
 		req := tasks(1)
-		req.RequestId, req.Tries = ids.NewRequestID(time.Now().Add(5*time.Second-appendUntil)).String(), 1
+		req.RequestId, req.Tries = ids.NewRequestID(time.Now().Add(5*time.Second-tries.AppendUntil)).String(), 1
 		o := <-r.submitBy(t, req, DeadlineMax, 0)
 		time.Sleep(time.Minute)
 		if fault.CodeOf(o.err) == fault.FailedPrecondition {
@@ -79,8 +81,8 @@ func TestI1_ATryThatMayBeUnderWayIsNotTooOld(t *testing.T) {
 func TestI2_ARepeatLearnsTheTimeOnlyIfNothingIsStored(t *testing.T) {
 	onKnowing(t, func(t *testing.T, r *rig) {
 		for off, told := range map[time.Duration]bool{
-			aheadMax + time.Millisecond: false, aheadMax + clocksApart: false, aheadMax + clocksApart + time.Millisecond: true,
-			-repeatMax - time.Millisecond: false, -24 * time.Hour: false,
+			tries.AheadMax + time.Millisecond: false, tries.AheadMax + tries.ClocksApart: false, tries.AheadMax + tries.ClocksApart + time.Millisecond: true,
+			-tries.RepeatMax - time.Millisecond: false, -24 * time.Hour: false,
 		} {
 			req := tasks(1)
 			req.RequestId, req.Tries = ids.NewRequestID(time.Now().Add(off)).String(), 2
@@ -97,16 +99,16 @@ func TestI2_ARepeatLearnsTheTimeOnlyIfNothingIsStored(t *testing.T) {
 // The answer tells the server's clock: the client's own may be behind, and the answer to its first try lost.
 func TestAnOldRequestIsNotStored(t *testing.T) {
 	onKnowing(t, func(t *testing.T, r *rig) {
-		for _, after := range []time.Duration{appendUntil + time.Second, repeatMax - time.Second} {
-			for _, tries := range []int32{0, 2} {
+		for _, after := range []time.Duration{tries.AppendUntil + time.Second, tries.RepeatMax - time.Second} {
+			for _, try := range []int32{0, 2} {
 				req := withID(tasks(1), false)
-				req.Tries = tries
+				req.Tries = try
 				began := time.Now()
 				time.Sleep(after)
 				e := faultOf(t, (<-r.submitBy(t, req, DeadlineMax, 0)).err, fault.FailedPrecondition)
 				want := strconv.FormatInt(time.Now().UnixMilli(), 10)
-				if e.Path != "/request_id" || e.Detail[fault.DetailNowMs] != want || time.Since(began) < lastAlive {
-					t.Errorf("try %d, after %v: %v, %v", tries, time.Since(began), e, e.Detail)
+				if e.Path != "/request_id" || e.Detail[fault.DetailNowMs] != want || time.Since(began) < tries.LastAlive {
+					t.Errorf("try %d, after %v: %v, %v", try, time.Since(began), e, e.Detail)
 				}
 			}
 		}
@@ -118,7 +120,7 @@ func TestAnOldRequestIsNotStored(t *testing.T) {
 func TestAFirstTryOfAClockThatIsFarBehindLearnsTheTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, knowing(func() *memLog { return nil })).running(t) // no owner is asked for it: that may take long
-		for _, behind := range []time.Duration{appendUntil + time.Millisecond, lastAlive, repeatMax} {
+		for _, behind := range []time.Duration{tries.AppendUntil + time.Millisecond, tries.LastAlive, tries.RepeatMax} {
 			req := tasks(1)
 			req.RequestId, req.Tries = ids.NewRequestID(time.Now().Add(-behind)).String(), 1
 			began := time.Now()

@@ -12,7 +12,7 @@ import (
 )
 
 // outcome completes an attempt for which slots are booked, or none are.
-func (r *rig) outcome(t *testing.T, n uint64, booked bool) <-chan outcome {
+func (r *rig) outcome(t *testing.T, n uint64, booked bool) <-chan reply {
 	t.Helper()
 	id := ids.NewTaskID(time.UnixMilli(5), 0, n)
 	token := rigTokens.Print(id, ids.Token{Nonce: ids.Nonce(n, booked)})
@@ -59,7 +59,7 @@ func TestOutcomesRestAfterAMessageOfSeveral(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t, alone)
 			r.rest(t, c.n, c.took)
-			waiting := []<-chan outcome{r.outcome(t, 1001, false)}
+			waiting := []<-chan reply{r.outcome(t, 1001, false)}
 			if c.rest > 0 {
 				time.Sleep(c.rest - 1)
 				waiting = append(waiting, r.outcome(t, 1002, false))
@@ -85,7 +85,7 @@ func TestARestEndsForABookedSlot(t *testing.T) {
 	for name, during := range map[string]bool{"during the rest": true, "before it": false} {
 		inBubble(t, name, func(t *testing.T) {
 			r := newRig(t, alone)
-			var plain, booked <-chan outcome
+			var plain, booked <-chan reply
 			come := func() { plain, booked = r.outcome(t, 1001, false), r.outcome(t, 1002, true) }
 			if during {
 				r.rest(t, 100, time.Second)
@@ -124,7 +124,7 @@ func TestAHeartbeatEndsNoRest(t *testing.T) {
 func TestWhatIsSentEndsNoRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, alone)
-		waiting := []<-chan outcome{r.outcome(t, 1, false)}
+		waiting := []<-chan reply{r.outcome(t, 1, false)}
 		synctest.Wait()
 		for n := range uint64(100) {
 			waiting = append(waiting, r.outcome(t, 100+n, n == 50))
@@ -160,7 +160,10 @@ func TestWhatRestsIsAnsweredWhenTheGatewayStops(t *testing.T) {
 		next := r.outcome(t, 1001, false)
 		synctest.Wait()
 		began := time.Now()
-		r.giveUp()
+		ticks := make(chan time.Time, 2) // the first is the end of what a drain may take
+		ticks <- began.Add(time.Second)
+		ticks <- began.Add(time.Hour)
+		_ = r.Run.Drain(ticks, 0)
 		got := <-next
 		if v := verdicts(t, got); v[0].Code != string(fault.Unknown) || !got.at.Equal(began) || r.batches() != 1 {
 			t.Errorf("after %v: %v, %d batches", got.at.Sub(began), v, r.batches())

@@ -13,16 +13,17 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/scaling"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
 // sets runs the rig's scaler until the test ends.
 func (r *rig) sets(t *testing.T) *rig {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error)
-	go func() { ended <- r.Scale(ctx) }()
+	go func() { ended <- r.Scaling.Scale(ctx) }()
 	t.Cleanup(func() {
 		stop()
 		testkit.Equal(t, "the end", <-ended, nil)
@@ -186,11 +187,11 @@ func TestBoundsOfPartitions(t *testing.T) {
 
 // How it is set is a setting.
 func TestScalingIsASetting(t *testing.T) {
-	for path, change := range map[string]func(*ScaleConfig){
-		"scale.every":            func(c *ScaleConfig) { c.Every = 0 },
-		"scale.tasks_per_second": func(c *ScaleConfig) { c.TasksPerSecond = 0 },
-		"scale.up_after":         func(c *ScaleConfig) { c.UpAfter = time.Millisecond },
-		"scale.down_after":       func(c *ScaleConfig) { c.DownAfter = 25 * time.Hour },
+	for path, change := range map[string]func(*scaling.Config){
+		"scale.every":            func(c *scaling.Config) { c.Every = 0 },
+		"scale.tasks_per_second": func(c *scaling.Config) { c.TasksPerSecond = 0 },
+		"scale.up_after":         func(c *scaling.Config) { c.UpAfter = time.Millisecond },
+		"scale.down_after":       func(c *scaling.Config) { c.DownAfter = 25 * time.Hour },
 	} {
 		c := DefaultConfig()
 		change(&c.Scale)
@@ -200,7 +201,7 @@ func TestScalingIsASetting(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(d *Deps) {
-			d.Config.Scale = ScaleConfig{Every: 100 * time.Millisecond, TasksPerSecond: 100, UpAfter: 2 * time.Second, DownAfter: 3 * time.Second}
+			d.Config.Scale = scaling.Config{Every: 100 * time.Millisecond, TasksPerSecond: 100, UpAfter: 2 * time.Second, DownAfter: 3 * time.Second}
 		}).running(t).sets(t)
 		wantCode(t, r.putBounds(0, 4), "")
 		comes(t, 4, 150, r)

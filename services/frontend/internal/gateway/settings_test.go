@@ -13,9 +13,9 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
-	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // kind is a kind of settings, with the verbs about it. N is some number that is set.

@@ -76,7 +76,7 @@ func (r *rig) seen(t *testing.T, p int) (submits string, share float64, warning 
 	t.Helper()
 	answer, got := r.answers(t)
 	r.ListQueues(r.call(), &yardv1.ListQueuesRequest{Partition: int32(p), Partitions: 1}, answer)
-	values, err := r.Metrics.Values()
+	values, err := r.metrics.Values()
 	testkit.NoError(t, err)
 	share, ok := values[fmt.Sprintf("yardmaster_submit_partition_share_ratio{partition=%q}", strconv.Itoa(p))]
 	testkit.Equal(t, "the metric is there", ok, true)
@@ -99,7 +99,7 @@ func TestASlowPartitionIsLeftAloneAndComesBack(t *testing.T) {
 		if submits, share, warning := r.seen(t, 1); got > 10 || submits != "probes" || share != 0 || warning == nil {
 			t.Errorf("it got %d of 1000 submits; seen are %s, %v, %v", got, submits, share, warning)
 		}
-		testkit.Equal(t, "changes", r.Metrics.Counter(signals.PartitionShareChanges).Value() > 0, true)
+		testkit.Equal(t, "changes", r.metrics.Counter(signals.PartitionShareChanges).Value() > 0, true)
 		l.take(1, 2*time.Millisecond)
 		for began, got := time.Now(), 0; got < 300 && time.Since(began) < time.Minute; {
 			if l.submitted(t, r) == 1 {
@@ -117,7 +117,7 @@ func TestWhatWaitsBehindAnAppendThatHangsGoesElsewhere(t *testing.T) {
 	onSlow(t, func(t *testing.T, r *rig, l *slowLog) {
 		const hangs, lasts = 1, time.Second
 		l.take(hangs, lasts)
-		var all []<-chan outcome
+		var all []<-chan reply
 		r.queued(t, 0, 5000)
 		r.queued(t, 2, 5000)
 		all = append(all, r.submit(t, tasks(1)))

@@ -14,10 +14,10 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/balance"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
-	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // putPartitions spreads a tasklist of the rig's domain over so many partitions.

@@ -11,6 +11,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/outcome"
 )
 
 // storageFull has the owner of a partition say so.
@@ -148,7 +150,7 @@ func TestR43_AFullLogRefusesNewPayloads(t *testing.T) {
 		r := uniqueRig(t, nil)
 		outcomesOf(t, <-r.submit(t, withID(replacing("one"), true)))
 		r.allFull(t, true)
-		update := func(u *yardv1.TaskUpdate) <-chan outcome {
+		update := func(u *yardv1.TaskUpdate) <-chan reply {
 			answer, got := r.answers(t)
 			u.TaskId = completion(1, 1).TaskId
 			r.Update(r.call(), &yardv1.UpdateRequest{Tasks: []*yardv1.TaskUpdate{u}}, answer)
@@ -161,7 +163,7 @@ func TestR43_AFullLogRefusesNewPayloads(t *testing.T) {
 		testkit.Equal(t, "history was sent batches", len(r.bus.sentEvents()), 0)
 		got := update(&yardv1.TaskUpdate{Priority: 1})
 		r.verdictOn(t, &logv1.EventVerdict{Revision: 2})
-		if v := verdicts(t, <-got)[0]; v.Code != codeOK {
+		if v := verdicts(t, <-got)[0]; v.Code != outcome.CodeOK {
 			t.Errorf("a priority: %v", v)
 		}
 	})

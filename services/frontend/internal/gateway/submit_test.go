@@ -11,9 +11,11 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/distribution"
 )
 
@@ -28,10 +30,10 @@ func printed(id []byte) string {
 func TestI2_ARequestIsOneMessage(t *testing.T) {
 	onRunning(t, func(t *testing.T, r *rig) {
 		got := accepted(t, <-r.submit(t, tasks(1000)))
-		if r.log.messages() != 1 || r.metrics.submitMessages.Value() != 1 || r.metrics.tasksAccepted.Of("shop", "main").Value() != 1000 {
-			t.Errorf("%d messages, counted %d", r.log.messages(), r.metrics.submitMessages.Value())
+		if r.log.messages() != 1 || r.metrics.Counter(signals.SubmitMessages).Value() != 1 || r.metrics.Counter(signals.TasksAccepted, "shop", "main").Value() != 1000 {
+			t.Errorf("%d messages, counted %d", r.log.messages(), r.metrics.Counter(signals.SubmitMessages).Value())
 		}
-		if n, m := r.metrics.submits.Of("shop", "main").Count(), r.metrics.appends.Count(); n != 1 || m != 1 {
+		if n, m := r.metrics.Histogram(signals.SubmitDuration, "shop", "main").Count(), r.metrics.Histogram(signals.AppendDuration, "frontend", "submit").Count(); n != 1 || m != 1 {
 			t.Errorf("%d submits and %d appends were measured", n, m)
 		}
 		stored := r.log.tasks(t)
@@ -98,7 +100,7 @@ func TestNoPartitionIsUnavailableAtTheDeadlineAndRecoversQuickly(t *testing.T) {
 		began := time.Now()
 		got := <-r.submit(t, tasks(1))
 		e := faultOf(t, got.err, fault.Unavailable)
-		if e.RetryAfter == 0 || got.at.Sub(began) != r.Config.RequestTimeout {
+		if e.RetryAfter == 0 || got.at.Sub(began) != r.config.RequestTimeout {
 			t.Errorf("after %v, retry after %v", got.at.Sub(began), e.RetryAfter)
 		}
 		time.Sleep(10 * time.Minute)
@@ -209,8 +211,8 @@ func TestLoadReportsSteer(t *testing.T) {
 func TestAdmissionIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(d *Deps) { d.Config.RequestsMax, d.Config.RequestBytesMax = 2, 100 })
-		admit := func(bytes int) (Place, error) { return r.Admit("shop", bytes) }
-		var last Place
+		admit := func(bytes int) (call.Place, error) { return r.Run.Admit("shop", bytes) }
+		var last call.Place
 		for range 2 {
 			var err error
 			last, err = admit(30)
@@ -218,7 +220,7 @@ func TestAdmissionIsBounded(t *testing.T) {
 		}
 		_, err := admit(1)
 		wantLater(t, err, fault.ResourceExhausted)
-		r.Release(last)
+		r.Run.Release(last)
 		_, err = admit(46)
 		wantCode(t, err, fault.ResourceExhausted)
 		testkit.Check(t, testkit.Err(admit(45)))

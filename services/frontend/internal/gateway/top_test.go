@@ -15,9 +15,9 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
-	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func (r *rig) top(req *yardv1.TopLimitsRequest) (*yardv1.TopLimitsResponse, error) {

@@ -16,6 +16,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/tries"
 )
 
 // uniqueRig is a rig; others share its log.
@@ -38,7 +40,7 @@ func keyed(keys ...string) *yardv1.SubmitRequest {
 }
 
 // outcomesOf is what became of the tasks of a request.
-func outcomesOf(t *testing.T, o outcome) (all []string, created []string) {
+func outcomesOf(t *testing.T, o reply) (all []string, created []string) {
 	t.Helper()
 	if o.err != nil {
 		t.Fatal(o.err)
@@ -196,7 +198,7 @@ func TestI1_AVoidTaskKeepsNoKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := uniqueRig(t, nil)
 		a.log.fault = func(int, natslog.Msg) (bool, error) {
-			time.Sleep(aliveFor + time.Second)
+			time.Sleep(tries.AliveFor + time.Second)
 			return true, natslog.ErrOutcomeUnknown
 		}
 		req := withID(keyed("one"), true)
@@ -220,8 +222,8 @@ func TestAnOldRequestWithKeysIsNotStored(t *testing.T) {
 		on   yardv1.OnConflict
 		code fault.Code
 	}{
-		"tries may be stored for longer than it waits": {appendUntil + time.Second, yardv1.OnConflict_ON_CONFLICT_EXISTING, fault.Unknown},
-		"no try is any more":                           {lastAlive - time.Second, yardv1.OnConflict_ON_CONFLICT_EXISTING, fault.FailedPrecondition},
+		"tries may be stored for longer than it waits": {tries.AppendUntil + time.Second, yardv1.OnConflict_ON_CONFLICT_EXISTING, fault.Unknown},
+		"no try is any more":                           {tries.LastAlive - time.Second, yardv1.OnConflict_ON_CONFLICT_EXISTING, fault.FailedPrecondition},
 		"long ago":                                     {9 * time.Minute, yardv1.OnConflict_ON_CONFLICT_REJECT, fault.FailedPrecondition},
 		"it may have replaced a task":                  {9 * time.Minute, yardv1.OnConflict_ON_CONFLICT_REPLACE, fault.Unknown},
 	} {
@@ -243,7 +245,7 @@ func TestI1_ALateAcknowledgementOfAKeyIsLookedInto(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := uniqueRig(t, nil)
 		a.log.atomicFault = func(late func()) (bool, error) {
-			time.Sleep(aliveFor + time.Second)
+			time.Sleep(tries.AliveFor + time.Second)
 			return true, nil
 		}
 		wantCode(t, (<-a.submit(t, withID(keyed("one"), true))).err, fault.Unknown)
@@ -254,7 +256,7 @@ func TestI1_ALateAcknowledgementOfAKeyIsLookedInto(t *testing.T) {
 func TestTheKeyOfATaskThatNeverWasIsGivenAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := uniqueRig(t, nil)
-		p := topology.UniqueKeyPartition("shop", "one", a.Partitioning)
+		p := topology.UniqueKeyPartition("shop", "one", topology.Partitioning{History: rigPartitions, Matching: rigShards})
 		id := ids.NewTaskID(time.Now(), p, 77)
 		a.log.store(p, natslog.Msg{Subject: topology.UniqueKey(p, "shop", "one"), Data: testkit.Encoded(t, &logv1.UniqueKey{TaskId: id[:], Key: "one"})})
 		if got, _ := outcomesOf(t, <-a.submit(t, withID(keyed("one"), true))); got[0] != "existing "+id.String() {

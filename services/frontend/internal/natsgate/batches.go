@@ -9,17 +9,17 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/gateway"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/batches"
 )
 
-// Batches reads of batches (gateway.Batches).
+// Batches reads of batches (batches.List).
 type Batches struct{ *Reader }
 
 // batchPageBytes bounds a page: a batch has its callback with it.
 const batchPageBytes = 4 << 20
 
 // Page reads batches in the order in which they were changed.
-func (b Batches) Page(ctx context.Context, p int, domain string, after uint64, limit int) (page []gateway.KeptBatch, more bool, err error) {
+func (b Batches) Page(ctx context.Context, p int, domain string, after uint64, limit int) (page []batches.Kept, more bool, err error) {
 	query := natslog.Query{Seq: after + 1, NextFor: topology.BatchHomesOf(p, domain), Batch: limit, BytesMax: batchPageBytes}
 	answers, err := b.direct.Get(ctx, topology.HistoryStream(p), []natslog.Query{query})
 	if err != nil {
@@ -33,7 +33,7 @@ func (b Batches) Page(ctx context.Context, p int, domain string, after uint64, l
 		if err := logversion.Check(home.LogVersion); err != nil {
 			return nil, false, fault.New(fault.Internal, "message %d of partition %d: %v", r.Seq, p, err)
 		}
-		page = append(page, gateway.KeptBatch{Seq: r.Seq, Home: home})
+		page = append(page, batches.Kept{Seq: r.Seq, Home: home})
 	}
 	return page, answers[0].More, nil
 }

@@ -15,15 +15,10 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 )
 
-// Listener hears what arrives. The gateway is one.
-type Listener interface {
+// EventListener hears what becomes of events.
+type EventListener interface {
 	TakeVerdicts(data []byte)
 	EventsRefused(id uint64, why string)
-	TakeLoad(data []byte)
-	TakeTasklistLoad(data []byte)
-	TakeSilent(data []byte)
-	TakeUse(data []byte)
-	TakeStored(data []byte)
 }
 
 // PollListener hears what becomes of polls.
@@ -31,17 +26,18 @@ type PollListener interface {
 	PollBounced(id uint64)
 	TasksBounced(id uint64)
 	TakeAnswered(data []byte)
-	TakeGivenUp(data []byte)
 }
 
-// Inbox sends on core NATS and hands what comes back to its listener. It is the
+// Inbox sends on core NATS and hands what comes back to its listeners. It is the
 // gateway's Bus, and a part for lifecycle.Group.
 type Inbox struct {
 	nc     *nats.Conn
 	prefix string
 	ready  chan struct{}
-	listen Listener
+	events EventListener
 	polls  PollListener
+	// hints are what takes them, by subject.
+	hints map[string]func(data []byte)
 }
 
 // NewInbox makes an inbox with a name of its own. Listen comes before Run.
@@ -49,8 +45,10 @@ func NewInbox(nc *nats.Conn) *Inbox {
 	return &Inbox{nc: nc, prefix: nc.NewInbox(), ready: make(chan struct{})}
 }
 
-// Listen says who hears what arrives.
-func (b *Inbox) Listen(l Listener, polls PollListener) { b.listen, b.polls = l, polls }
+// Listen says who hears what arrives, and hints by their subject.
+func (b *Inbox) Listen(events EventListener, polls PollListener, hints map[string]func(data []byte)) {
+	b.events, b.polls, b.hints = events, polls, hints
+}
 
 // Tokens of the inbox's subjects behind its prefix.
 const (
@@ -76,10 +74,7 @@ func (b *Inbox) Run(ctx context.Context) error {
 		return fmt.Errorf("listen to the inbox: %w", err)
 	}
 	var hints []*nats.Subscription
-	for subject, take := range map[string]func([]byte){
-		topology.HintLoad: b.listen.TakeLoad, topology.HintTasklistLoad: b.listen.TakeTasklistLoad, topology.HintSilent: b.listen.TakeSilent,
-		topology.HintUse: b.listen.TakeUse, topology.HintStored: b.listen.TakeStored, topology.HintGivenUp: b.polls.TakeGivenUp,
-	} {
+	for subject, take := range b.hints {
 		sub, err := b.nc.Subscribe(subject, func(m *nats.Msg) { take(m.Data) })
 		if err != nil {
 			return fmt.Errorf("listen to %s: %w", subject, err)
@@ -186,7 +181,7 @@ func (b *Inbox) arrived(m *nats.Msg) {
 	kind, number, _ := strings.Cut(m.Subject[len(b.prefix)+1:], ".")
 	switch kind {
 	case tokenVerdicts:
-		b.listen.TakeVerdicts(m.Data)
+		b.events.TakeVerdicts(m.Data)
 		return
 	case tokenAnswered:
 		b.polls.TakeAnswered(m.Data)
@@ -205,6 +200,6 @@ func (b *Inbox) arrived(m *nats.Msg) {
 	case tokenTasks:
 		b.polls.TasksBounced(id)
 	case tokenEvents:
-		b.listen.EventsRefused(id, "no node serves this partition")
+		b.events.EventsRefused(id, "no node serves this partition")
 	}
 }

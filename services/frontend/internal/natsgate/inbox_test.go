@@ -34,7 +34,10 @@ func listening(t *testing.T) (*nats.Conn, *Inbox, words) {
 	t.Helper()
 	nc := natskit.Run(t).Connect(t)
 	inbox, w := NewInbox(nc), make(words, 100)
-	inbox.Listen(w, w)
+	inbox.Listen(w, w, map[string]func([]byte){
+		topology.HintLoad: w.TakeLoad, topology.HintTasklistLoad: w.TakeTasklistLoad, topology.HintSilent: w.TakeSilent,
+		topology.HintUse: w.TakeUse, topology.HintStored: w.TakeStored, topology.HintGivenUp: w.TakeGivenUp,
+	})
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- inbox.Run(ctx) }()

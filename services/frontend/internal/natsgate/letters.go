@@ -10,10 +10,10 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/parallel"
 
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/gateway"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/operate"
 )
 
-// Letters are the dead letters on JetStream (gateway.Letters).
+// Letters are the dead letters on JetStream (operate.DeadLetters).
 type Letters struct{ *Reader }
 
 // Last is the sequence of the last letter that was ever stored.
@@ -32,7 +32,7 @@ const (
 // Page reads the letters of a domain, or of one tasklist of it, behind a sequence. More may lie behind them.
 //
 // Where letters lie close together they are read one by one, in windows: for a batch the server counts what lies behind it, letter by letter.
-func (l Letters) Page(ctx context.Context, domain, tasklist string, after uint64, limit, bytesMax int) (page []gateway.Letter, more bool, err error) {
+func (l Letters) Page(ctx context.Context, domain, tasklist string, after uint64, limit, bytesMax int) (page []operate.DeadLetter, more bool, err error) {
 	filter := topology.DeadFilter(domain)
 	if tasklist != "" {
 		filter = topology.DeadOfTasklist(domain, tasklist)
@@ -46,7 +46,7 @@ func (l Letters) Page(ctx context.Context, domain, tasklist string, after uint64
 			if err != nil {
 				return err
 			}
-			page = append(page, gateway.Letter{Seq: after, Record: brief(task)})
+			page = append(page, operate.DeadLetter{Seq: after, Record: brief(task)})
 		}
 		return nil
 	}
@@ -96,8 +96,8 @@ func (l Letters) window(ctx context.Context, filter string, after uint64, n int)
 }
 
 // Find reads the letters of tasks, as the stream's leader has them; nil where there is none.
-func (l Letters) Find(ctx context.Context, domain string, wanted []ids.TaskID) ([]*gateway.Letter, error) {
-	found := make([]*gateway.Letter, len(wanted))
+func (l Letters) Find(ctx context.Context, domain string, wanted []ids.TaskID) ([]*operate.DeadLetter, error) {
+	found := make([]*operate.DeadLetter, len(wanted))
 	err := parallel.Each(ctx, len(wanted), parallelMax, func(ctx context.Context, i int) (err error) {
 		if found[i], err = l.Get(ctx, domain, wanted[i]); found[i] != nil {
 			found[i].Record = brief(found[i].Record)
@@ -108,7 +108,7 @@ func (l Letters) Find(ctx context.Context, domain string, wanted []ids.TaskID) (
 }
 
 // Get reads one, as the stream's leader has it.
-func (l Letters) Get(ctx context.Context, domain string, id ids.TaskID) (*gateway.Letter, error) {
+func (l Letters) Get(ctx context.Context, domain string, id ids.TaskID) (*operate.DeadLetter, error) {
 	r, err := natslog.LastForSubject(ctx, l.js, topology.DeadLetterStream, topology.DeadOf(domain, id))
 	if err != nil || r == nil {
 		return nil, unread(err)
@@ -117,7 +117,7 @@ func (l Letters) Get(ctx context.Context, domain string, id ids.TaskID) (*gatewa
 	if err != nil {
 		return nil, err
 	}
-	return &gateway.Letter{Seq: r.Seq, Record: task}, nil
+	return &operate.DeadLetter{Seq: r.Seq, Record: task}, nil
 }
 
 // brief leaves out what only Get tells of: a request may be about many, and many requests are under way.
@@ -127,7 +127,7 @@ func brief(r *logv1.Record) *logv1.Record {
 }
 
 // Delete deletes letters, and what may be left of earlier ones of the same tasks; nil ones are passed over.
-func (l Letters) Delete(ctx context.Context, letters []*gateway.Letter) (deleted int64, err error) {
+func (l Letters) Delete(ctx context.Context, letters []*operate.DeadLetter) (deleted int64, err error) {
 	var all []natslog.Place
 	for _, one := range letters {
 		if one != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/gateway"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/operate"
 )
 
 // TestManyLettersAreReadWithoutTheirPayloads: a request may name a hundred, each with a payload, and hundreds of such requests may be under way. All of
@@ -80,7 +80,7 @@ func TestManyLettersArePurgedTogether(t *testing.T) {
 	if err != nil || len(page) != 30 {
 		t.Fatalf("a page of %d letters: %v", len(page), err)
 	}
-	var some []*gateway.Letter
+	var some []*operate.DeadLetter
 	for i := range page[:20] {
 		some = append(some, &page[i], nil)
 	}
@@ -135,7 +135,7 @@ func TestLettersAreReadHoweverTheyLie(t *testing.T) {
 		var after, read uint64
 		pages := 0
 		for more := true; more; pages++ {
-			var page []gateway.Letter
+			var page []operate.DeadLetter
 			if page, more, err = letters.Page(ctx, "shop", "", after, c.limit, c.bytes); err != nil || len(page) > c.limit {
 				t.Fatalf("a page of %d letters: %v", len(page), err)
 			}

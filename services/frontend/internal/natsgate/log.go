@@ -28,7 +28,7 @@ func NewReader(js jetstream.JetStream) (*Reader, error) {
 // Close ends what it listens to.
 func (r *Reader) Close() { r.direct.Close() }
 
-// Log is the history log on JetStream (gateway.Log).
+// Log is the history log on JetStream (intake.HistoryLog).
 type Log struct {
 	nc *nats.Conn
 	js jetstream.JetStream

@@ -103,11 +103,7 @@ type heard struct {
 
 func (h heard) TakeVerdicts(data []byte)          { h.verdicts <- string(data) }
 func (h heard) TakeLoad(data []byte)              { h.loads <- string(data) }
-func (h heard) TakeSilent([]byte)                 {}
 func (h heard) TasksBounced(uint64)               {}
-func (h heard) TakeGivenUp([]byte)                {}
-func (h heard) TakeUse([]byte)                    {}
-func (h heard) TakeStored([]byte)                 {}
 func (h heard) TakeTasklistLoad(data []byte)      { h.tasklists <- string(data) }
 func (h heard) TakeAnswered(data []byte)          { h.answered <- string(data) }
 func (h heard) EventsRefused(id uint64, _ string) { h.refused <- id }
@@ -128,7 +124,7 @@ func TestTheInboxTellsApartWhatArrives(t *testing.T) {
 	nc, _ := connect(t)
 	h := heard{make(chan string, 9), make(chan string, 9), make(chan string, 9), make(chan string, 9), make(chan uint64, 9), make(chan uint64, 9)}
 	inbox := NewInbox(nc)
-	inbox.Listen(h, h)
+	inbox.Listen(h, h, map[string]func([]byte){topology.HintLoad: h.TakeLoad, topology.HintTasklistLoad: h.TakeTasklistLoad})
 	go func() {
 		testkit.Check(t, inbox.Run(t.Context()))
 	}()

@@ -9,12 +9,12 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/gateway"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/owners"
 )
 
 // Owners are the calls to history, timer and matching.
-func Owners(nc *nats.Conn) gateway.Owners {
-	return gateway.Owners{
+func Owners(nc *nats.Conn) owners.Owners {
+	return owners.Owners{
 		HistoryGet:       call[rpcv1.GetTaskRequest, rpcv1.GetTaskResponse](nc, topology.HistoryCall, "get"),
 		HistoryList:      call[rpcv1.ListTasksRequest, rpcv1.ListTasksResponse](nc, topology.HistoryCall, "list"),
 		HistoryDescribe:  call[rpcv1.DescribePartitionRequest, rpcv1.DescribePartitionResponse](nc, topology.HistoryCall, "describe"),

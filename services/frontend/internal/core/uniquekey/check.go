@@ -1,6 +1,6 @@
 // Package uniquekey decides whether a task may have its unique key, from what the log says about the key.
 //
-// Owns: when a key is free, whose it is, and when that is to be looked into. Never does: I/O, or reading a clock.
+// Owns: when a key is free, whose it is, and which questions find out (Claim). Never does: I/O, or reading a clock.
 // On failure: nothing can fail.
 //
 // Nothing here has to be right at the moment of the write: the log takes a task only if the last message about its key is still the one that

@@ -1,0 +1,71 @@
+package outcome
+
+import (
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/tries"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+)
+
+// A task remembers the last update that was decided, and no other. So each update says since when copies of it may be in the log: history applies none that
+// may have been decided before the last one (decision 0043). The first sending says in addition until when it is alone. Both are times of the
+// log, which may differ from ours by tries.ClocksApart.
+
+// Request is one that may come again.
+type Request interface {
+	GetRequestId() string
+	GetTries() int32
+}
+
+// Date says of the updates of a request with an id when copies of them may be in the log. It refuses a repeat that comes too early: the first try may be
+// alone still.
+func Date(c call.Call, req Request, updates []validate.Outcome) error {
+	id, err := ids.ParseRequestID(req.GetRequestId())
+	if err != nil {
+		return nil // it has none
+	}
+	since, known := tries.CopiesSince(id.Time(), c.ServerNow())
+	until := int64(0)
+	early := tries.FirstTryFor - c.ServerNow().Sub(id.Time())
+	switch {
+	case !known: // nor is its age
+	case req.GetTries() == 1:
+		until = id.Time().Add(tries.FirstTryFor - tries.ClocksApart).UnixMilli()
+	case req.GetTries() > 1 && early > 0:
+		return fault.New(fault.Unavailable, "the first try may be on its way: a repeat comes no sooner than %v after the time in request_id", tries.FirstTryFor).After(early)
+	}
+	for i := range updates {
+		u := updates[i].Event.Update
+		u.SinceMs, u.SoleUntilMs = since, until
+	}
+	return nil
+}
+
+// stamp dates the updates that are sent now.
+func (o *Outcomes) stamp(batch []*share) {
+	for _, s := range batch {
+		now := s.request.call.ServerNow()
+		alone := now.Add(o.VerdictTimeout - tries.ClocksApart).UnixMilli()
+		for _, e := range s.events {
+			switch u := e.Update; {
+			case u == nil:
+			case u.SinceMs == 0: // only we know its name
+				u.SinceMs, u.SoleUntilMs = now.Add(-tries.ClocksApart).UnixMilli(), alone
+			default:
+				u.SoleUntilMs = min(u.SoleUntilMs, alone)
+			}
+		}
+	}
+}
+
+// copied notes that the events are sent once more.
+func copied(events []*logv1.Event) {
+	for _, e := range events {
+		if e.Update != nil {
+			e.Update.SoleUntilMs = 0
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package query
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/owners"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+)
+
+// Get tells all of one task (tasks.get).
+func (q *Queries) Get(c call.Call, req *yardv1.GetRequest, answer call.Answer) {
+	id, bad := validate.Get(req)
+	if q.Run.Rejects(&c, bad, answer) {
+		return
+	}
+	if q.Tasks.Foreign(id, c.Now) {
+		answer(nil, owners.NoTask(id))
+		return
+	}
+	var until time.Time
+	deadline, run := c.Deadline, q.Run.Query
+	if req.WaitMs > 0 {
+		until = c.Received.Add(time.Duration(req.WaitMs) * time.Millisecond)
+		deadline, run = call.Later(deadline, until.Add(call.WaitGrace)), q.Run.Wait
+	}
+	run(c.Domain, deadline, answer, func(ctx context.Context) (codec.Message, error) {
+		task, err := q.Tasks.LookUp(ctx, c.Domain, id, time.Time{})
+		if err == nil && task != nil && !until.IsZero() {
+			task, err = q.Tasks.Finished(ctx, c.Domain, id, task, until)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if task == nil {
+			return nil, owners.NoTask(id)
+		}
+		return &yardv1.GetResponse{Task: task}, nil
+	})
+}
+
+// List finds tasks of a domain, newest first (tasks.list).
+func (q *Queries) List(c call.Call, req *yardv1.ListRequest, answer call.Answer) {
+	q.Run.Ask(c, validate.List(req), answer, func(ctx context.Context) (codec.Message, error) {
+		resp := &yardv1.ListResponse{}
+		var err error
+		resp.Tasks, resp.NextCursor, err = q.Page(ctx, c, req)
+		if err != nil {
+			return nil, err
+		}
+		return resp, nil
+	})
+}
+
+// Page asks all owners for a page of a list.
+func (q *Queries) Page(ctx context.Context, c call.Call, req *yardv1.ListRequest) (page []*yardv1.Task, next string, err error) {
+	ask := &rpcv1.ListTasksRequest{Domain: c.Domain, Filter: req}
+	first, n, timers := 0, q.Partitioning.History, q.Partitioning.History
+	if req.OrderKey != "" {
+		first, n, timers = topology.OrderKeyPartition(c.Domain, req.OrderKey, q.Partitioning), 1, 1
+	}
+	if req.Blocked {
+		timers = 0 // what blocks its key has begun, and is never there
+	}
+	found, err := owners.Every(ctx, n+timers, func(ctx context.Context, i int) (*rpcv1.ListTasksResponse, error) {
+		if i < n {
+			return q.Tasks.HistoryList(ctx, first+i, ask)
+		}
+		return q.Tasks.TimerList(ctx, first+i-n, ask)
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	page, next = merge(c, found, req)
+	return page, next, nil
+}
+
+// merge sorts tasks newest first and cuts a page; next is the cursor of the page after it. A
+// task on its way between two stores may be in both answers; history's, which come first, count.
+// Where an owner has more, a page ends with the last that it reported, or where it stopped the search: older
+// tasks of others come with its own, and a page may be empty and not the last.
+func merge(c call.Call, found []*rpcv1.ListTasksResponse, req *yardv1.ListRequest) (page []*yardv1.Task, next string) {
+	var all []*yardv1.Task
+	end := ""
+	for _, f := range found {
+		all = append(all, f.Tasks...)
+		if n := len(f.Tasks); f.More && f.End != "" {
+			end = max(end, f.End)
+		} else if f.More && n > 0 {
+			end = max(end, f.Tasks[n-1].TaskId)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *yardv1.Task) int { return strings.Compare(b.TaskId, a.TaskId) })
+	for i := len(all) - 1; i > 0; i-- { // the archive has earlier ends of a task that was redriven
+		if before, t := all[i-1], all[i]; before.TaskId == t.TaskId && before.Redrives < t.Redrives {
+			all[i-1] = t
+		}
+	}
+	all = slices.CompactFunc(all, func(a, b *yardv1.Task) bool { return a.TaskId == b.TaskId })
+	if older := slices.IndexFunc(all, func(t *yardv1.Task) bool { return t.TaskId < end }); older >= 0 {
+		all = all[:older]
+	}
+	page, next = call.Cut(c, all, req.Limit, false, (*yardv1.Task).GetTaskId)
+	return page, cmp.Or(next, end)
+}
