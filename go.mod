@@ -3,6 +3,7 @@ module github.com/yardmaster-io/yardmaster
 go 1.26.0
 
 require (
+	github.com/adhocore/gronx v1.20.4
 	github.com/anishathalye/porcupine v1.3.1
 	github.com/dustin/go-humanize v1.0.1
 	github.com/go-analyze/charts v0.6.4
@@ -17,6 +18,7 @@ require (
 	github.com/prometheus/otlptranslator v1.0.0
 	github.com/prometheus/procfs v0.22.0
 	github.com/redis/go-redis/v9 v9.23.0
+	github.com/robfig/cron/v3 v3.0.1
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.9
 	github.com/yardmaster-io/yardmaster/contracts v0.1.0

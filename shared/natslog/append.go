@@ -47,12 +47,14 @@ func (m Msg) OverOf(subject string, seq uint64) Msg {
 	return m.Over(seq).with(nats.Header{jetstream.ExpectedLastSubjSeqSubjHeader: {subject}})
 }
 
-// InPlace is m that takes the place of all of its subject before it, and is forgotten after a while.
+// Only is m that takes the place of all of its subject before it.
+func (m Msg) Only() Msg {
+	return m.with(nats.Header{jetstream.MsgRollup: {jetstream.MsgRollupSubject}})
+}
+
+// InPlace is Only, and the message is forgotten after a while.
 func (m Msg) InPlace(kept time.Duration) Msg {
-	return m.with(nats.Header{
-		jetstream.MsgRollup:    {jetstream.MsgRollupSubject},
-		jetstream.MsgTTLHeader: {strconv.FormatInt(max(int64(kept/time.Second), 1), 10)},
-	})
+	return m.Only().with(nats.Header{jetstream.MsgTTLHeader: {strconv.FormatInt(max(int64(kept/time.Second), 1), 10)}})
 }
 
 // with is m with more headers. The header of m is not changed.
