@@ -706,6 +706,129 @@ export interface CancelBatchResponse {
   purged?: Purged;
 }
 
+/** PutScheduleRequest (schedules.put): make a schedule, or replace one. Its last runs, its counts and the runs that wait are kept. */
+export interface PutScheduleRequest {
+  /** Required. */
+  schedule: Schedule;
+  /** Replace only this revision, else STALE. -1: only make it, else ALREADY_EXISTS. Default 0: whatever is there. */
+  revision?: number;
+}
+
+export interface PutScheduleResponse {
+  /** The schedule as it is stored. */
+  schedule: ScheduleInfo;
+}
+
+/** GetScheduleRequest (schedules.get). */
+export interface GetScheduleRequest {
+  /** Required. */
+  name: string;
+}
+
+export interface GetScheduleResponse {
+  /** The schedule. */
+  schedule: ScheduleInfo;
+}
+
+/** ListSchedulesRequest (schedules.list): the schedules of the domain. */
+export interface ListSchedulesRequest {
+  /** At most so many, 1..1000. Default 100. */
+  limit?: number;
+  /** next_cursor of the page before. */
+  cursor?: string;
+}
+
+export interface ListSchedulesResponse {
+  /** In an order of their own. Without the last runs. */
+  schedules?: ScheduleInfo[];
+  /** Empty: this was the last page. */
+  next_cursor?: string;
+}
+
+/** DeleteScheduleRequest (schedules.delete): end a schedule. Tasks of its runs go on. */
+export interface DeleteScheduleRequest {
+  /** Required. */
+  name: string;
+}
+
+export interface DeleteScheduleResponse {
+  /** There was one. */
+  deleted?: boolean;
+}
+
+/** PauseScheduleRequest (schedules.pause): make no runs until schedules.resume. Runs that wait stay. */
+export interface PauseScheduleRequest {
+  /** Required. */
+  name: string;
+  /** Replaces the note of the schedule, if it is not empty. */
+  note?: string;
+}
+
+export interface PauseScheduleResponse {
+  /** The schedule, paused. */
+  schedule: ScheduleInfo;
+}
+
+/** ResumeScheduleRequest (schedules.resume). */
+export interface ResumeScheduleRequest {
+  /** Required. */
+  name: string;
+  /** Replaces the note of the schedule, if it is not empty. */
+  note?: string;
+}
+
+export interface ResumeScheduleResponse {
+  /** The schedule, with its next times. */
+  schedule: ScheduleInfo;
+}
+
+/** TriggerScheduleRequest (schedules.trigger): one run now, also of a paused schedule, and whatever its overlap says. At most 100 triggers wait. */
+export interface TriggerScheduleRequest {
+  /** Required. */
+  name: string;
+  /** Names the trigger: repeats of the request with the same id, while it is among the last 20 runs, make no other run. 1..64 bytes. Default: each request is another one. */
+  request_id?: string;
+}
+
+export interface TriggerScheduleResponse {
+  /** The time of the run, Unix ms: `run_at_ms` of its entry among the recent runs. */
+  run_at_ms: number;
+}
+
+/** BackfillScheduleRequest (schedules.backfill): make the runs of a stretch of the past again, by the rule of overlap; skip counts as buffer_all. */
+export interface BackfillScheduleRequest {
+  /** Required. */
+  name: string;
+  /** The first time of the stretch, Unix ms, in the past. Required. */
+  from_ms: number;
+  /** The last time of the stretch, Unix ms, in the past, not before from_ms. Required. At most 100 runs wait, with those of the stretch. */
+  to_ms: number;
+  /** Names the backfill: repeats of the request with the same id, while one of its runs waits or is among the last 20, make no other runs. 1..64 bytes. Default: each request is another one. */
+  request_id?: string;
+}
+
+export interface BackfillScheduleResponse {
+  /** How many times the stretch has. Those that wait already, by an earlier backfill, are made once. */
+  runs?: number;
+}
+
+/** NextScheduleRequest (schedules.next): the next times of a schedule, or of one that is only given here. */
+export interface NextScheduleRequest {
+  /** One that exists; not with schedule. */
+  name?: string;
+  /** One that need not exist; its name and task may be left out. */
+  schedule?: Schedule;
+  /** How many, 1..1000. Default 10. */
+  limit?: number;
+  /** Only times after this, Unix ms. Default: now. */
+  after_ms?: number;
+}
+
+export interface NextScheduleResponse {
+  /** Unix ms, without jitter; fewer than limit if there are no more within 10 years. */
+  next_ms?: number[];
+}
+
 /** PutTypeRequest (types.put) creates or changes a type. A changed limit takes effect within a second; tasks accepted before keep their retry policy, timeouts and cost. */
 export interface PutTypeRequest {
   /** Required: the new settings of the type. */
@@ -1816,6 +1939,78 @@ export interface Batch {
   callback_task_id?: string;
 }
 
+/** Schedule says when which task is submitted. Each of its times makes one run, exactly once, whatever dies meanwhile. */
+export interface Schedule {
+  /** Required; unique in the domain. [A-Za-z0-9_-]{1,64}. */
+  name: string;
+  /** The task of each run. Required. It has no delay_ms, run_at_ms, unique_key, order_key, batch_id and traceparent. In the payload (JSON only) and the values of headers these texts are replaced: `{{run_at}}` by the time of the run in the time zone (RFC 3339), `{{run_at_ms}}` by the same as Unix ms, `{{run_date}}` by its date (2026-11-30), `{{schedule}}` by the name. Settings of its type and tasklist are taken when the schedule is put. */
+  task: NewTask;
+  /** Cron expressions, 0..16: five fields (minute, hour, day of month, month, day of week), or six with the seconds first; `*`, lists, ranges and steps, names of months and days; @yearly, @monthly, @weekly, @daily, @hourly. If both days are restricted, one of them is enough. A schedule has cron or every_ms, or both. */
+  cron?: string[];
+  /** A run each so many ms, 1000..31622400000 (366 days), counted from start_at_ms, or from the epoch of Unix time. Default: none. */
+  every_ms?: number;
+  /** The IANA name of the zone of cron and the exclusions, such as Europe/Berlin. Default: UTC. When clocks go forward, times that do not exist run once, at the moment of the change. When they go back, times that exist twice run the first time; expressions for every hour (`*` or `*\/n`) run both times. */
+  time_zone?: string;
+  /** Days without runs: 2026-12-24, or 12-24 for each year. At most 400. */
+  exclude_dates?: string[];
+  /** Cron expressions: times that match one of them have no run. At most 16. */
+  exclude_cron?: string[];
+  /** Each run is later by up to so many ms, always the same for the same time, 0..86400000 (a day). Default 0. */
+  jitter_ms?: number;
+  /** No runs before this Unix time in ms. Default: none. */
+  start_at_ms?: number;
+  /** No runs at or after this Unix time in ms. Default: none. */
+  end_at_ms?: number;
+  /** How many runs there are at most, 1..1000000000; triggers and backfills do not count. Default: no limit. */
+  runs_max?: number;
+  /** The action if a run is due and the task of an earlier one has not ended. Default: skip. */
+  overlap?: Overlap;
+  /** The runs that are made up for if the engine was down at their times. Default: last. */
+  missed?: Missed;
+  /** How old a missed run may be that is made up for, ms, 1..31622400000 (366 days). Default 3600000 (an hour). */
+  catch_up_ms?: number;
+  /** It makes no runs. Times that pass meanwhile are not missed. */
+  paused?: boolean;
+  /** A text for people, such as why it is paused; at most 1024 bytes. */
+  note?: string;
+}
+
+/** ScheduleRun is a run of a schedule. */
+export interface ScheduleRun {
+  /** The time that it is for, Unix ms: of the calendar, or of the trigger. */
+  run_at_ms: number;
+  /** When its task was submitted, Unix ms; 0 = it was not. */
+  started_at_ms?: number;
+  /** Its task; empty = none was submitted. */
+  task_id?: string;
+  /** The reason for the run, or for there being none: scheduled, trigger, backfill, overlap (skipped), missed. */
+  reason: string;
+}
+
+/** ScheduleInfo is a schedule and its progress. */
+export interface ScheduleInfo {
+  /** The schedule as it was put, with defaults. */
+  schedule: Schedule;
+  /** It changes with each put, pause and resume. */
+  revision: number;
+  /** When it was made, Unix ms. */
+  created_at_ms: number;
+  /** The next times of the calendar, Unix ms, without jitter; at most 5. None if it is paused or over. */
+  next_ms?: number[];
+  /** The last 20 runs, newest first. */
+  recent?: ScheduleRun[];
+  /** Runs so far whose tasks were submitted, without triggers and backfills. */
+  runs?: number;
+  /** Runs so far that were skipped for an overlap. */
+  skipped?: number;
+  /** Runs so far that were missed. */
+  missed?: number;
+  /** Runs that wait for an earlier one to end. */
+  waiting?: number;
+  /** Tasks of its runs that had not ended when it was last checked: before the last run. */
+  running?: number;
+}
+
 export type BatchState =
   /** Tasks can be submitted into it. */
   | "open"
@@ -1836,6 +2031,15 @@ export type Jitter =
   | "equal"
   /** Exactly the wait. */
   | "none"
+  | (string & {});
+
+export type Missed =
+  /** All runs within catch_up_ms, oldest first, by the rule of overlap. */
+  | "all"
+  /** The last one within catch_up_ms. */
+  | "last"
+  /** None. */
+  | "skip"
   | (string & {});
 
 export type OnConflict =
@@ -1877,6 +2081,19 @@ export type OrderPolicy =
   | "skip"
   /** The task holds up its key, as blocked: until it is cancelled, or gets one more attempt (tasks.update with run_now or a time), or finish_within_ms is over. */
   | "block"
+  | (string & {});
+
+export type Overlap =
+  /** The run is skipped. */
+  | "skip"
+  /** It starts when the earlier one has ended; of several such runs the first does, and the others are skipped. */
+  | "buffer_one"
+  /** It starts when the earlier ones have ended, one after the other. At most 100 wait; further ones are skipped. */
+  | "buffer_all"
+  /** It starts at once. */
+  | "allow"
+  /** The task of the earlier run is cancelled, and the run starts when that has ended; of several such runs the last does. */
+  | "cancel_other"
   | (string & {});
 
 export type SubmitOutcome =
@@ -2073,6 +2290,24 @@ export interface Verbs {
   "batches.wait": { request: WaitBatchRequest; response: WaitBatchResponse };
   /** Close a batch and cancel the rest of its tasks, step by step. */
   "batches.cancel": { request: CancelBatchRequest; response: CancelBatchResponse };
+  /** Make a schedule, which submits a task again and again, or replace one. */
+  "schedules.put": { request: PutScheduleRequest; response: PutScheduleResponse };
+  /** Get a schedule, with its next times and its last runs. */
+  "schedules.get": { request: GetScheduleRequest; response: GetScheduleResponse };
+  /** List the schedules of the domain, page by page. */
+  "schedules.list": { request: ListSchedulesRequest; response: ListSchedulesResponse };
+  /** End a schedule. Tasks of its runs go on. */
+  "schedules.delete": { request: DeleteScheduleRequest; response: DeleteScheduleResponse };
+  /** Make no runs until the schedule is resumed. */
+  "schedules.pause": { request: PauseScheduleRequest; response: PauseScheduleResponse };
+  /** End the pause of a schedule. */
+  "schedules.resume": { request: ResumeScheduleRequest; response: ResumeScheduleResponse };
+  /** Make one run now. */
+  "schedules.trigger": { request: TriggerScheduleRequest; response: TriggerScheduleResponse };
+  /** Make the runs of a stretch of the past again. */
+  "schedules.backfill": { request: BackfillScheduleRequest; response: BackfillScheduleResponse };
+  /** Tell the next times of a schedule, or of one that is not made yet. */
+  "schedules.next": { request: NextScheduleRequest; response: NextScheduleResponse };
   /** Create or change a task type of the domain: retry, timeouts, concurrency limits. */
   "types.put": { request: PutTypeRequest; response: PutTypeResponse };
   /** Get a task type and how much of its limit is in use. */
@@ -2131,7 +2366,7 @@ export interface AdminVerbs {
   "domains.resume": { request: ResumeRequest; response: PauseResponse };
   /** Drain a domain: submits to it are refused until it is resumed, or for a time. */
   "domains.drain": { request: PauseRequest; response: DrainResponse };
-  /** Delete a domain without unfinished tasks, its task types, its limits and the settings of its tasklists. */
+  /** Delete a domain without unfinished tasks and schedules, its task types, its limits and the settings of its tasklists. */
   "domains.delete": { request: DeleteDomainRequest; response: DeleteDomainResponse };
   /** Show what history has in memory of each lane of its partitions, and of each domain or tasklist that is split off one. */
   "queues.list": { request: ListQueuesRequest; response: ListQueuesResponse };

@@ -79,9 +79,9 @@ func (l *lists) frontend(n topology.Partitioning) {
 	}
 	l.bucket(topology.CheckpointsBucket) // the epochs of matching's owners
 	for p := range n.History {
-		l.publish(topology.SubmitAny(p), topology.UniqueKeyAny(p), topology.BatchAny(p))
-		l.publish(api("STREAM.MSG.GET", topology.HistoryStream(p))) // what a repeated request stored, who has a unique key, and batches
-		l.publish(api("DIRECT.GET", topology.HistoryStream(p)))     // pages of batches
+		l.publish(topology.SubmitAny(p), topology.UniqueKeyAny(p), topology.BatchAny(p), topology.ScheduleHomeAny(p))
+		l.publish(api("STREAM.MSG.GET", topology.HistoryStream(p))) // what a repeated request stored, who has a unique key, batches and schedules
+		l.publish(api("DIRECT.GET", topology.HistoryStream(p)))     // pages of batches and schedules
 		l.publish(api("STREAM.MSG.GET", topology.ArchiveStream(p))) // how tasks of batches ended
 		l.calls(p, topology.HistoryCall, "events", "get", "list", "describe", "workers", "keys", "batch")
 		l.calls(p, topology.TimerCall, "get", "list", "describe")
@@ -149,7 +149,11 @@ func (l *lists) timer(n topology.Partitioning) {
 	for p := range n.History {
 		log, waiting := topology.HistoryStream(p), topology.TimerStream(p)
 		l.publish(topology.SubmitAny(p), topology.Fired(p), topology.TimerAny(p), topology.Quarantine(string(Timer), p))
-		l.publish(api("STREAM.INFO", log), api("STREAM.MSG.GET", log), api("STREAM.PURGE", log))
+		l.publish(topology.ScheduleHomeAny(p))
+		l.publish(api("STREAM.MSG.GET", log), api("STREAM.PURGE", log))
+		l.stream(log)                                     // schedules
+		l.calls(p, topology.HistoryCall, "get", "events") // whether a run has ended, and to cancel it
+		l.calls(p, topology.TimerCall, "get")
 		l.stream(waiting)
 		l.publish(api("STREAM.PURGE", waiting), api("DIRECT.GET", waiting))
 		for _, verb := range []string{"fire", "get", "locate", "list", "describe"} {

@@ -51,6 +51,8 @@ const (
 	Lane = "lane"
 	// Queue is a queue of history, or what all of one kind have together.
 	Queue = "queue"
+	// Schedule is the name of a schedule.
+	Schedule = "schedule"
 	// State is the state of tasks.
 	State = "state"
 )

@@ -29,4 +29,22 @@ var (
 		Means: "Malformed messages of the timer store, which were put into quarantine.",
 		Worry: "any: see `yard quarantine list`",
 	})
+	ScheduleLateness = timer.add(Metric{
+		Name: "yardmaster.timer.schedules.lateness", Kind: Histogram, Unit: Seconds, Attributes: []string{Partition}, Buckets: long(),
+		Means: "How long after its time, without jitter, the task of a scheduled run was submitted. Runs that were missed are not included.",
+		Worry: "p99 above 1 s without jitter: the timer's owner is busy, or the log is slow",
+	})
+	ScheduleRuns = timer.add(Metric{
+		Name: "yardmaster.timer.schedules.runs", Kind: Counter, Unit: "{run}", Attributes: []string{Partition},
+		Means: "Runs of schedules whose tasks were submitted, with triggers and backfills.",
+	})
+	ScheduleRunsSkipped = timer.add(Metric{
+		Name: "yardmaster.timer.schedules.runs_skipped", Kind: Counter, Unit: "{run}", Attributes: []string{Partition},
+		Means: "Runs of schedules that were skipped, since an earlier one had not ended.",
+	})
+	ScheduleRunsMissed = timer.add(Metric{
+		Name: "yardmaster.timer.schedules.runs_missed", Kind: Counter, Unit: "{run}", Attributes: []string{Partition},
+		Means: "Runs of schedules that were not made up for after the engine was down at their times.",
+		Worry: "any, without an outage",
+	})
 )

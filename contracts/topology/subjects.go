@@ -57,7 +57,7 @@ func APIPlanned() []string {
 		"tasks.explain", "tasks.redrive", "tasks.count", "tasks.purge",
 		"tasklists.update",
 		"types.describe",
-		"groups.describe", "schedules.*",
+		"groups.describe",
 	}
 }
 

@@ -39,6 +39,7 @@ var (
 		"groups.pause", "groups.resume", "groups.drain", "groups.purge",
 		"limits.put", "limits.get", "limits.list", "limits.delete", "workers.list", "workers.drain", "workers.stop", "workers.resume",
 		"batches.create", "batches.get", "batches.list", "batches.close", "batches.wait", "batches.cancel",
+		"schedules.put", "schedules.get", "schedules.list", "schedules.delete", "schedules.pause", "schedules.resume", "schedules.trigger", "schedules.backfill", "schedules.next",
 		"deadletters.list", "deadletters.count", "deadletters.get", "deadletters.redrive", "deadletters.purge",
 		"keys.list", "keys.get", "keys.unblock", "keys.skip",
 	}

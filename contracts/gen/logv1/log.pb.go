@@ -25,6 +25,64 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type RunReason int32
+
+const (
+	RunReason_RUN_REASON_UNSPECIFIED RunReason = 0
+	RunReason_RUN_REASON_SCHEDULED   RunReason = 1
+	RunReason_RUN_REASON_TRIGGER     RunReason = 2
+	RunReason_RUN_REASON_BACKFILL    RunReason = 3
+	RunReason_RUN_REASON_OVERLAP     RunReason = 4
+	RunReason_RUN_REASON_MISSED      RunReason = 5
+)
+
+// Enum value maps for RunReason.
+var (
+	RunReason_name = map[int32]string{
+		0: "RUN_REASON_UNSPECIFIED",
+		1: "RUN_REASON_SCHEDULED",
+		2: "RUN_REASON_TRIGGER",
+		3: "RUN_REASON_BACKFILL",
+		4: "RUN_REASON_OVERLAP",
+		5: "RUN_REASON_MISSED",
+	}
+	RunReason_value = map[string]int32{
+		"RUN_REASON_UNSPECIFIED": 0,
+		"RUN_REASON_SCHEDULED":   1,
+		"RUN_REASON_TRIGGER":     2,
+		"RUN_REASON_BACKFILL":    3,
+		"RUN_REASON_OVERLAP":     4,
+		"RUN_REASON_MISSED":      5,
+	}
+)
+
+func (x RunReason) Enum() *RunReason {
+	p := new(RunReason)
+	*p = x
+	return p
+}
+
+func (x RunReason) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (RunReason) Descriptor() protoreflect.EnumDescriptor {
+	return file_yard_log_v1_log_proto_enumTypes[0].Descriptor()
+}
+
+func (RunReason) Type() protoreflect.EnumType {
+	return &file_yard_log_v1_log_proto_enumTypes[0]
+}
+
+func (x RunReason) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use RunReason.Descriptor instead.
+func (RunReason) EnumDescriptor() ([]byte, []int) {
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{0}
+}
+
 type EventKind int32
 
 const (
@@ -110,11 +168,11 @@ func (x EventKind) String() string {
 }
 
 func (EventKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_yard_log_v1_log_proto_enumTypes[0].Descriptor()
+	return file_yard_log_v1_log_proto_enumTypes[1].Descriptor()
 }
 
 func (EventKind) Type() protoreflect.EnumType {
-	return &file_yard_log_v1_log_proto_enumTypes[0]
+	return &file_yard_log_v1_log_proto_enumTypes[1]
 }
 
 func (x EventKind) Number() protoreflect.EnumNumber {
@@ -123,7 +181,7 @@ func (x EventKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use EventKind.Descriptor instead.
 func (EventKind) EnumDescriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{0}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{1}
 }
 
 type Admission_Kind int32
@@ -162,11 +220,11 @@ func (x Admission_Kind) String() string {
 }
 
 func (Admission_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_yard_log_v1_log_proto_enumTypes[1].Descriptor()
+	return file_yard_log_v1_log_proto_enumTypes[2].Descriptor()
 }
 
 func (Admission_Kind) Type() protoreflect.EnumType {
-	return &file_yard_log_v1_log_proto_enumTypes[1]
+	return &file_yard_log_v1_log_proto_enumTypes[2]
 }
 
 func (x Admission_Kind) Number() protoreflect.EnumNumber {
@@ -175,7 +233,7 @@ func (x Admission_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Admission_Kind.Descriptor instead.
 func (Admission_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{25, 0}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{27, 0}
 }
 
 // Policy is the effective policy of a task, resolved when it was accepted, so
@@ -1178,6 +1236,246 @@ func (x *BatchHint) GetBatches() []*BatchHint_Ref {
 	return nil
 }
 
+// ScheduleHome is a schedule and its progress: the last message of its subject. Frontends and its keeper change it by compare-and-set, and the
+// keeper together with the submits of the runs that it starts.
+type ScheduleHome struct {
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Name       string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	LogVersion uint32                 `protobuf:"varint,2,opt,name=log_version,json=logVersion,proto3" json:"log_version,omitempty"`
+	// yard.v1.Schedule, as it was put.
+	Schedule []byte `protobuf:"bytes,3,opt,name=schedule,proto3" json:"schedule,omitempty"`
+	// The task of a run, without an id.
+	Task *Record `protobuf:"bytes,4,opt,name=task,proto3" json:"task,omitempty"`
+	// It changes with each put, pause and resume.
+	Revision int64 `protobuf:"varint,5,opt,name=revision,proto3" json:"revision,omitempty"`
+	// Unix ms; no two schedules of a name are created at the same time.
+	CreatedAtMs int64 `protobuf:"varint,6,opt,name=created_at_ms,json=createdAtMs,proto3" json:"created_at_ms,omitempty"`
+	// It was deleted.
+	Deleted bool `protobuf:"varint,7,opt,name=deleted,proto3" json:"deleted,omitempty"`
+	// All times of the calendar up to this one are decided, Unix ms.
+	DecidedUpToMs int64 `protobuf:"varint,8,opt,name=decided_up_to_ms,json=decidedUpToMs,proto3" json:"decided_up_to_ms,omitempty"`
+	// Runs that are decided and have not started, oldest first.
+	Due []*ScheduledRun `protobuf:"bytes,9,rep,name=due,proto3" json:"due,omitempty"`
+	// Tasks of runs that had not ended when that was last asked for, 16 bytes each.
+	Running [][]byte `protobuf:"bytes,10,rep,name=running,proto3" json:"running,omitempty"`
+	// The last runs, and those there were none of, newest first.
+	Recent        []*ScheduledRun `protobuf:"bytes,11,rep,name=recent,proto3" json:"recent,omitempty"`
+	Runs          int64           `protobuf:"varint,12,opt,name=runs,proto3" json:"runs,omitempty"`
+	Skipped       int64           `protobuf:"varint,13,opt,name=skipped,proto3" json:"skipped,omitempty"`
+	Missed        int64           `protobuf:"varint,14,opt,name=missed,proto3" json:"missed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ScheduleHome) Reset() {
+	*x = ScheduleHome{}
+	mi := &file_yard_log_v1_log_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ScheduleHome) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ScheduleHome) ProtoMessage() {}
+
+func (x *ScheduleHome) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_log_v1_log_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ScheduleHome.ProtoReflect.Descriptor instead.
+func (*ScheduleHome) Descriptor() ([]byte, []int) {
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *ScheduleHome) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ScheduleHome) GetLogVersion() uint32 {
+	if x != nil {
+		return x.LogVersion
+	}
+	return 0
+}
+
+func (x *ScheduleHome) GetSchedule() []byte {
+	if x != nil {
+		return x.Schedule
+	}
+	return nil
+}
+
+func (x *ScheduleHome) GetTask() *Record {
+	if x != nil {
+		return x.Task
+	}
+	return nil
+}
+
+func (x *ScheduleHome) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *ScheduleHome) GetCreatedAtMs() int64 {
+	if x != nil {
+		return x.CreatedAtMs
+	}
+	return 0
+}
+
+func (x *ScheduleHome) GetDeleted() bool {
+	if x != nil {
+		return x.Deleted
+	}
+	return false
+}
+
+func (x *ScheduleHome) GetDecidedUpToMs() int64 {
+	if x != nil {
+		return x.DecidedUpToMs
+	}
+	return 0
+}
+
+func (x *ScheduleHome) GetDue() []*ScheduledRun {
+	if x != nil {
+		return x.Due
+	}
+	return nil
+}
+
+func (x *ScheduleHome) GetRunning() [][]byte {
+	if x != nil {
+		return x.Running
+	}
+	return nil
+}
+
+func (x *ScheduleHome) GetRecent() []*ScheduledRun {
+	if x != nil {
+		return x.Recent
+	}
+	return nil
+}
+
+func (x *ScheduleHome) GetRuns() int64 {
+	if x != nil {
+		return x.Runs
+	}
+	return 0
+}
+
+func (x *ScheduleHome) GetSkipped() int64 {
+	if x != nil {
+		return x.Skipped
+	}
+	return 0
+}
+
+func (x *ScheduleHome) GetMissed() int64 {
+	if x != nil {
+		return x.Missed
+	}
+	return 0
+}
+
+// ScheduledRun is a run of a schedule.
+type ScheduledRun struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The time of the calendar, or of the trigger, Unix ms.
+	RunAtMs int64 `protobuf:"varint,1,opt,name=run_at_ms,json=runAtMs,proto3" json:"run_at_ms,omitempty"`
+	// When it may start, Unix ms; of a recent one when it did, 0 = it did not.
+	StartAtMs int64     `protobuf:"varint,2,opt,name=start_at_ms,json=startAtMs,proto3" json:"start_at_ms,omitempty"`
+	Reason    RunReason `protobuf:"varint,3,opt,name=reason,proto3,enum=yard.log.v1.RunReason" json:"reason,omitempty"`
+	// Its task, 16 bytes; of a recent one.
+	TaskId []byte `protobuf:"bytes,4,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	// The request_id of a trigger, or one that its frontend has made up. All runs of a backfill have the same one.
+	RequestId     string `protobuf:"bytes,5,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ScheduledRun) Reset() {
+	*x = ScheduledRun{}
+	mi := &file_yard_log_v1_log_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ScheduledRun) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ScheduledRun) ProtoMessage() {}
+
+func (x *ScheduledRun) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_log_v1_log_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ScheduledRun.ProtoReflect.Descriptor instead.
+func (*ScheduledRun) Descriptor() ([]byte, []int) {
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *ScheduledRun) GetRunAtMs() int64 {
+	if x != nil {
+		return x.RunAtMs
+	}
+	return 0
+}
+
+func (x *ScheduledRun) GetStartAtMs() int64 {
+	if x != nil {
+		return x.StartAtMs
+	}
+	return 0
+}
+
+func (x *ScheduledRun) GetReason() RunReason {
+	if x != nil {
+		return x.Reason
+	}
+	return RunReason_RUN_REASON_UNSPECIFIED
+}
+
+func (x *ScheduledRun) GetTaskId() []byte {
+	if x != nil {
+		return x.TaskId
+	}
+	return nil
+}
+
+func (x *ScheduledRun) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
 // Order is the order key of a task (yard.v1.NewTask).
 type Order struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1196,7 +1494,7 @@ type Order struct {
 
 func (x *Order) Reset() {
 	*x = Order{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[8]
+	mi := &file_yard_log_v1_log_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1208,7 +1506,7 @@ func (x *Order) String() string {
 func (*Order) ProtoMessage() {}
 
 func (x *Order) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[8]
+	mi := &file_yard_log_v1_log_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1221,7 +1519,7 @@ func (x *Order) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Order.ProtoReflect.Descriptor instead.
 func (*Order) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{8}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Order) GetKey() string {
@@ -1276,7 +1574,7 @@ type Redriven struct {
 
 func (x *Redriven) Reset() {
 	*x = Redriven{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[9]
+	mi := &file_yard_log_v1_log_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1288,7 +1586,7 @@ func (x *Redriven) String() string {
 func (*Redriven) ProtoMessage() {}
 
 func (x *Redriven) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[9]
+	mi := &file_yard_log_v1_log_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1301,7 +1599,7 @@ func (x *Redriven) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Redriven.ProtoReflect.Descriptor instead.
 func (*Redriven) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{9}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Redriven) GetCount() uint32 {
@@ -1351,7 +1649,7 @@ type Redrive struct {
 
 func (x *Redrive) Reset() {
 	*x = Redrive{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[10]
+	mi := &file_yard_log_v1_log_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1363,7 +1661,7 @@ func (x *Redrive) String() string {
 func (*Redrive) ProtoMessage() {}
 
 func (x *Redrive) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[10]
+	mi := &file_yard_log_v1_log_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1376,7 +1674,7 @@ func (x *Redrive) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Redrive.ProtoReflect.Descriptor instead.
 func (*Redrive) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{10}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Redrive) GetLetter() uint64 {
@@ -1429,7 +1727,7 @@ type Unique struct {
 
 func (x *Unique) Reset() {
 	*x = Unique{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[11]
+	mi := &file_yard_log_v1_log_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1441,7 +1739,7 @@ func (x *Unique) String() string {
 func (*Unique) ProtoMessage() {}
 
 func (x *Unique) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[11]
+	mi := &file_yard_log_v1_log_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1454,7 +1752,7 @@ func (x *Unique) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unique.ProtoReflect.Descriptor instead.
 func (*Unique) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{11}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Unique) GetKey() string {
@@ -1504,7 +1802,7 @@ type UniqueKey struct {
 
 func (x *UniqueKey) Reset() {
 	*x = UniqueKey{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[12]
+	mi := &file_yard_log_v1_log_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1516,7 +1814,7 @@ func (x *UniqueKey) String() string {
 func (*UniqueKey) ProtoMessage() {}
 
 func (x *UniqueKey) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[12]
+	mi := &file_yard_log_v1_log_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1529,7 +1827,7 @@ func (x *UniqueKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UniqueKey.ProtoReflect.Descriptor instead.
 func (*UniqueKey) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{12}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *UniqueKey) GetTaskId() []byte {
@@ -1592,7 +1890,7 @@ type Updates struct {
 
 func (x *Updates) Reset() {
 	*x = Updates{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[13]
+	mi := &file_yard_log_v1_log_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1604,7 +1902,7 @@ func (x *Updates) String() string {
 func (*Updates) ProtoMessage() {}
 
 func (x *Updates) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[13]
+	mi := &file_yard_log_v1_log_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1617,7 +1915,7 @@ func (x *Updates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Updates.ProtoReflect.Descriptor instead.
 func (*Updates) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{13}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Updates) GetApplied() uint64 {
@@ -1722,7 +2020,7 @@ type Update struct {
 
 func (x *Update) Reset() {
 	*x = Update{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[14]
+	mi := &file_yard_log_v1_log_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1734,7 +2032,7 @@ func (x *Update) String() string {
 func (*Update) ProtoMessage() {}
 
 func (x *Update) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[14]
+	mi := &file_yard_log_v1_log_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1747,7 +2045,7 @@ func (x *Update) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Update.ProtoReflect.Descriptor instead.
 func (*Update) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{14}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Update) GetIfRevision() uint64 {
@@ -1920,7 +2218,7 @@ type Expiry struct {
 
 func (x *Expiry) Reset() {
 	*x = Expiry{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[15]
+	mi := &file_yard_log_v1_log_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1932,7 +2230,7 @@ func (x *Expiry) String() string {
 func (*Expiry) ProtoMessage() {}
 
 func (x *Expiry) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[15]
+	mi := &file_yard_log_v1_log_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1945,7 +2243,7 @@ func (x *Expiry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Expiry.ProtoReflect.Descriptor instead.
 func (*Expiry) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{15}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Expiry) GetStartWithinMs() int64 {
@@ -1987,7 +2285,7 @@ type Header struct {
 
 func (x *Header) Reset() {
 	*x = Header{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[16]
+	mi := &file_yard_log_v1_log_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1999,7 +2297,7 @@ func (x *Header) String() string {
 func (*Header) ProtoMessage() {}
 
 func (x *Header) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[16]
+	mi := &file_yard_log_v1_log_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2012,7 +2310,7 @@ func (x *Header) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Header.ProtoReflect.Descriptor instead.
 func (*Header) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{16}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Header) GetName() string {
@@ -2053,7 +2351,7 @@ type Attempt struct {
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[17]
+	mi := &file_yard_log_v1_log_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2065,7 +2363,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[17]
+	mi := &file_yard_log_v1_log_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2078,7 +2376,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{17}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Attempt) GetNonce() uint64 {
@@ -2173,7 +2471,7 @@ type Granted struct {
 
 func (x *Granted) Reset() {
 	*x = Granted{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[18]
+	mi := &file_yard_log_v1_log_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2185,7 +2483,7 @@ func (x *Granted) String() string {
 func (*Granted) ProtoMessage() {}
 
 func (x *Granted) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[18]
+	mi := &file_yard_log_v1_log_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2198,7 +2496,7 @@ func (x *Granted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Granted.ProtoReflect.Descriptor instead.
 func (*Granted) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{18}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Granted) GetShard() uint32 {
@@ -2245,7 +2543,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[19]
+	mi := &file_yard_log_v1_log_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2257,7 +2555,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[19]
+	mi := &file_yard_log_v1_log_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2270,7 +2568,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{19}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Step) GetKind() int32 {
@@ -2344,7 +2642,7 @@ type Batch struct {
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[20]
+	mi := &file_yard_log_v1_log_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2356,7 +2654,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[20]
+	mi := &file_yard_log_v1_log_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2369,7 +2667,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{20}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Batch) GetTasks() []*Record {
@@ -2432,7 +2730,7 @@ type ArchivePage struct {
 
 func (x *ArchivePage) Reset() {
 	*x = ArchivePage{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[21]
+	mi := &file_yard_log_v1_log_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2444,7 +2742,7 @@ func (x *ArchivePage) String() string {
 func (*ArchivePage) ProtoMessage() {}
 
 func (x *ArchivePage) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[21]
+	mi := &file_yard_log_v1_log_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2457,7 +2755,7 @@ func (x *ArchivePage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArchivePage.ProtoReflect.Descriptor instead.
 func (*ArchivePage) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{21}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ArchivePage) GetLogVersion() uint32 {
@@ -2537,7 +2835,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[22]
+	mi := &file_yard_log_v1_log_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2549,7 +2847,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[22]
+	mi := &file_yard_log_v1_log_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2562,7 +2860,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{22}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Event) GetKind() EventKind {
@@ -2747,7 +3045,7 @@ type PollRef struct {
 
 func (x *PollRef) Reset() {
 	*x = PollRef{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[23]
+	mi := &file_yard_log_v1_log_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2759,7 +3057,7 @@ func (x *PollRef) String() string {
 func (*PollRef) ProtoMessage() {}
 
 func (x *PollRef) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[23]
+	mi := &file_yard_log_v1_log_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2772,7 +3070,7 @@ func (x *PollRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PollRef.ProtoReflect.Descriptor instead.
 func (*PollRef) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{23}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *PollRef) GetWorker() string {
@@ -2847,7 +3145,7 @@ type Turn struct {
 
 func (x *Turn) Reset() {
 	*x = Turn{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[24]
+	mi := &file_yard_log_v1_log_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2859,7 +3157,7 @@ func (x *Turn) String() string {
 func (*Turn) ProtoMessage() {}
 
 func (x *Turn) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[24]
+	mi := &file_yard_log_v1_log_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2872,7 +3170,7 @@ func (x *Turn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Turn.ProtoReflect.Descriptor instead.
 func (*Turn) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{24}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Turn) GetLogVersion() uint32 {
@@ -2934,7 +3232,7 @@ type Admission struct {
 
 func (x *Admission) Reset() {
 	*x = Admission{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[25]
+	mi := &file_yard_log_v1_log_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2946,7 +3244,7 @@ func (x *Admission) String() string {
 func (*Admission) ProtoMessage() {}
 
 func (x *Admission) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[25]
+	mi := &file_yard_log_v1_log_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2959,7 +3257,7 @@ func (x *Admission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admission.ProtoReflect.Descriptor instead.
 func (*Admission) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{25}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Admission) GetLane() uint32 {
@@ -3029,7 +3327,7 @@ type EventBatch struct {
 
 func (x *EventBatch) Reset() {
 	*x = EventBatch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[26]
+	mi := &file_yard_log_v1_log_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3041,7 +3339,7 @@ func (x *EventBatch) String() string {
 func (*EventBatch) ProtoMessage() {}
 
 func (x *EventBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[26]
+	mi := &file_yard_log_v1_log_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3054,7 +3352,7 @@ func (x *EventBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventBatch.ProtoReflect.Descriptor instead.
 func (*EventBatch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{26}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *EventBatch) GetEvents() []*Event {
@@ -3135,7 +3433,7 @@ type VerdictBatch struct {
 
 func (x *VerdictBatch) Reset() {
 	*x = VerdictBatch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[27]
+	mi := &file_yard_log_v1_log_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3147,7 +3445,7 @@ func (x *VerdictBatch) String() string {
 func (*VerdictBatch) ProtoMessage() {}
 
 func (x *VerdictBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[27]
+	mi := &file_yard_log_v1_log_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3160,7 +3458,7 @@ func (x *VerdictBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VerdictBatch.ProtoReflect.Descriptor instead.
 func (*VerdictBatch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{27}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *VerdictBatch) GetRequestId() uint64 {
@@ -3210,7 +3508,7 @@ type EventVerdict struct {
 
 func (x *EventVerdict) Reset() {
 	*x = EventVerdict{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[28]
+	mi := &file_yard_log_v1_log_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3222,7 +3520,7 @@ func (x *EventVerdict) String() string {
 func (*EventVerdict) ProtoMessage() {}
 
 func (x *EventVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[28]
+	mi := &file_yard_log_v1_log_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3235,7 +3533,7 @@ func (x *EventVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventVerdict.ProtoReflect.Descriptor instead.
 func (*EventVerdict) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{28}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *EventVerdict) GetCode() string {
@@ -3319,7 +3617,7 @@ type Hints struct {
 
 func (x *Hints) Reset() {
 	*x = Hints{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[29]
+	mi := &file_yard_log_v1_log_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3331,7 +3629,7 @@ func (x *Hints) String() string {
 func (*Hints) ProtoMessage() {}
 
 func (x *Hints) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[29]
+	mi := &file_yard_log_v1_log_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3344,7 +3642,7 @@ func (x *Hints) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hints.ProtoReflect.Descriptor instead.
 func (*Hints) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{29}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Hints) GetTriggers() []*TriggerBatch {
@@ -3385,7 +3683,7 @@ type TriggerBatch struct {
 
 func (x *TriggerBatch) Reset() {
 	*x = TriggerBatch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[30]
+	mi := &file_yard_log_v1_log_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3397,7 +3695,7 @@ func (x *TriggerBatch) String() string {
 func (*TriggerBatch) ProtoMessage() {}
 
 func (x *TriggerBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[30]
+	mi := &file_yard_log_v1_log_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3410,7 +3708,7 @@ func (x *TriggerBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerBatch.ProtoReflect.Descriptor instead.
 func (*TriggerBatch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{30}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *TriggerBatch) GetDomain() string {
@@ -3497,7 +3795,7 @@ type SlotRelease struct {
 
 func (x *SlotRelease) Reset() {
 	*x = SlotRelease{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[31]
+	mi := &file_yard_log_v1_log_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3509,7 +3807,7 @@ func (x *SlotRelease) String() string {
 func (*SlotRelease) ProtoMessage() {}
 
 func (x *SlotRelease) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[31]
+	mi := &file_yard_log_v1_log_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3522,7 +3820,7 @@ func (x *SlotRelease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotRelease.ProtoReflect.Descriptor instead.
 func (*SlotRelease) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{31}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SlotRelease) GetDomain() string {
@@ -3582,7 +3880,7 @@ type Cursor struct {
 
 func (x *Cursor) Reset() {
 	*x = Cursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[32]
+	mi := &file_yard_log_v1_log_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3594,7 +3892,7 @@ func (x *Cursor) String() string {
 func (*Cursor) ProtoMessage() {}
 
 func (x *Cursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[32]
+	mi := &file_yard_log_v1_log_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3607,7 +3905,7 @@ func (x *Cursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cursor.ProtoReflect.Descriptor instead.
 func (*Cursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{32}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Cursor) GetEpoch() uint64 {
@@ -3708,7 +4006,7 @@ type CursorPart struct {
 
 func (x *CursorPart) Reset() {
 	*x = CursorPart{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[33]
+	mi := &file_yard_log_v1_log_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3720,7 +4018,7 @@ func (x *CursorPart) String() string {
 func (*CursorPart) ProtoMessage() {}
 
 func (x *CursorPart) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[33]
+	mi := &file_yard_log_v1_log_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3733,7 +4031,7 @@ func (x *CursorPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CursorPart.ProtoReflect.Descriptor instead.
 func (*CursorPart) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{33}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *CursorPart) GetSeq() uint64 {
@@ -3781,7 +4079,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[34]
+	mi := &file_yard_log_v1_log_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3793,7 +4091,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[34]
+	mi := &file_yard_log_v1_log_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3806,7 +4104,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{34}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Checkpoint) GetEpoch() uint64 {
@@ -3864,7 +4162,7 @@ type SnapshotRef struct {
 
 func (x *SnapshotRef) Reset() {
 	*x = SnapshotRef{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[35]
+	mi := &file_yard_log_v1_log_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3876,7 +4174,7 @@ func (x *SnapshotRef) String() string {
 func (*SnapshotRef) ProtoMessage() {}
 
 func (x *SnapshotRef) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[35]
+	mi := &file_yard_log_v1_log_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3889,7 +4187,7 @@ func (x *SnapshotRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotRef.ProtoReflect.Descriptor instead.
 func (*SnapshotRef) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{35}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SnapshotRef) GetEpoch() uint64 {
@@ -3952,7 +4250,7 @@ type SnapshotChunk struct {
 
 func (x *SnapshotChunk) Reset() {
 	*x = SnapshotChunk{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[36]
+	mi := &file_yard_log_v1_log_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3964,7 +4262,7 @@ func (x *SnapshotChunk) String() string {
 func (*SnapshotChunk) ProtoMessage() {}
 
 func (x *SnapshotChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[36]
+	mi := &file_yard_log_v1_log_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3977,7 +4275,7 @@ func (x *SnapshotChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotChunk.ProtoReflect.Descriptor instead.
 func (*SnapshotChunk) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{36}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SnapshotChunk) GetLogVersion() uint32 {
@@ -4029,7 +4327,7 @@ type SnapshotCommand struct {
 
 func (x *SnapshotCommand) Reset() {
 	*x = SnapshotCommand{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[37]
+	mi := &file_yard_log_v1_log_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4041,7 +4339,7 @@ func (x *SnapshotCommand) String() string {
 func (*SnapshotCommand) ProtoMessage() {}
 
 func (x *SnapshotCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[37]
+	mi := &file_yard_log_v1_log_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4054,7 +4352,7 @@ func (x *SnapshotCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotCommand.ProtoReflect.Descriptor instead.
 func (*SnapshotCommand) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{37}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *SnapshotCommand) GetSeq() uint64 {
@@ -4105,7 +4403,7 @@ type SnapshotHead struct {
 
 func (x *SnapshotHead) Reset() {
 	*x = SnapshotHead{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[38]
+	mi := &file_yard_log_v1_log_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4117,7 +4415,7 @@ func (x *SnapshotHead) String() string {
 func (*SnapshotHead) ProtoMessage() {}
 
 func (x *SnapshotHead) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[38]
+	mi := &file_yard_log_v1_log_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4130,7 +4428,7 @@ func (x *SnapshotHead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotHead.ProtoReflect.Descriptor instead.
 func (*SnapshotHead) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{38}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *SnapshotHead) GetSeq() uint64 {
@@ -4197,7 +4495,7 @@ type BatchCount struct {
 
 func (x *BatchCount) Reset() {
 	*x = BatchCount{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[39]
+	mi := &file_yard_log_v1_log_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4209,7 +4507,7 @@ func (x *BatchCount) String() string {
 func (*BatchCount) ProtoMessage() {}
 
 func (x *BatchCount) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[39]
+	mi := &file_yard_log_v1_log_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4222,7 +4520,7 @@ func (x *BatchCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchCount.ProtoReflect.Descriptor instead.
 func (*BatchCount) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{39}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *BatchCount) GetDomain() string {
@@ -4282,7 +4580,7 @@ type SnapshotTask struct {
 
 func (x *SnapshotTask) Reset() {
 	*x = SnapshotTask{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[40]
+	mi := &file_yard_log_v1_log_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4294,7 +4592,7 @@ func (x *SnapshotTask) String() string {
 func (*SnapshotTask) ProtoMessage() {}
 
 func (x *SnapshotTask) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[40]
+	mi := &file_yard_log_v1_log_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4307,7 +4605,7 @@ func (x *SnapshotTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotTask.ProtoReflect.Descriptor instead.
 func (*SnapshotTask) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{40}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SnapshotTask) GetTask() *Record {
@@ -4377,7 +4675,7 @@ type ShardFence struct {
 
 func (x *ShardFence) Reset() {
 	*x = ShardFence{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[41]
+	mi := &file_yard_log_v1_log_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4389,7 +4687,7 @@ func (x *ShardFence) String() string {
 func (*ShardFence) ProtoMessage() {}
 
 func (x *ShardFence) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[41]
+	mi := &file_yard_log_v1_log_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4402,7 +4700,7 @@ func (x *ShardFence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardFence.ProtoReflect.Descriptor instead.
 func (*ShardFence) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{41}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ShardFence) GetShard() uint32 {
@@ -4430,7 +4728,7 @@ type LaneCursor struct {
 
 func (x *LaneCursor) Reset() {
 	*x = LaneCursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[42]
+	mi := &file_yard_log_v1_log_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4442,7 +4740,7 @@ func (x *LaneCursor) String() string {
 func (*LaneCursor) ProtoMessage() {}
 
 func (x *LaneCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[42]
+	mi := &file_yard_log_v1_log_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4455,7 +4753,7 @@ func (x *LaneCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaneCursor.ProtoReflect.Descriptor instead.
 func (*LaneCursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{42}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *LaneCursor) GetLane() uint32 {
@@ -4488,7 +4786,7 @@ type QueueCursor struct {
 
 func (x *QueueCursor) Reset() {
 	*x = QueueCursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[43]
+	mi := &file_yard_log_v1_log_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4500,7 +4798,7 @@ func (x *QueueCursor) String() string {
 func (*QueueCursor) ProtoMessage() {}
 
 func (x *QueueCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[43]
+	mi := &file_yard_log_v1_log_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4513,7 +4811,7 @@ func (x *QueueCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueCursor.ProtoReflect.Descriptor instead.
 func (*QueueCursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{43}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *QueueCursor) GetLane() uint32 {
@@ -4562,7 +4860,7 @@ type BatchHint_Ref struct {
 
 func (x *BatchHint_Ref) Reset() {
 	*x = BatchHint_Ref{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[44]
+	mi := &file_yard_log_v1_log_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4574,7 +4872,7 @@ func (x *BatchHint_Ref) String() string {
 func (*BatchHint_Ref) ProtoMessage() {}
 
 func (x *BatchHint_Ref) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[44]
+	mi := &file_yard_log_v1_log_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4723,7 +5021,31 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x03Ref\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x19\n" +
 	"\bbatch_id\x18\x02 \x01(\tR\abatchId\x12\x17\n" +
-	"\amade_ms\x18\x03 \x01(\x03R\x06madeMs\"u\n" +
+	"\amade_ms\x18\x03 \x01(\x03R\x06madeMs\"\xcb\x03\n" +
+	"\fScheduleHome\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1f\n" +
+	"\vlog_version\x18\x02 \x01(\rR\n" +
+	"logVersion\x12\x1a\n" +
+	"\bschedule\x18\x03 \x01(\fR\bschedule\x12'\n" +
+	"\x04task\x18\x04 \x01(\v2\x13.yard.log.v1.RecordR\x04task\x12\x1a\n" +
+	"\brevision\x18\x05 \x01(\x03R\brevision\x12\"\n" +
+	"\rcreated_at_ms\x18\x06 \x01(\x03R\vcreatedAtMs\x12\x18\n" +
+	"\adeleted\x18\a \x01(\bR\adeleted\x12'\n" +
+	"\x10decided_up_to_ms\x18\b \x01(\x03R\rdecidedUpToMs\x12+\n" +
+	"\x03due\x18\t \x03(\v2\x19.yard.log.v1.ScheduledRunR\x03due\x12\x18\n" +
+	"\arunning\x18\n" +
+	" \x03(\fR\arunning\x121\n" +
+	"\x06recent\x18\v \x03(\v2\x19.yard.log.v1.ScheduledRunR\x06recent\x12\x12\n" +
+	"\x04runs\x18\f \x01(\x03R\x04runs\x12\x18\n" +
+	"\askipped\x18\r \x01(\x03R\askipped\x12\x16\n" +
+	"\x06missed\x18\x0e \x01(\x03R\x06missed\"\xb2\x01\n" +
+	"\fScheduledRun\x12\x1a\n" +
+	"\trun_at_ms\x18\x01 \x01(\x03R\arunAtMs\x12\x1e\n" +
+	"\vstart_at_ms\x18\x02 \x01(\x03R\tstartAtMs\x12.\n" +
+	"\x06reason\x18\x03 \x01(\x0e2\x16.yard.log.v1.RunReasonR\x06reason\x12\x17\n" +
+	"\atask_id\x18\x04 \x01(\fR\x06taskId\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x05 \x01(\tR\trequestId\"u\n" +
 	"\x05Order\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\rR\x05index\x12\x12\n" +
@@ -5038,7 +5360,14 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x05place\x18\x02 \x01(\tR\x05place\x12\x19\n" +
 	"\bread_seq\x18\x04 \x01(\x04R\areadSeq\x12\x1b\n" +
 	"\tfirst_seq\x18\x06 \x01(\x04R\bfirstSeq\x12\x19\n" +
-	"\blast_seq\x18\x05 \x01(\x04R\alastSeq*\x91\x03\n" +
+	"\blast_seq\x18\x05 \x01(\x04R\alastSeq*\xa1\x01\n" +
+	"\tRunReason\x12\x1a\n" +
+	"\x16RUN_REASON_UNSPECIFIED\x10\x00\x12\x18\n" +
+	"\x14RUN_REASON_SCHEDULED\x10\x01\x12\x16\n" +
+	"\x12RUN_REASON_TRIGGER\x10\x02\x12\x17\n" +
+	"\x13RUN_REASON_BACKFILL\x10\x03\x12\x16\n" +
+	"\x12RUN_REASON_OVERLAP\x10\x04\x12\x15\n" +
+	"\x11RUN_REASON_MISSED\x10\x05*\x91\x03\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12EVENT_KIND_STARTED\x10\x01\x12\x18\n" +
@@ -5070,108 +5399,115 @@ func file_yard_log_v1_log_proto_rawDescGZIP() []byte {
 	return file_yard_log_v1_log_proto_rawDescData
 }
 
-var file_yard_log_v1_log_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_yard_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
+var file_yard_log_v1_log_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_yard_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
 var file_yard_log_v1_log_proto_goTypes = []any{
-	(EventKind)(0),          // 0: yard.log.v1.EventKind
-	(Admission_Kind)(0),     // 1: yard.log.v1.Admission.Kind
-	(*Policy)(nil),          // 2: yard.log.v1.Policy
-	(*ErrorRetry)(nil),      // 3: yard.log.v1.ErrorRetry
-	(*Record)(nil),          // 4: yard.log.v1.Record
-	(*DirectStart)(nil),     // 5: yard.log.v1.DirectStart
-	(*BatchHome)(nil),       // 6: yard.log.v1.BatchHome
-	(*BatchClosed)(nil),     // 7: yard.log.v1.BatchClosed
-	(*BatchEnds)(nil),       // 8: yard.log.v1.BatchEnds
-	(*BatchHint)(nil),       // 9: yard.log.v1.BatchHint
-	(*Order)(nil),           // 10: yard.log.v1.Order
-	(*Redriven)(nil),        // 11: yard.log.v1.Redriven
-	(*Redrive)(nil),         // 12: yard.log.v1.Redrive
-	(*Unique)(nil),          // 13: yard.log.v1.Unique
-	(*UniqueKey)(nil),       // 14: yard.log.v1.UniqueKey
-	(*Updates)(nil),         // 15: yard.log.v1.Updates
-	(*Update)(nil),          // 16: yard.log.v1.Update
-	(*Expiry)(nil),          // 17: yard.log.v1.Expiry
-	(*Header)(nil),          // 18: yard.log.v1.Header
-	(*Attempt)(nil),         // 19: yard.log.v1.Attempt
-	(*Granted)(nil),         // 20: yard.log.v1.Granted
-	(*Step)(nil),            // 21: yard.log.v1.Step
-	(*Batch)(nil),           // 22: yard.log.v1.Batch
-	(*ArchivePage)(nil),     // 23: yard.log.v1.ArchivePage
-	(*Event)(nil),           // 24: yard.log.v1.Event
-	(*PollRef)(nil),         // 25: yard.log.v1.PollRef
-	(*Turn)(nil),            // 26: yard.log.v1.Turn
-	(*Admission)(nil),       // 27: yard.log.v1.Admission
-	(*EventBatch)(nil),      // 28: yard.log.v1.EventBatch
-	(*VerdictBatch)(nil),    // 29: yard.log.v1.VerdictBatch
-	(*EventVerdict)(nil),    // 30: yard.log.v1.EventVerdict
-	(*Hints)(nil),           // 31: yard.log.v1.Hints
-	(*TriggerBatch)(nil),    // 32: yard.log.v1.TriggerBatch
-	(*SlotRelease)(nil),     // 33: yard.log.v1.SlotRelease
-	(*Cursor)(nil),          // 34: yard.log.v1.Cursor
-	(*CursorPart)(nil),      // 35: yard.log.v1.CursorPart
-	(*Checkpoint)(nil),      // 36: yard.log.v1.Checkpoint
-	(*SnapshotRef)(nil),     // 37: yard.log.v1.SnapshotRef
-	(*SnapshotChunk)(nil),   // 38: yard.log.v1.SnapshotChunk
-	(*SnapshotCommand)(nil), // 39: yard.log.v1.SnapshotCommand
-	(*SnapshotHead)(nil),    // 40: yard.log.v1.SnapshotHead
-	(*BatchCount)(nil),      // 41: yard.log.v1.BatchCount
-	(*SnapshotTask)(nil),    // 42: yard.log.v1.SnapshotTask
-	(*ShardFence)(nil),      // 43: yard.log.v1.ShardFence
-	(*LaneCursor)(nil),      // 44: yard.log.v1.LaneCursor
-	(*QueueCursor)(nil),     // 45: yard.log.v1.QueueCursor
-	(*BatchHint_Ref)(nil),   // 46: yard.log.v1.BatchHint.Ref
+	(RunReason)(0),          // 0: yard.log.v1.RunReason
+	(EventKind)(0),          // 1: yard.log.v1.EventKind
+	(Admission_Kind)(0),     // 2: yard.log.v1.Admission.Kind
+	(*Policy)(nil),          // 3: yard.log.v1.Policy
+	(*ErrorRetry)(nil),      // 4: yard.log.v1.ErrorRetry
+	(*Record)(nil),          // 5: yard.log.v1.Record
+	(*DirectStart)(nil),     // 6: yard.log.v1.DirectStart
+	(*BatchHome)(nil),       // 7: yard.log.v1.BatchHome
+	(*BatchClosed)(nil),     // 8: yard.log.v1.BatchClosed
+	(*BatchEnds)(nil),       // 9: yard.log.v1.BatchEnds
+	(*BatchHint)(nil),       // 10: yard.log.v1.BatchHint
+	(*ScheduleHome)(nil),    // 11: yard.log.v1.ScheduleHome
+	(*ScheduledRun)(nil),    // 12: yard.log.v1.ScheduledRun
+	(*Order)(nil),           // 13: yard.log.v1.Order
+	(*Redriven)(nil),        // 14: yard.log.v1.Redriven
+	(*Redrive)(nil),         // 15: yard.log.v1.Redrive
+	(*Unique)(nil),          // 16: yard.log.v1.Unique
+	(*UniqueKey)(nil),       // 17: yard.log.v1.UniqueKey
+	(*Updates)(nil),         // 18: yard.log.v1.Updates
+	(*Update)(nil),          // 19: yard.log.v1.Update
+	(*Expiry)(nil),          // 20: yard.log.v1.Expiry
+	(*Header)(nil),          // 21: yard.log.v1.Header
+	(*Attempt)(nil),         // 22: yard.log.v1.Attempt
+	(*Granted)(nil),         // 23: yard.log.v1.Granted
+	(*Step)(nil),            // 24: yard.log.v1.Step
+	(*Batch)(nil),           // 25: yard.log.v1.Batch
+	(*ArchivePage)(nil),     // 26: yard.log.v1.ArchivePage
+	(*Event)(nil),           // 27: yard.log.v1.Event
+	(*PollRef)(nil),         // 28: yard.log.v1.PollRef
+	(*Turn)(nil),            // 29: yard.log.v1.Turn
+	(*Admission)(nil),       // 30: yard.log.v1.Admission
+	(*EventBatch)(nil),      // 31: yard.log.v1.EventBatch
+	(*VerdictBatch)(nil),    // 32: yard.log.v1.VerdictBatch
+	(*EventVerdict)(nil),    // 33: yard.log.v1.EventVerdict
+	(*Hints)(nil),           // 34: yard.log.v1.Hints
+	(*TriggerBatch)(nil),    // 35: yard.log.v1.TriggerBatch
+	(*SlotRelease)(nil),     // 36: yard.log.v1.SlotRelease
+	(*Cursor)(nil),          // 37: yard.log.v1.Cursor
+	(*CursorPart)(nil),      // 38: yard.log.v1.CursorPart
+	(*Checkpoint)(nil),      // 39: yard.log.v1.Checkpoint
+	(*SnapshotRef)(nil),     // 40: yard.log.v1.SnapshotRef
+	(*SnapshotChunk)(nil),   // 41: yard.log.v1.SnapshotChunk
+	(*SnapshotCommand)(nil), // 42: yard.log.v1.SnapshotCommand
+	(*SnapshotHead)(nil),    // 43: yard.log.v1.SnapshotHead
+	(*BatchCount)(nil),      // 44: yard.log.v1.BatchCount
+	(*SnapshotTask)(nil),    // 45: yard.log.v1.SnapshotTask
+	(*ShardFence)(nil),      // 46: yard.log.v1.ShardFence
+	(*LaneCursor)(nil),      // 47: yard.log.v1.LaneCursor
+	(*QueueCursor)(nil),     // 48: yard.log.v1.QueueCursor
+	(*BatchHint_Ref)(nil),   // 49: yard.log.v1.BatchHint.Ref
 }
 var file_yard_log_v1_log_proto_depIdxs = []int32{
-	3,  // 0: yard.log.v1.Policy.by_error:type_name -> yard.log.v1.ErrorRetry
-	2,  // 1: yard.log.v1.Record.policy:type_name -> yard.log.v1.Policy
-	21, // 2: yard.log.v1.Record.steps:type_name -> yard.log.v1.Step
-	19, // 3: yard.log.v1.Record.attempt:type_name -> yard.log.v1.Attempt
-	18, // 4: yard.log.v1.Record.headers:type_name -> yard.log.v1.Header
-	17, // 5: yard.log.v1.Record.expiry:type_name -> yard.log.v1.Expiry
-	13, // 6: yard.log.v1.Record.unique:type_name -> yard.log.v1.Unique
-	11, // 7: yard.log.v1.Record.redriven:type_name -> yard.log.v1.Redriven
-	15, // 8: yard.log.v1.Record.updates:type_name -> yard.log.v1.Updates
-	10, // 9: yard.log.v1.Record.order:type_name -> yard.log.v1.Order
-	5,  // 10: yard.log.v1.Record.start:type_name -> yard.log.v1.DirectStart
-	4,  // 11: yard.log.v1.BatchHome.callback:type_name -> yard.log.v1.Record
-	8,  // 12: yard.log.v1.BatchHome.ends:type_name -> yard.log.v1.BatchEnds
-	46, // 13: yard.log.v1.BatchHint.batches:type_name -> yard.log.v1.BatchHint.Ref
-	2,  // 14: yard.log.v1.Redrive.policy:type_name -> yard.log.v1.Policy
-	2,  // 15: yard.log.v1.Update.policy:type_name -> yard.log.v1.Policy
-	17, // 16: yard.log.v1.Update.expiry:type_name -> yard.log.v1.Expiry
-	18, // 17: yard.log.v1.Update.headers:type_name -> yard.log.v1.Header
-	25, // 18: yard.log.v1.Granted.poll:type_name -> yard.log.v1.PollRef
-	4,  // 19: yard.log.v1.Batch.tasks:type_name -> yard.log.v1.Record
-	0,  // 20: yard.log.v1.Event.kind:type_name -> yard.log.v1.EventKind
-	16, // 21: yard.log.v1.Event.update:type_name -> yard.log.v1.Update
-	12, // 22: yard.log.v1.Event.redrive:type_name -> yard.log.v1.Redrive
-	27, // 23: yard.log.v1.Turn.admitted:type_name -> yard.log.v1.Admission
-	28, // 24: yard.log.v1.Turn.batches:type_name -> yard.log.v1.EventBatch
-	1,  // 25: yard.log.v1.Admission.kind:type_name -> yard.log.v1.Admission.Kind
-	24, // 26: yard.log.v1.EventBatch.events:type_name -> yard.log.v1.Event
-	25, // 27: yard.log.v1.EventBatch.polls:type_name -> yard.log.v1.PollRef
-	30, // 28: yard.log.v1.VerdictBatch.verdicts:type_name -> yard.log.v1.EventVerdict
-	32, // 29: yard.log.v1.Hints.triggers:type_name -> yard.log.v1.TriggerBatch
-	33, // 30: yard.log.v1.Hints.releases:type_name -> yard.log.v1.SlotRelease
-	35, // 31: yard.log.v1.Cursor.ahead:type_name -> yard.log.v1.CursorPart
-	34, // 32: yard.log.v1.Cursor.apart:type_name -> yard.log.v1.Cursor
-	37, // 33: yard.log.v1.Checkpoint.snapshot:type_name -> yard.log.v1.SnapshotRef
-	40, // 34: yard.log.v1.SnapshotChunk.head:type_name -> yard.log.v1.SnapshotHead
-	42, // 35: yard.log.v1.SnapshotChunk.tasks:type_name -> yard.log.v1.SnapshotTask
-	41, // 36: yard.log.v1.SnapshotChunk.batches:type_name -> yard.log.v1.BatchCount
-	39, // 37: yard.log.v1.SnapshotChunk.commands:type_name -> yard.log.v1.SnapshotCommand
-	24, // 38: yard.log.v1.SnapshotCommand.event:type_name -> yard.log.v1.Event
-	44, // 39: yard.log.v1.SnapshotHead.lanes:type_name -> yard.log.v1.LaneCursor
-	45, // 40: yard.log.v1.SnapshotHead.queues:type_name -> yard.log.v1.QueueCursor
-	43, // 41: yard.log.v1.SnapshotHead.fences:type_name -> yard.log.v1.ShardFence
-	8,  // 42: yard.log.v1.BatchCount.ends:type_name -> yard.log.v1.BatchEnds
-	4,  // 43: yard.log.v1.SnapshotTask.task:type_name -> yard.log.v1.Record
-	20, // 44: yard.log.v1.SnapshotTask.granted:type_name -> yard.log.v1.Granted
-	45, // [45:45] is the sub-list for method output_type
-	45, // [45:45] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	4,  // 0: yard.log.v1.Policy.by_error:type_name -> yard.log.v1.ErrorRetry
+	3,  // 1: yard.log.v1.Record.policy:type_name -> yard.log.v1.Policy
+	24, // 2: yard.log.v1.Record.steps:type_name -> yard.log.v1.Step
+	22, // 3: yard.log.v1.Record.attempt:type_name -> yard.log.v1.Attempt
+	21, // 4: yard.log.v1.Record.headers:type_name -> yard.log.v1.Header
+	20, // 5: yard.log.v1.Record.expiry:type_name -> yard.log.v1.Expiry
+	16, // 6: yard.log.v1.Record.unique:type_name -> yard.log.v1.Unique
+	14, // 7: yard.log.v1.Record.redriven:type_name -> yard.log.v1.Redriven
+	18, // 8: yard.log.v1.Record.updates:type_name -> yard.log.v1.Updates
+	13, // 9: yard.log.v1.Record.order:type_name -> yard.log.v1.Order
+	6,  // 10: yard.log.v1.Record.start:type_name -> yard.log.v1.DirectStart
+	5,  // 11: yard.log.v1.BatchHome.callback:type_name -> yard.log.v1.Record
+	9,  // 12: yard.log.v1.BatchHome.ends:type_name -> yard.log.v1.BatchEnds
+	49, // 13: yard.log.v1.BatchHint.batches:type_name -> yard.log.v1.BatchHint.Ref
+	5,  // 14: yard.log.v1.ScheduleHome.task:type_name -> yard.log.v1.Record
+	12, // 15: yard.log.v1.ScheduleHome.due:type_name -> yard.log.v1.ScheduledRun
+	12, // 16: yard.log.v1.ScheduleHome.recent:type_name -> yard.log.v1.ScheduledRun
+	0,  // 17: yard.log.v1.ScheduledRun.reason:type_name -> yard.log.v1.RunReason
+	3,  // 18: yard.log.v1.Redrive.policy:type_name -> yard.log.v1.Policy
+	3,  // 19: yard.log.v1.Update.policy:type_name -> yard.log.v1.Policy
+	20, // 20: yard.log.v1.Update.expiry:type_name -> yard.log.v1.Expiry
+	21, // 21: yard.log.v1.Update.headers:type_name -> yard.log.v1.Header
+	28, // 22: yard.log.v1.Granted.poll:type_name -> yard.log.v1.PollRef
+	5,  // 23: yard.log.v1.Batch.tasks:type_name -> yard.log.v1.Record
+	1,  // 24: yard.log.v1.Event.kind:type_name -> yard.log.v1.EventKind
+	19, // 25: yard.log.v1.Event.update:type_name -> yard.log.v1.Update
+	15, // 26: yard.log.v1.Event.redrive:type_name -> yard.log.v1.Redrive
+	30, // 27: yard.log.v1.Turn.admitted:type_name -> yard.log.v1.Admission
+	31, // 28: yard.log.v1.Turn.batches:type_name -> yard.log.v1.EventBatch
+	2,  // 29: yard.log.v1.Admission.kind:type_name -> yard.log.v1.Admission.Kind
+	27, // 30: yard.log.v1.EventBatch.events:type_name -> yard.log.v1.Event
+	28, // 31: yard.log.v1.EventBatch.polls:type_name -> yard.log.v1.PollRef
+	33, // 32: yard.log.v1.VerdictBatch.verdicts:type_name -> yard.log.v1.EventVerdict
+	35, // 33: yard.log.v1.Hints.triggers:type_name -> yard.log.v1.TriggerBatch
+	36, // 34: yard.log.v1.Hints.releases:type_name -> yard.log.v1.SlotRelease
+	38, // 35: yard.log.v1.Cursor.ahead:type_name -> yard.log.v1.CursorPart
+	37, // 36: yard.log.v1.Cursor.apart:type_name -> yard.log.v1.Cursor
+	40, // 37: yard.log.v1.Checkpoint.snapshot:type_name -> yard.log.v1.SnapshotRef
+	43, // 38: yard.log.v1.SnapshotChunk.head:type_name -> yard.log.v1.SnapshotHead
+	45, // 39: yard.log.v1.SnapshotChunk.tasks:type_name -> yard.log.v1.SnapshotTask
+	44, // 40: yard.log.v1.SnapshotChunk.batches:type_name -> yard.log.v1.BatchCount
+	42, // 41: yard.log.v1.SnapshotChunk.commands:type_name -> yard.log.v1.SnapshotCommand
+	27, // 42: yard.log.v1.SnapshotCommand.event:type_name -> yard.log.v1.Event
+	47, // 43: yard.log.v1.SnapshotHead.lanes:type_name -> yard.log.v1.LaneCursor
+	48, // 44: yard.log.v1.SnapshotHead.queues:type_name -> yard.log.v1.QueueCursor
+	46, // 45: yard.log.v1.SnapshotHead.fences:type_name -> yard.log.v1.ShardFence
+	9,  // 46: yard.log.v1.BatchCount.ends:type_name -> yard.log.v1.BatchEnds
+	5,  // 47: yard.log.v1.SnapshotTask.task:type_name -> yard.log.v1.Record
+	23, // 48: yard.log.v1.SnapshotTask.granted:type_name -> yard.log.v1.Granted
+	49, // [49:49] is the sub-list for method output_type
+	49, // [49:49] is the sub-list for method input_type
+	49, // [49:49] is the sub-list for extension type_name
+	49, // [49:49] is the sub-list for extension extendee
+	0,  // [0:49] is the sub-list for field type_name
 }
 
 func init() { file_yard_log_v1_log_proto_init() }
@@ -5184,8 +5520,8 @@ func file_yard_log_v1_log_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_log_v1_log_proto_rawDesc), len(file_yard_log_v1_log_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   45,
+			NumEnums:      3,
+			NumMessages:   47,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

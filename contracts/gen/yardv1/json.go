@@ -99,6 +99,11 @@ func (r *ListBatchesResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
 	return writeList(enc, "batches", r.Batches, r.NextCursor)
 }
 
+// MarshalJSONTo always writes the list, so that a client can loop over it.
+func (r *ListSchedulesResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return writeList(enc, "schedules", r.Schedules, r.NextCursor)
+}
+
 // writeList writes a list and, where there is one, the cursor of the next page.
 func writeList[T any](enc *jsontext.Encoder, name string, list []T, next string) error {
 	if err := errors.Join(enc.WriteToken(jsontext.BeginObject), enc.WriteToken(jsontext.String(name)), enc.WriteToken(jsontext.BeginArray)); err != nil {
