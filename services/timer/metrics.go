@@ -7,6 +7,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/schedules"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
@@ -41,4 +42,17 @@ func gauges(m *telemetry.Metrics, p int) (g firing.Gauges, done func()) {
 	g.Early = func(n int) { early.Add(int64(n)) }
 	g.Outdated = func(n int) { void.Add(int64(n)) }
 	return g, func() { waiting.Set(0) }
+}
+
+// scheduleMetrics count the runs of a partition's schedules.
+func scheduleMetrics(m *telemetry.Metrics, p int) schedules.Metrics {
+	partition := strconv.Itoa(p)
+	started, skipped, missed := m.Counter(signals.ScheduleRuns, partition), m.Counter(signals.ScheduleRunsSkipped, partition), m.Counter(signals.ScheduleRunsMissed, partition)
+	lateness := m.Histogram(signals.ScheduleLateness, partition)
+	return schedules.Metrics{
+		Started: func(n int) { started.Add(int64(n)) },
+		Late:    func(by time.Duration) { lateness.Record(by, 1) },
+		Skipped: func(n int) { skipped.Add(int64(n)) },
+		Missed:  func(n int) { missed.Add(int64(n)) },
+	}
 }

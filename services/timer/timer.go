@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -20,6 +21,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/api"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/natstimer"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/schedules"
 	"github.com/yardmaster-io/yardmaster/shared/lifecycle"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
 	"github.com/yardmaster-io/yardmaster/shared/process"
@@ -131,6 +133,15 @@ func (s *Service) own(ctx context.Context, p int, cluster *catalog.Catalog) erro
 	parts.Add("storage", room)
 	parts.Add("firing", owner)
 	parts.Add("stored", lifecycle.Func(func(ctx context.Context) error { return s.reportStored(ctx, p, owner, cluster) }))
+	parts.Add("schedules", s.schedules(p, cluster, room, log))
 	parts.Add("calls", lifecycle.Func(func(ctx context.Context) error { return api.Serve(ctx, s.NATS, p, owner, s.Replies, log) }))
 	return parts.Run(ctx)
+}
+
+// schedules keeps those whose home is a partition.
+func (s *Service) schedules(p int, cluster *catalog.Catalog, room *storage.Watch, log *slog.Logger) *schedules.Keeper {
+	at := natstimer.Schedules{JetStream: s.js, NATS: s.NATS, Partition: p, LogVersion: cluster.WriteVersion, Log: log}
+	return schedules.New(schedules.Deps{
+		Partition: p, Store: at, History: at, LogVersion: cluster.WriteVersion, StorageFull: room.Full, Now: s.Clock.Now, Metrics: scheduleMetrics(s.Metrics, p), Log: log,
+	})
 }

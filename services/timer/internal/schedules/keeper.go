@@ -1,0 +1,243 @@
+package schedules
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/runs"
+)
+
+const (
+	// decisionsMax bounds the schedules that are decided at a time, decisionTimeout one decision.
+	decisionsMax    = 16
+	decisionTimeout = 10 * time.Second
+	// tryAgainMS is how soon a schedule is tried again that could not be decided.
+	tryAgainMS = 1000
+	// storedMax bounds what was read of the log and waits for the keeper.
+	storedMax = 256
+)
+
+// Deps is what a keeper works with. All fields but StorageFull are required.
+type Deps struct {
+	// Partition is the home of its schedules.
+	Partition int
+	Store     Store
+	History   History
+	// LogVersion is the version to write.
+	LogVersion func() uint32
+	// StorageFull tells why the log has no room for further tasks, "" if it has; nil = it always has.
+	StorageFull func() string
+	// Now is the time of the log, at most: nothing runs early by it.
+	Now     func() time.Time
+	Metrics Metrics
+	Log     *slog.Logger
+}
+
+// Metrics count the runs of a partition by their outcome, and tell how late one of the calendar started that was not missed. The funcs must be quick.
+type Metrics struct {
+	Started, Skipped, Missed func(n int)
+	Late                     func(by time.Duration)
+}
+
+// Keeper decides schedules.
+type Keeper struct {
+	Deps
+	agenda *agenda
+}
+
+// New makes a keeper.
+func New(d Deps) *Keeper { return &Keeper{Deps: d, agenda: newAgenda()} }
+
+type change struct {
+	name Name
+	Loaded
+}
+
+// decision is one that has ended.
+type decision struct {
+	name Name
+	// seq is that of the message that it has left; 0 = it is not known.
+	seq uint64
+	// at is when to decide again, ok whether to. absent: there is no such schedule.
+	at         int64
+	ok, absent bool
+}
+
+// Run keeps until ctx ends. An error says that the log holds a version that this program cannot read.
+func (k *Keeper) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	changes, ended, failed := make(chan change, storedMax), make(chan decision), make(chan error, 1)
+	go func() {
+		failed <- k.Store.Follow(ctx, func(n Name, l Loaded) error {
+			select {
+			case changes <- change{n, l}:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
+	}()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for open := 0; ; {
+		select {
+		case c := <-changes:
+			k.changed(c)
+		case d := <-ended:
+			open--
+			if d.absent {
+				k.agenda.removed(d.name)
+			} else {
+				k.agenda.decided(d.name, d.seq, k.nowMS(), d.at, d.ok)
+			}
+		case <-timer.C:
+		case err := <-failed:
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		case <-ctx.Done():
+			return nil
+		}
+		open += k.begin(ctx, decisionsMax-open, ended)
+		wait := time.Hour
+		if at, ok := k.agenda.next(); ok && open < decisionsMax {
+			wait = max(time.Duration(at-k.nowMS())*time.Millisecond, time.Millisecond)
+		}
+		timer.Reset(wait)
+	}
+}
+
+// changed takes in a schedule as it was stored.
+func (k *Keeper) changed(c change) {
+	if c.Home.Deleted {
+		k.agenda.removed(c.name)
+		return
+	}
+	p, err := planOf(c.name, c.Home)
+	if err != nil {
+		k.Log.Error("a schedule cannot be read, and makes no runs", "partition", k.Partition, "domain", c.name.Domain, "schedule", c.name.Schedule, "error", err)
+		k.agenda.stored(c.name, c.Seq, 0, false)
+		return
+	}
+	state := stateOf(c.Home)
+	now := k.nowMS()
+	at, ok := state.Wake(p.policy, p.calendar, now)
+	if state.Ready(p.policy, now) {
+		at, ok = now, true
+	}
+	k.agenda.stored(c.name, c.Seq, at, ok)
+}
+
+// begin begins decisions that are due, and returns how many.
+func (k *Keeper) begin(ctx context.Context, most int, ended chan<- decision) int {
+	if most <= 0 {
+		return 0
+	}
+	all := k.agenda.take(k.nowMS(), most)
+	for _, n := range all {
+		go func() {
+			d := k.decide(ctx, n)
+			select {
+			case ended <- d:
+			case <-ctx.Done():
+			}
+		}()
+	}
+	return len(all)
+}
+
+func (k *Keeper) nowMS() int64 { return k.Now().UnixMilli() }
+
+// decide decides a schedule once.
+func (k *Keeper) decide(ctx context.Context, n Name) decision {
+	ctx, cancel := context.WithTimeout(ctx, decisionTimeout)
+	defer cancel()
+	d, err := k.tryDecide(ctx, n)
+	switch {
+	case err == nil:
+		return d
+	case !errors.Is(err, ErrChanged) && ctx.Err() == nil:
+		k.Log.Warn("a schedule could not be decided, trying again", "partition", k.Partition, "domain", n.Domain, "schedule", n.Schedule, "error", err)
+	}
+	again := decision{name: n, at: k.nowMS(), ok: true}
+	if !errors.Is(err, ErrChanged) {
+		again.at += tryAgainMS
+	}
+	return again
+}
+
+func (k *Keeper) tryDecide(ctx context.Context, n Name) (decision, error) {
+	was, err := k.Store.Load(ctx, n)
+	if err != nil {
+		return decision{}, err
+	}
+	if was == nil || was.Home.Deleted {
+		return decision{name: n, absent: true}, nil
+	}
+	p, err := planOf(n, was.Home)
+	if err != nil {
+		return decision{}, err
+	}
+	if k.StorageFull != nil && k.StorageFull() != "" { // runs wait, and may be missed
+		return decision{name: n, seq: was.Seq, at: k.nowMS() + tryAgainMS, ok: true}, nil
+	}
+	state := stateOf(was.Home)
+	ended, err := k.ended(ctx, p, &state)
+	if err != nil {
+		return decision{}, err
+	}
+	now := k.Now()
+	nowMS, before := now.UnixMilli(), state.Clone()
+	made := state.Decide(p.policy, p.calendar, nowMS, func(id ids.TaskID) bool { return ended[id] }, func(runs.Run) ids.TaskID { return newID(k.Partition, now) })
+	seq := was.Seq
+	if made.Changed {
+		tasks := make([]*logv1.Record, len(made.Start))
+		for i, r := range made.Start {
+			tasks[i] = p.submit(r)
+		}
+		if seq, err = k.Store.Change(ctx, n, was.Seq, withState(was.Home, state, k.LogVersion()), tasks); err != nil {
+			return decision{}, err
+		}
+		k.report(made.Start, before, state)
+	}
+	for _, id := range made.Cancel {
+		if err := k.History.Cancel(n.Domain, id); err != nil {
+			return decision{}, err
+		}
+	}
+	at, ok := state.Wake(p.policy, p.calendar, nowMS)
+	return decision{name: n, seq: seq, at: at, ok: ok}, nil
+}
+
+// ended asks which tasks of a schedule have ended, if that matters now.
+func (k *Keeper) ended(ctx context.Context, p *plan, s *runs.State) (map[ids.TaskID]bool, error) {
+	all := map[ids.TaskID]bool{}
+	if !s.Asks(p.policy, p.calendar, k.nowMS()) {
+		return all, nil
+	}
+	for _, id := range s.Running {
+		over, err := k.History.Ended(ctx, p.name.Domain, id)
+		if err != nil {
+			return nil, err
+		}
+		all[id] = over
+	}
+	return all, nil
+}
+
+func (k *Keeper) report(started []runs.Run, before, now runs.State) {
+	for _, r := range started {
+		if late := r.StartMS - r.AtMS; r.Reason == runs.Scheduled && late < runs.MissedAfterMS {
+			k.Metrics.Late(time.Duration(late) * time.Millisecond)
+		}
+	}
+	k.Metrics.Started(len(started))
+	k.Metrics.Skipped(int(now.Skipped - before.Skipped))
+	k.Metrics.Missed(int(now.Missed - before.Missed))
+}
