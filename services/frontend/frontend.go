@@ -111,7 +111,7 @@ func (s *Service) Run(ctx context.Context) error {
 	defer reader.Close()
 	gate, err := gateway.New(gateway.Deps{
 		Config: s.Config.Gateway, Partitioning: s.Partitioning, Tokens: ids.NewTokens(secret),
-		History: natsgate.NewLog(s.NATS, s.js), DeadLetters: natsgate.Letters{Reader: reader}, Batches: natsgate.Batches{Reader: reader}, Bus: inbox,
+		History: natsgate.NewLog(s.NATS, s.js), DeadLetters: natsgate.Letters{Reader: reader}, Batches: natsgate.Batches{Reader: reader}, Schedules: natsgate.Schedules{Reader: reader}, Bus: inbox,
 		Owners:  natsgate.Owners(s.NATS),
 		Catalog: settings, Settings: config, LogVersion: settings.WriteVersion, Clock: s.Clock,
 		Log: s.Log, Tracing: s.Tracing, Metrics: s.Metrics,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -26,7 +27,7 @@ func (s *stage) goodRequests() map[string]codec.Message {
 	task := ids.NewTaskID(farPast, 0, 1)
 	id, token := task.String(), s.tokens.Print(task, ids.Token{Nonce: 1})
 	shop := func(verb string) string { return topology.API("shop", verb) }
-	return map[string]codec.Message{
+	all := map[string]codec.Message{
 		shop("tasks.submit"):             tasks(1),
 		shop("tasks.poll"):               &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1, WaitMs: 1000},
 		shop("tasks.complete"):           &yardv1.CompleteRequest{Tasks: []*yardv1.Completion{{TaskId: id, Token: token}}},
@@ -85,6 +86,24 @@ func (s *stage) goodRequests() map[string]codec.Message {
 		topology.Admin("domains.get"):    &yardv1.GetDomainRequest{Name: "shop"},
 		topology.Admin("domains.list"):   &yardv1.ListDomainsRequest{},
 		topology.Admin("queues.list"):    &yardv1.ListQueuesRequest{},
+	}
+	maps.Copy(all, goodSchedules())
+	return all
+}
+
+// goodSchedules are one good request per endpoint of schedules.
+func goodSchedules() map[string]codec.Message {
+	shop := func(verb string) string { return topology.API("shop", verb) }
+	return map[string]codec.Message{
+		shop("schedules.put"):      &yardv1.PutScheduleRequest{Schedule: &yardv1.Schedule{Name: "planted", EveryMs: 1000, Task: &yardv1.NewTask{Type: "planted", Tasklist: "planted"}}},
+		shop("schedules.get"):      &yardv1.GetScheduleRequest{Name: "planted"},
+		shop("schedules.list"):     &yardv1.ListSchedulesRequest{},
+		shop("schedules.delete"):   &yardv1.DeleteScheduleRequest{Name: "planted"},
+		shop("schedules.pause"):    &yardv1.PauseScheduleRequest{Name: "planted"},
+		shop("schedules.resume"):   &yardv1.ResumeScheduleRequest{Name: "planted"},
+		shop("schedules.trigger"):  &yardv1.TriggerScheduleRequest{Name: "planted"},
+		shop("schedules.backfill"): &yardv1.BackfillScheduleRequest{Name: "planted", FromMs: 1, ToMs: 2},
+		shop("schedules.next"):     &yardv1.NextScheduleRequest{Name: "planted"},
 	}
 }
 

@@ -25,6 +25,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -92,7 +93,7 @@ func (a *API) Ready() <-chan struct{} { return a.ready }
 // Run serves until ctx ends. Then it takes no more requests and returns when
 // those that had arrived are in the gateway's hands.
 func (a *API) Run(ctx context.Context) error {
-	all := append(a.endpoints(), a.adminEndpoints()...)
+	all := slices.Concat(a.endpoints(), a.scheduleEndpoints(), a.adminEndpoints())
 	service, err := micro.AddService(a.NATS, micro.Config{
 		Name: ServiceName, Version: Version, QueueGroup: ServiceName,
 		Description:  "The public API of Yardmaster, a durable task engine.",

@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/gateway"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
@@ -106,6 +107,22 @@ func (a *API) endpoints() []endpoint {
 		of(a, "groups.drain", "Drain a group: submits of its tasks are refused until it is resumed, or for a time.", g.Settings.Drain(validate.Group), &yardv1.DrainResponse{}),
 		of(a, "groups.resume", "End the pause or the drain of a group.", g.Settings.Resume(validate.Group), &yardv1.PauseResponse{}),
 		of(a, "groups.purge", "Cancel the tasks of a group that do not run, step by step, or count them.", g.Operator.Purge(validate.Group), &yardv1.PurgeResponse{}),
+	}
+}
+
+// scheduleEndpoints are those of schedules.
+func (a *API) scheduleEndpoints() []endpoint {
+	g := a.Gateway
+	return []endpoint{
+		of(a, "schedules.put", "Make a schedule, which submits a task again and again, or replace one.", gateway.OfSchedules(g, g.Schedules.Put), &yardv1.PutScheduleResponse{}),
+		of(a, "schedules.get", "Get a schedule, with its next times and its last runs.", gateway.OfSchedules(g, g.Schedules.Get), &yardv1.GetScheduleResponse{}),
+		of(a, "schedules.list", "List the schedules of the domain, page by page.", gateway.OfSchedules(g, g.Schedules.List), &yardv1.ListSchedulesResponse{}),
+		of(a, "schedules.delete", "End a schedule; tasks of its runs go on.", gateway.OfSchedules(g, g.Schedules.Delete), &yardv1.DeleteScheduleResponse{}),
+		of(a, "schedules.pause", "Make no runs until the schedule is resumed.", gateway.OfSchedules(g, g.Schedules.Pause), &yardv1.PauseScheduleResponse{}),
+		of(a, "schedules.resume", "End the pause of a schedule.", gateway.OfSchedules(g, g.Schedules.Resume), &yardv1.ResumeScheduleResponse{}),
+		of(a, "schedules.trigger", "Make one run of a schedule now.", gateway.OfSchedules(g, g.Schedules.Trigger), &yardv1.TriggerScheduleResponse{}),
+		of(a, "schedules.backfill", "Make the runs of a stretch of the past again.", gateway.OfSchedules(g, g.Schedules.Backfill), &yardv1.BackfillScheduleResponse{}),
+		of(a, "schedules.next", "Show the next times of a schedule, or of one that is not made yet.", gateway.OfSchedules(g, g.Schedules.Next), &yardv1.NextScheduleResponse{}),
 	}
 }
 

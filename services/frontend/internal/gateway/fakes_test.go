@@ -308,7 +308,7 @@ func newRig(t *testing.T, change ...func(*Deps)) *rig {
 	d := Deps{
 		Metrics: m, Config: DefaultConfig(), Partitioning: topology.Partitioning{History: rigPartitions, Matching: rigShards},
 		Tokens:  rigTokens,
-		History: r.log, DeadLetters: new(memLetters), Batches: memBatches{}, Bus: r.bus, Owners: noOwners(), Catalog: r.catalog.Catalog, Settings: r.catalog.kv,
+		History: r.log, DeadLetters: new(memLetters), Batches: memBatches{}, Schedules: noSchedules{}, Bus: r.bus, Owners: noOwners(), Catalog: r.catalog.Catalog, Settings: r.catalog.kv,
 		LogVersion: func() uint32 { return 1 },
 	}
 	d.Config.DirectStarts = false // but for the tests of them

@@ -16,7 +16,9 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/clock"
@@ -33,6 +35,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/query"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/quotas"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/scaling"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/schedules"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/settings"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
@@ -54,6 +57,7 @@ type Deps struct {
 	History      intake.HistoryLog
 	DeadLetters  operate.DeadLetters
 	Batches      batches.List
+	Schedules    schedules.Homes
 	Bus          Bus
 	Owners       owners.Owners
 	// Catalog is what this frontend knows of the settings, which follows the stored ones within moments.
@@ -78,6 +82,8 @@ type Gateway struct {
 	Settings *settings.Settings
 	Operator *operate.Operator
 	Batches  *batches.Batches
+	// Schedules are wrapped by OfSchedules.
+	Schedules *schedules.Schedules
 	// Quotas are those of the domains; the caller runs ShareUse.
 	Quotas *quotas.Quotas
 	// Scaling is run by the caller.
@@ -88,7 +94,7 @@ type Gateway struct {
 
 // check refuses what a gateway cannot work with.
 func (d Deps) check() error {
-	if d.History == nil || d.DeadLetters == nil || d.Batches == nil || d.Bus == nil || d.Catalog == nil || d.Settings == nil || d.Tokens == nil || d.LogVersion == nil || d.Owners.Missing() {
+	if d.History == nil || d.DeadLetters == nil || d.Batches == nil || d.Schedules == nil || d.Bus == nil || d.Catalog == nil || d.Settings == nil || d.Tokens == nil || d.LogVersion == nil || d.Owners.Missing() {
 		return errors.New("gateway: a port or the tokens are missing")
 	}
 	if d.Partitioning.History < 1 || d.Partitioning.Matching < 1 {
@@ -138,7 +144,16 @@ func New(d Deps) (*Gateway, error) {
 		Logger: d.Log, Clock: d.Clock, Tracing: d.Tracing, Metrics: d.Metrics,
 	})
 	g.Queries = query.New(query.Deps{Run: g.Run, Tasks: tasks, Partitioning: d.Partitioning, Catalog: d.Catalog, Queued: g.Intake.QueuedTasks, Share: chosen.Share})
-	g.Settings = settings.New(settings.Deps{Run: g.Run, Tasks: tasks, Partitioning: d.Partitioning, Catalog: d.Catalog, Bucket: d.Settings, Use: g.Quotas.Use})
+	g.Schedules = schedules.New(schedules.Deps{
+		Partitioning: d.Partitioning, Log: d.History, Homes: d.Schedules, Catalog: d.Catalog, LogVersion: d.LogVersion, TakesTasks: g.Intake.HasRoom,
+		Drained: func(domain string, now time.Time, req *yardv1.SubmitRequest) error {
+			return g.Intake.Drained(call.Call{Domain: domain, Now: now}, req)
+		},
+		AppendTimeout: c.AppendTimeout,
+	})
+	g.Settings = settings.New(settings.Deps{
+		Run: g.Run, Tasks: tasks, Partitioning: d.Partitioning, Catalog: d.Catalog, Bucket: d.Settings, Use: g.Quotas.Use, AnySchedule: g.Schedules.Any,
+	})
 	g.Operator = operate.New(operate.Deps{
 		Run: g.Run, Tasks: tasks, Catalog: d.Catalog, Bucket: d.Settings, DeadLetters: d.DeadLetters, Reads: g.Queries, Outcomes: g.Outcomes,
 		Polls: g.Polls.Waiting(), Bus: d.Bus, Log: d.Log,
@@ -148,6 +163,15 @@ func New(d Deps) (*Gateway, error) {
 		Charge: g.Quotas.Charge, PurgeStep: g.Operator.PurgeStep, Logger: d.Log,
 	})
 	return g, nil
+}
+
+// OfSchedules is a verb of schedules, which runs in a goroutine of its own.
+func OfSchedules[Req any](g *Gateway, do func(context.Context, schedules.Call, Req) (codec.Message, error)) func(call.Call, Req, call.Answer) {
+	return func(c call.Call, req Req, answer call.Answer) {
+		g.Run.Ask(c, nil, answer, func(ctx context.Context) (codec.Message, error) {
+			return do(ctx, schedules.Call{Domain: c.Domain, JSON: c.JSON, Now: c.ServerNow}, req)
+		})
+	}
 }
 
 // tickEvery is how often what is due by time is done.

@@ -61,6 +61,12 @@ func (s *Settings) DeleteDomain(c call.Call, req *yardv1.DeleteDomainRequest, an
 			if len(held) > 0 {
 				return nil, gather.HoldsTasks(req.Name, held)
 			}
+			switch name, err := s.AnySchedule(ctx, req.Name); {
+			case err != nil:
+				return nil, err
+			case name != "":
+				return nil, fault.At(fault.FailedPrecondition, "/name", "the domain %q has schedules, such as %q: delete them first", req.Name, name)
+			}
 		}
 		d, err := catalog.DeleteDomain(ctx, s.Bucket, req.Name, req.Revision)
 		if fault.CodeOf(err) == fault.NotFound {

@@ -8,6 +8,8 @@
 package settings
 
 import (
+	"context"
+
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
@@ -26,6 +28,8 @@ type Deps struct {
 	Bucket  catalog.Bucket
 	// Use is what a domain uses of its quota.
 	Use func(*yardv1.Domain) *yardv1.Quota
+	// AnySchedule names a schedule of a domain; "" = it has none.
+	AnySchedule func(ctx context.Context, domain string) (string, error)
 }
 
 // Settings carries out the verbs about settings.

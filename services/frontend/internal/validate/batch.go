@@ -75,19 +75,8 @@ func CreateBatch(req *yardv1.CreateBatchRequest, now time.Time, form Form) error
 
 // callback checks the callback of a batch: a task that is submitted by itself, at once.
 func callback(t *yardv1.NewTask, now time.Time, form Form) error {
-	for _, never := range []struct {
-		field string
-		is    bool
-	}{
-		{"unique_key", t.UniqueKey != ""},
-		{"order_key", t.OrderKey != ""},
-		{"batch_id", t.BatchId != ""},
-		{"delay_ms", t.DelayMs != 0},
-		{"run_at_ms", t.RunAtMs != 0},
-	} {
-		if never.is {
-			return invalid(callbackPath+"/"+never.field, "the callback of a batch has none")
-		}
+	if err := byItself(callbackPath, t, "the callback of a batch"); err != nil {
+		return err
 	}
 	size := 0
 	for name, value := range t.Headers {
@@ -99,19 +88,41 @@ func callback(t *yardv1.NewTask, now time.Time, form Form) error {
 	return OfCallback(Submit(CallbackSubmit(t), now, form))
 }
 
+// byItself refuses what a task may not have that the engine submits.
+func byItself(path string, t *yardv1.NewTask, noun string) error {
+	for _, never := range []struct {
+		field string
+		is    bool
+	}{
+		{"unique_key", t.UniqueKey != ""},
+		{"order_key", t.OrderKey != ""},
+		{"batch_id", t.BatchId != ""},
+		{"delay_ms", t.DelayMs != 0},
+		{"run_at_ms", t.RunAtMs != 0},
+	} {
+		if never.is {
+			return invalid(path+"/"+never.field, "%s has none", noun)
+		}
+	}
+	return nil
+}
+
 // CallbackSubmit is the submit of a callback alone.
 func CallbackSubmit(t *yardv1.NewTask) *yardv1.SubmitRequest {
 	return &yardv1.SubmitRequest{Tasks: []*yardv1.NewTask{t}}
 }
 
 // OfCallback is what refuses such a submit as what refuses the batch.
-func OfCallback(err error) error {
+func OfCallback(err error) error { return ofOneTask(callbackPath, err) }
+
+// ofOneTask is what refuses the submit of one task as what refuses a request that has the task at a path.
+func ofOneTask(path string, err error) error {
 	var refused *fault.Error
 	if !errors.As(err, &refused) {
 		return err
 	}
 	own := *refused
-	own.Path = callbackPath + strings.TrimPrefix(own.Path, "/tasks/0")
+	own.Path = path + strings.TrimPrefix(own.Path, "/tasks/0")
 	return &own
 }
 
