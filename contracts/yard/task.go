@@ -78,6 +78,12 @@ type Unique struct {
 	For time.Duration
 }
 
+// Wire is t as it travels. The error is INVALID_ARGUMENT: the payload does not encode.
+func (t *Task) Wire() (*yardv1.NewTask, error) {
+	w := &yardv1.NewTask{}
+	return w, t.fill(w)
+}
+
 // fill writes t into a wire message.
 func (t *Task) fill(w *yardv1.NewTask) error {
 	payload, err := NewPayload(t.Payload)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 )
 
@@ -126,4 +127,13 @@ func (w Wire) TopLimits(ctx context.Context, req *yardv1.TopLimitsRequest) (*yar
 // PeekTasklist shows the ready tasks of a tasklist in the order in which they are to start.
 func (w Wire) PeekTasklist(ctx context.Context, req *yardv1.PeekTasklistRequest) (*yardv1.PeekTasklistResponse, error) {
 	return call[yardv1.PeekTasklistResponse](ctx, &w.c.transport, w.c.subject("tasklists.peek"), req)
+}
+
+// Call sends a request of a verb of the client's domain, such as "schedules.get", and returns its answer. It repeats the request, which has to have the same
+// effect twice, as the Client's methods do.
+func Call[Resp any, P interface {
+	*Resp
+	codec.Message
+}](ctx context.Context, c *Client, verb string, req codec.Message) (P, error) {
+	return call[Resp, P](ctx, &c.transport, c.subject(verb), req)
 }
