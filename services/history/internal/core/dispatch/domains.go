@@ -90,18 +90,18 @@ func (d *DomainLists) remove(l *tasklist) {
 }
 
 // enter gives a task a place among those of its domain.
-func (of *domain) enter(e *Entry) {
-	e.at = int32(len(of.tasks))
-	of.tasks = append(of.tasks, e)
+func (d *domain) enter(e *Entry) {
+	e.at = int32(len(d.tasks))
+	d.tasks = append(d.tasks, e)
 }
 
 // leave has the last task take the place of one that leaves.
-func (of *domain) leave(e *Entry) {
-	last := len(of.tasks) - 1
-	of.tasks[e.at] = of.tasks[last]
-	of.tasks[e.at].at = e.at
-	of.tasks[last] = nil
-	of.tasks = of.tasks[:last]
+func (d *domain) leave(e *Entry) {
+	last := len(d.tasks) - 1
+	d.tasks[e.at] = d.tasks[last]
+	d.tasks[e.at].at = e.at
+	d.tasks[last] = nil
+	d.tasks = d.tasks[:last]
 }
 
 // CountWaiting is how many tasks each of some domains has that wait for their first or next attempt, or for the timer store; if any does.
