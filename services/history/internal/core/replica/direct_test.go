@@ -127,7 +127,7 @@ func TestWhatCannotStartWithItsSubmit(t *testing.T) {
 func TestTheOutcomeOfAnUnreadTask(t *testing.T) {
 	b := newBench(t, Config{})
 	b.seq += 5
-	token := ids.Token{Position: ids.NewPosition(b.seq-1, 3), Version: 1, Nonce: directNonce}
+	token := ids.Token{Position: ids.NewPosition(b.seq-1, 3).InShared(), Version: 1, Nonce: directNonce}
 	testkit.Equal(t, "before", b.said(b.event(taskstate.Succeeded, 1, token)).Code, fault.Unavailable)
 	b.step(&Submits{Lane: 3, Seq: token.Position.Seq(), At: b.now.MS, Bytes: 10, Tasks: []*Entry{{Task: func() taskstate.Task {
 		task := taskstate.Task{ID: id(1), Domain: "shop", Tasklist: "mail", Type: "send", Priority: 3, Policy: storyPolicy}

@@ -99,7 +99,8 @@ func (s step) decide(req *locate.Request, e *Entry) {
 	case first(req.Ev.Kind) && s.Unread(pos, req.Ev.Domain, ""):
 		// An owner that died had sent its trigger. It is sent again with the admission, and then must not be taken for one that is out of date.
 		s.Conclude(req, notAdmitted)
-	case e == nil && req.Ev.Kind.OfAttempt() && s.Unread(pos, req.Ev.Domain, ""): // an attempt that began with the submit
+	case e == nil && req.Ev.Kind.OfAttempt() && pos.Shared() && s.Unread(pos, req.Ev.Domain, ""):
+		// An attempt that began with the submit, which shares its message. Of others it may seem that they are unread, if tasklists of the domain are split off.
 		s.Conclude(req, notAdmitted)
 	case e != nil && !locate.MissedLater(&e.Task, e.left, pos):
 		s.Conclude(req, taskstate.ApplyToEarlierStay(&e.Task, req.Ev))
