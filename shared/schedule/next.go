@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -15,16 +16,17 @@ const (
 	stepsMax = 1000
 )
 
-// Next returns the first time of the calendar after an instant. There is none if none comes within 10 years, or if it comes
-// after more than 1,000 excluded stretches.
+// Next returns the first time of the calendar after an instant. If there is none within 10 years, it returns the zero time and
+// false. A search ends after 1,000 excluded stretches: then Next returns the instant that it has reached, and false.
 func (t *Times) Next(after time.Time) (time.Time, bool) {
 	afterMs := after.UnixMilli()
 	lastMs := min(after.AddDate(yearsMax, 0, 0).UnixMilli(), t.endMs-1)
 	if t.startMs != 0 {
 		afterMs = max(afterMs, t.startMs-1)
 	}
+	searched := slices.Repeat([]int64{math.MinInt64}, len(t.crons))
 	for range stepsMax {
-		ms, ok := t.nextOf(afterMs, lastMs)
+		ms, ok := t.nextOf(afterMs, lastMs, searched)
 		if !ok {
 			return time.Time{}, false
 		}
@@ -34,7 +36,7 @@ func (t *Times) Next(after time.Time) (time.Time, bool) {
 		}
 		afterMs = end - 1
 	}
-	return time.Time{}, false
+	return time.UnixMilli(afterMs), false
 }
 
 // Jitter returns how much later the run of a time is: always the same for the same domain, name and time.
@@ -47,8 +49,9 @@ func (t *Times) Jitter(domain, name string, at time.Time) time.Duration {
 	return time.Duration(ms) * time.Millisecond
 }
 
-// nextOf returns the first time after an instant and not after last, whatever is excluded.
-func (t *Times) nextOf(afterMs, lastMs int64) (int64, bool) {
+// nextOf returns the first time after an instant and not after last, whatever is excluded. Searched has for each expression the second
+// up to which this search knows that nothing matches, so that a rare expression is searched once.
+func (t *Times) nextOf(afterMs, lastMs int64, searched []int64) (int64, bool) {
 	next := lastMs + 1
 	if t.everyMs != 0 {
 		next = min(next, t.startMs+(floorDiv(afterMs-t.startMs, t.everyMs)+1)*t.everyMs)
@@ -60,9 +63,13 @@ func (t *Times) nextOf(afterMs, lastMs int64) (int64, bool) {
 		if e.everyHour {
 			search = e.nextByClock
 		}
-		if at, ok := search(after, last, t.zone); ok {
+		searched[i] = max(searched[i], after)
+		if at, ok := search(searched[i], last, t.zone); ok {
 			next = min(next, at*1000)
 			last = min(last, at)
+			searched[i] = at - 1
+		} else {
+			searched[i] = max(searched[i], last)
 		}
 	}
 	return next, next <= lastMs

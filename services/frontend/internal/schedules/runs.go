@@ -173,14 +173,20 @@ func timesOf(of *yardv1.Schedule) (calendar, error) {
 	return calendar{times}, nil
 }
 
+// searchesMore is how many more searches than times there may be: each passes 1,000 excluded stretches at most.
+const searchesMore = 10
+
 // upTo returns the times after an instant and not after last, Unix ms, at most limit.
 func (t calendar) upTo(afterMs, lastMs int64, limit int) (all []int64) {
-	for at := time.UnixMilli(afterMs); len(all) < limit; {
+	at := time.UnixMilli(afterMs)
+	for range limit + searchesMore {
 		next, ok := t.Next(at)
-		if !ok || next.UnixMilli() > lastMs {
+		if len(all) >= limit || next.IsZero() || next.UnixMilli() > lastMs {
 			break
 		}
-		all, at = append(all, next.UnixMilli()), next
+		if at = next; ok {
+			all = append(all, next.UnixMilli())
+		}
 	}
 	return all
 }

@@ -66,7 +66,7 @@ const (
 
 // Calendar has the times of a schedule, Unix ms.
 type Calendar interface {
-	// Next is the first time after one; ok is false if there is none.
+	// Next is the first time after one. If ok is false, there is none up to atMS; if atMS is not after afterMS, there is none at all.
 	Next(afterMS int64) (atMS int64, ok bool)
 	// Jitter is how much later the run of a time starts, ms.
 	Jitter(atMS int64) int64
@@ -135,8 +135,14 @@ func (s *State) Asks(p Policy, c Calendar, nowMS int64) bool {
 	if slices.ContainsFunc(s.Due, func(r Run) bool { return r.mayStart(p, nowMS) && r.Reason != Triggered }) {
 		return true
 	}
-	at, ok := s.next(p, c)
+	at, ok := s.ahead(p, c)
 	return ok && at <= nowMS
+}
+
+// ahead is when the calendar is to be read again: at its next time, or where the search for it is to go on.
+func (s *State) ahead(p Policy, c Calendar) (atMS int64, ok bool) {
+	atMS, ok = s.next(p, c)
+	return atMS, ok || atMS > s.DecidedMS
 }
 
 // next is the next time of the calendar that is to be decided.
@@ -243,6 +249,10 @@ func (s *State) read(p Policy, c Calendar, nowMS int64) (any bool) {
 	}
 	for range timesMax {
 		at, ok := s.next(p, c)
+		if !ok && at > s.DecidedMS && at <= nowMS { // the search goes on from there
+			s.DecidedMS, any = at, true
+			continue
+		}
 		if !ok || at > nowMS {
 			makeUp()
 			return any
@@ -283,7 +293,7 @@ func (s *State) Ready(p Policy, nowMS int64) bool {
 
 // Wake is when the schedule is to be decided again after a decision, Unix ms; ok is false if it is not by itself.
 func (s *State) Wake(p Policy, c Calendar, nowMS int64) (atMS int64, ok bool) {
-	if atMS, ok = s.next(p, c); ok && atMS <= nowMS && len(s.Due) >= DueMax {
+	if atMS, ok = s.ahead(p, c); ok && atMS <= nowMS && len(s.Due) >= DueMax {
 		atMS = nowMS + EndedEveryMS // it waits for room
 	}
 	for _, r := range s.Due {
