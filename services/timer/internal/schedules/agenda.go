@@ -63,8 +63,8 @@ func (a *agenda) removed(n Name) {
 	}
 }
 
-// take takes out up to so many schedules that are due. Each is to be decided, and then decided is called.
-func (a *agenda) take(nowMS int64, most int) (all []Name) {
+// take takes out up to so many schedules that are due. Each is to be decided, and then decided or absent is called.
+func (a *agenda) take(nowMS int64, most int) (all []*entry) {
 	for a.times.Len() > 0 && a.times.First().at <= nowMS {
 		e := a.times.Pop()
 		e.queued = true
@@ -72,15 +72,15 @@ func (a *agenda) take(nowMS int64, most int) (all []Name) {
 	}
 	for _, e := range a.due.Cut(most) {
 		e.queued, e.deciding, e.again = false, true, false
-		all = append(all, e.name)
+		all = append(all, e)
 	}
 	return all
 }
 
-// decided ends a decision of a schedule as it was stored at seq. It is decided again at a time, or at once, if it has changed meanwhile.
-func (a *agenda) decided(n Name, seq uint64, nowMS, atMS int64, ok bool) {
-	e := a.entries[n]
-	if e == nil {
+// decided ends a decision of a schedule as it was stored at seq. It is decided again at a time, or at once, if it has changed meanwhile. The
+// decision of a schedule that was deleted meanwhile counts for nothing, also if there is another one of its name.
+func (a *agenda) decided(e *entry, seq uint64, nowMS, atMS int64, ok bool) {
+	if a.entries[e.name] != e {
 		return
 	}
 	e.deciding = false
@@ -89,6 +89,17 @@ func (a *agenda) decided(n Name, seq uint64, nowMS, atMS int64, ok bool) {
 	}
 	e.seq = max(e.seq, seq)
 	a.wake(e, atMS, ok)
+}
+
+// absent ends a decision that found no schedule. If one was stored meanwhile, it is decided at once.
+func (a *agenda) absent(e *entry, nowMS int64) {
+	switch {
+	case a.entries[e.name] != e:
+	case e.again:
+		a.decided(e, 0, nowMS, 0, false)
+	default:
+		a.removed(e.name)
+	}
 }
 
 // next is when the next schedule is due; ok is false if none is.

@@ -59,7 +59,7 @@ type change struct {
 
 // decision is one that has ended.
 type decision struct {
-	name Name
+	entry *entry
 	// seq is that of the message that it has left; 0 = it is not known.
 	seq uint64
 	// at is when to decide again, ok whether to. absent: there is no such schedule.
@@ -91,9 +91,9 @@ func (k *Keeper) Run(ctx context.Context) error {
 		case d := <-ended:
 			open--
 			if d.absent {
-				k.agenda.removed(d.name)
+				k.agenda.absent(d.entry, k.nowMS())
 			} else {
-				k.agenda.decided(d.name, d.seq, k.nowMS(), d.at, d.ok)
+				k.agenda.decided(d.entry, d.seq, k.nowMS(), d.at, d.ok)
 			}
 		case <-timer.C:
 		case err := <-failed:
@@ -140,9 +140,10 @@ func (k *Keeper) begin(ctx context.Context, most int, ended chan<- decision) int
 		return 0
 	}
 	all := k.agenda.take(k.nowMS(), most)
-	for _, n := range all {
+	for _, e := range all {
 		go func() {
-			d := k.decide(ctx, n)
+			d := k.decide(ctx, e.name)
+			d.entry = e
 			select {
 			case ended <- d:
 			case <-ctx.Done():
@@ -165,7 +166,7 @@ func (k *Keeper) decide(ctx context.Context, n Name) decision {
 	case !errors.Is(err, ErrChanged) && ctx.Err() == nil:
 		k.Log.Warn("a schedule could not be decided, trying again", "partition", k.Partition, "domain", n.Domain, "schedule", n.Schedule, "error", err)
 	}
-	again := decision{name: n, at: k.nowMS(), ok: true}
+	again := decision{at: k.nowMS(), ok: true}
 	if !errors.Is(err, ErrChanged) {
 		again.at += tryAgainMS
 	}
@@ -178,14 +179,14 @@ func (k *Keeper) tryDecide(ctx context.Context, n Name) (decision, error) {
 		return decision{}, err
 	}
 	if was == nil || was.Home.Deleted {
-		return decision{name: n, absent: true}, nil
+		return decision{absent: true}, nil
 	}
 	p, err := planOf(n, was.Home)
 	if err != nil {
 		return decision{}, err
 	}
 	if k.StorageFull != nil && k.StorageFull() != "" { // runs wait, and may be missed
-		return decision{name: n, seq: was.Seq, at: k.nowMS() + tryAgainMS, ok: true}, nil
+		return decision{seq: was.Seq, at: k.nowMS() + tryAgainMS, ok: true}, nil
 	}
 	state := stateOf(was.Home)
 	ended, err := k.ended(ctx, p, &state)
@@ -212,10 +213,10 @@ func (k *Keeper) tryDecide(ctx context.Context, n Name) (decision, error) {
 		}
 	}
 	at, ok := state.Wake(p.policy, p.calendar, nowMS)
-	return decision{name: n, seq: seq, at: at, ok: ok}, nil
+	return decision{seq: seq, at: at, ok: ok}, nil
 }
 
-// ended asks which tasks of a schedule have ended, if that matters now.
+// ended asks which tasks of a schedule have ended, if that matters now. The first one that has not is enough: the runs that are due do not start.
 func (k *Keeper) ended(ctx context.Context, p *plan, s *runs.State) (map[ids.TaskID]bool, error) {
 	all := map[ids.TaskID]bool{}
 	if !s.Asks(p.policy, p.calendar, k.nowMS()) {
@@ -226,7 +227,10 @@ func (k *Keeper) ended(ctx context.Context, p *plan, s *runs.State) (map[ids.Tas
 		if err != nil {
 			return nil, err
 		}
-		all[id] = over
+		if !over {
+			break
+		}
+		all[id] = true
 	}
 	return all, nil
 }

@@ -174,10 +174,17 @@ func (l *log) times(since time.Time) (all []int64) {
 }
 
 // keep runs a keeper until stop is called.
-func (l *log) keep(t *testing.T) (stop func()) {
+func (l *log) keep(t *testing.T) (stop func()) { return l.keepWith(t, l) }
+
+// keepWith runs a keeper with another view of the log.
+func (l *log) keepWith(t *testing.T, view interface {
+	Store
+	History
+},
+) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	k := New(Deps{
-		Partition: 1, Store: l, History: l, LogVersion: func() uint32 { return 1 }, StorageFull: l.isFull, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Partition: 1, Store: view, History: view, LogVersion: func() uint32 { return 1 }, StorageFull: l.isFull, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		Metrics: Metrics{Started: func(int) {}, Skipped: func(int) {}, Missed: func(int) {}, Late: func(time.Duration) {}},
 	})
 	ended := make(chan error, 1)
