@@ -1955,7 +1955,7 @@ export interface Schedule {
   exclude_dates?: string[];
   /** Cron expressions: times that match one of them have no run. At most 16. */
   exclude_cron?: string[];
-  /** Each run is later by up to so many ms, always the same for the same time, 0..86400000 (a day). Default 0. */
+  /** Each run is later by up to so many ms, always the same for the same time, 0..86400000 (a day). At most 100 times follow within it. Default 0. */
   jitter_ms?: number;
   /** No runs before this Unix time in ms. Default: none. */
   start_at_ms?: number;

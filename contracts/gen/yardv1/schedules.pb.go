@@ -167,7 +167,7 @@ type Schedule struct {
 	ExcludeDates []string `protobuf:"bytes,6,rep,name=exclude_dates,json=excludeDates,proto3" json:"exclude_dates,omitempty"`
 	// Cron expressions: times that match one of them have no run. At most 16.
 	ExcludeCron []string `protobuf:"bytes,7,rep,name=exclude_cron,json=excludeCron,proto3" json:"exclude_cron,omitempty"`
-	// Each run is later by up to so many ms, always the same for the same time, 0..86400000 (a day). Default 0.
+	// Each run is later by up to so many ms, always the same for the same time, 0..86400000 (a day). At most 100 times follow within it. Default 0.
 	JitterMs int64 `protobuf:"varint,8,opt,name=jitter_ms,json=jitterMs,proto3" json:"jitter_ms,omitempty"`
 	// No runs before this Unix time in ms. Default: none.
 	StartAtMs int64 `protobuf:"varint,9,opt,name=start_at_ms,json=startAtMs,proto3" json:"start_at_ms,omitempty"`

@@ -70,6 +70,7 @@ func TestAPutIsRefusedWithThePath(t *testing.T) {
 		"/schedule/cron/0":           func(s *yardv1.Schedule) { s.Cron[0] = "x" },
 		"/schedule/cron":             func(s *yardv1.Schedule) { s.Cron = nil },
 		"/schedule/every_ms":         func(s *yardv1.Schedule) { s.EveryMs = 1 },
+		"/schedule/jitter_ms":        func(s *yardv1.Schedule) { s.EveryMs, s.JitterMs = 1000, 101_000 },
 		"/schedule/time_zone":        func(s *yardv1.Schedule) { s.TimeZone = "Europe/Nowhere" },
 		"/schedule/overlap":          func(s *yardv1.Schedule) { s.Overlap = 77 },
 		"/schedule/missed":           func(s *yardv1.Schedule) { s.Missed = 77 },

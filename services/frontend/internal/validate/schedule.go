@@ -18,6 +18,8 @@ const (
 	ScheduleListDefault = 100
 	// ScheduleNextMax bounds the times of one schedules.next.
 	ScheduleNextMax, ScheduleNextDefault = 1000, 10
+	// scheduleJitteredMax is how many times may follow within the jitter of a run.
+	scheduleJitteredMax = 100
 	// schedulePath is where a request has its schedule.
 	schedulePath = "/schedule"
 	// runsIDBytesMax bounds the request_id of a trigger or a backfill.
@@ -55,13 +57,36 @@ func PutSchedule(req *yardv1.PutScheduleRequest, now time.Time, form Form) error
 	if s.Task.Traceparent != "" {
 		return invalid(schedulePath+"/task/traceparent", "the task of a schedule has none: each run is a trace of its own")
 	}
-	if _, err := ScheduleTimes(s); err != nil {
+	times, err := ScheduleTimes(s)
+	if err != nil {
+		return err
+	}
+	if err := jitter(s, times, now); err != nil {
 		return err
 	}
 	s.TimeZone = cmp.Or(s.TimeZone, "UTC")
 	s.Overlap = cmp.Or(s.Overlap, yardv1.Overlap_OVERLAP_SKIP)
 	s.Missed = cmp.Or(s.Missed, yardv1.Missed_MISSED_LAST)
 	s.CatchUpMs = cmp.Or(s.CatchUpMs, ms(ScheduleCatchUpDefault))
+	return nil
+}
+
+// jitter refuses a jitter for which too many runs would wait: further ones would be late, or missed.
+func jitter(s *yardv1.Schedule, times *schedule.Times, now time.Time) error {
+	if s.JitterMs == 0 {
+		return nil
+	}
+	at, ok := times.Next(now)
+	last := at.UnixMilli() + s.JitterMs
+	for range scheduleJitteredMax {
+		if !ok || at.UnixMilli() > last {
+			return nil
+		}
+		at, ok = times.Next(at)
+	}
+	if ok && at.UnixMilli() <= last {
+		return invalid(schedulePath+"/jitter_ms", "is %d: the schedule has more than %d times within it, and so many runs may wait", s.JitterMs, scheduleJitteredMax)
+	}
 	return nil
 }
 
