@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/api"
@@ -138,10 +139,22 @@ func (s *Service) own(ctx context.Context, p int, cluster *catalog.Catalog) erro
 	return parts.Run(ctx)
 }
 
+// takes reports whether the task of a schedule may be submitted now. The runs wait otherwise, as if the engine was down.
+func (s *Service) takes(cluster *catalog.Catalog, room *storage.Watch) func(*logv1.Record) bool {
+	return func(t *logv1.Record) bool {
+		now := s.Clock.Now().UnixMilli()
+		return room.Full() == "" && cluster.Domain(t.Domain) != nil &&
+			!catalog.Paused(catalog.Drains.Domains.Of(cluster, "", t.Domain), now) &&
+			!catalog.Paused(catalog.Drains.Tasklists.Of(cluster, t.Domain, t.Tasklist), now) &&
+			!catalog.Paused(catalog.Drains.Types.Of(cluster, t.Domain, t.Type), now) &&
+			(t.Group == "" || !catalog.Paused(catalog.Drains.Groups.Of(cluster, t.Domain, t.Group), now))
+	}
+}
+
 // schedules keeps those whose home is a partition.
 func (s *Service) schedules(p int, cluster *catalog.Catalog, room *storage.Watch, log *slog.Logger) *schedules.Keeper {
 	at := natstimer.Schedules{JetStream: s.js, NATS: s.NATS, Partition: p, LogVersion: cluster.WriteVersion, Log: log}
 	return schedules.New(schedules.Deps{
-		Partition: p, Store: at, History: at, LogVersion: cluster.WriteVersion, StorageFull: room.Full, Now: s.Clock.Now, Metrics: scheduleMetrics(s.Metrics, p), Log: log,
+		Partition: p, Store: at, History: at, LogVersion: cluster.WriteVersion, Takes: s.takes(cluster, room), Now: s.Clock.Now, Metrics: scheduleMetrics(s.Metrics, p), Log: log,
 	})
 }

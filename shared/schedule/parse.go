@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"regexp"
 	"time"
 	_ "time/tzdata" // zones also for machines without zone files; about 450 KB
 
@@ -113,10 +114,13 @@ func (t *Times) addDates(texts []string) error {
 	return nil
 }
 
-// loadZone refuses Local, which would depend on the machine.
+// machineZone is a zone that depends on the machine, or whose clock counts leap seconds.
+var machineZone = regexp.MustCompile(`^(Local|localtime|posixrules|right/.*|posix/.*)$`)
+
+// loadZone refuses zones that are not the same on each machine.
 func loadZone(name string) (*time.Location, error) {
 	zone, err := time.LoadLocation(name)
-	if err != nil || name == "Local" {
+	if err != nil || machineZone.MatchString(name) {
 		return nil, invalid("/time_zone", "%.80q is no IANA time zone such as Europe/Berlin", name)
 	}
 	return zone, nil

@@ -26,6 +26,8 @@ func TestParseRefuses(t *testing.T) {
 		{"every too long", &yardv1.Schedule{EveryMs: 31_622_400_001}, "/every_ms", "1000 to 31622400000"},
 		{"every below 0", &yardv1.Schedule{EveryMs: -1}, "/every_ms", "is -1"},
 		{"a zone", &yardv1.Schedule{Cron: daily, TimeZone: "Europe/Ulm"}, "/time_zone", "Europe/Ulm"},
+		{"the zone file of the machine", &yardv1.Schedule{Cron: daily, TimeZone: "localtime"}, "/time_zone", "localtime"},
+		{"leap seconds", &yardv1.Schedule{Cron: daily, TimeZone: "right/Europe/Berlin"}, "/time_zone", "right"},
 		{"the machine's zone", &yardv1.Schedule{Cron: daily, TimeZone: "Local"}, "/time_zone", "Local"},
 		{"a path as a zone", &yardv1.Schedule{Cron: daily, TimeZone: "../zone"}, "/time_zone", "../zone"},
 		{"a date", &yardv1.Schedule{Cron: daily, ExcludeDates: []string{"2026-12-24", "2026-02-29"}}, "/exclude_dates/1", "2026-02-29"},

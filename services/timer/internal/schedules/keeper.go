@@ -21,7 +21,7 @@ const (
 	storedMax = 256
 )
 
-// Deps is what a keeper works with. All fields but StorageFull are required.
+// Deps is what a keeper works with. All fields are required.
 type Deps struct {
 	// Partition is the home of its schedules.
 	Partition int
@@ -29,8 +29,8 @@ type Deps struct {
 	History   History
 	// LogVersion is the version to write.
 	LogVersion func() uint32
-	// StorageFull tells why the log has no room for further tasks, "" if it has; nil = it always has.
-	StorageFull func() string
+	// Takes reports whether a task may be submitted now: the log has room, its domain exists, and nothing of it is drained.
+	Takes func(task *logv1.Record) bool
 	// Now is the time of the log, at most: nothing runs early by it.
 	Now     func() time.Time
 	Metrics Metrics
@@ -185,7 +185,7 @@ func (k *Keeper) tryDecide(ctx context.Context, n Name) (decision, error) {
 	if err != nil {
 		return decision{}, err
 	}
-	if k.StorageFull != nil && k.StorageFull() != "" { // runs wait, and may be missed
+	if !k.Takes(was.Home.Task) { // runs wait, and may be missed
 		return decision{seq: was.Seq, at: k.nowMS() + tryAgainMS, ok: true}, nil
 	}
 	state := stateOf(was.Home)
