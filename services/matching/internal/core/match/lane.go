@@ -75,8 +75,8 @@ type grab struct {
 	poll    *poll
 	from    *origin
 	// decided: history has answered. detached: the poll does not wait for it. unsure: it was refused, and
-	// another copy of it may have been granted.
-	decided, detached, unsure bool
+	// another copy of it may have been granted. full: it was refused since the answer of its poll is full.
+	decided, detached, unsure, full bool
 }
 
 // nonceOf is the nonce of the i-th grab, g.

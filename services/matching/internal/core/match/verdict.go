@@ -71,6 +71,7 @@ func (s *Shard) decide(b *batch, i int, v *Verdict) {
 	}
 	if v.Refused != "" {
 		s.fx.Counts.GrabsRefused++
+		g.full = fault.Code(v.Refused) == fault.ResourceExhausted
 		if passes(fault.Code(v.Refused)) && b.copies > 1 {
 			g.unsure = true
 			b.unconfirmed++
@@ -82,9 +83,7 @@ func (s *Shard) decide(b *batch, i int, v *Verdict) {
 		if passes(fault.Code(v.Refused)) {
 			s.doubles.Forget(g.trigger)
 		}
-		if fault.Code(v.Refused) == fault.ResourceExhausted { // the answer of its poll is full
-			s.arrivals = append(s.arrivals, arrival{Chunk: g.chunk(), list: g.from.list})
-		}
+		g.passOn(s)
 		return
 	}
 	s.fx.Counts.Granted++
@@ -102,10 +101,18 @@ func (s *Shard) decide(b *batch, i int, v *Verdict) {
 // passes tells whether a grab that was refused may be granted another time.
 func passes(code fault.Code) bool { return code != fault.Stale && code != fault.NotFound }
 
+// passOn matches the trigger of a refused grab again if only the answer of its poll was full.
+func (g *grab) passOn(s *Shard) {
+	if g.full {
+		s.arrivals = append(s.arrivals, arrival{Chunk: g.chunk(), list: g.from.list})
+	}
+}
+
 // doubtless: all copies of a grab are decided, and none of them runs.
 func (s *Shard) doubtless(g *grab) {
 	s.unhold(g)
 	s.doubles.Forget(g.trigger)
+	g.passOn(s)
 }
 
 // handedBack applies one verdict about a hand-back. Whatever it says, history knows,
