@@ -44,9 +44,9 @@ func (ls *Lines) Of(domain, key string) (one Line, ok bool) {
 	return l.public(), true
 }
 
-// Pick is the line of a task, if the task is its first one and the query picks it.
+// Pick is the line of a task, if the query picks it. Any task finds its line: a walk in steps may meet a task before it is the first one.
 func (q *Query) Pick(s *Seat) (one Line, ok bool) {
-	if !s.First() {
+	if s == nil || s.line == nil {
 		return Line{}, false
 	}
 	one = s.line.public()

@@ -2,7 +2,6 @@ package replica
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -65,10 +64,9 @@ func TestLinesOfKeys(t *testing.T) {
 		var found []line.Line
 		b.r.Walk(&dispatch.Walk{Domain: "shop"}, func(e *dispatch.Entry) {
 			if l, ok := q.Pick(e.Seat); ok {
-				found = append(found, l)
+				found = dispatch.KeepFirst(found, l, 9, func(a, b line.Line) int { return a.Compare(b.Place) })
 			}
 		})
-		slices.SortFunc(found, func(a, b line.Line) int { return a.Compare(b.Place) })
 		s := ""
 		for _, l := range found {
 			s += fmt.Sprintf("%s %d+%d %s; ", l.Key, l.Head.ID[15], l.Waiting, l.Head.State)

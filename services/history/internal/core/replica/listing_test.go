@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/line"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -93,5 +95,31 @@ func TestS15AListingAmongChanges(t *testing.T) {
 				t.Fatalf("%s: task %d, ended %t, is listed %d times", name, k, ended[k], times[k])
 			}
 		}
+	}
+}
+
+// S15: the first task of an order key ends between two steps. The key is listed all the same: it has tasks all the time.
+func TestS15AKeyIsListedWhoseFirstTaskEndsBetweenSteps(t *testing.T) {
+	b := wide(t, 0)
+	b.keyed("a", nil, 1)
+	b.submit(nil, upFrom(10, 5000)...)
+	b.keyed("a", nil, 2)
+	walk, found := dispatch.Walk{Domain: "shop"}, map[string]bool{}
+	step := func() bool {
+		return b.r.Walk(&walk, func(e *dispatch.Entry) {
+			if l, ok := (&line.Query{}).Pick(e.Seat); ok {
+				found[l.Key] = true
+			}
+		})
+	}
+	if step() {
+		t.Fatal("one step is the last")
+	}
+	b.start(1)
+	b.finish(taskstate.Succeeded, 1)
+	for !step() {
+	}
+	if !found["a"] {
+		t.Error("it is not listed")
 	}
 }
