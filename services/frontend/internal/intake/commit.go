@@ -179,6 +179,7 @@ func (a *appender) acknowledged(batch []*submission, seq uint64, sent time.Time)
 		a.in.Polls.Stored(s.starts, seq, stored && acked.Sub(sent) < direct.HandedWithin)
 		if !stored {
 			late = append(late, s)
+			continue
 		}
 		a.carry(s)
 	}
