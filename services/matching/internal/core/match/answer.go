@@ -85,7 +85,7 @@ func (s *Shard) waitOn(p *poll) {
 	s.offer(p.List)
 }
 
-// expirePolls looks at the polls whose time is over.
+// expirePolls looks at the polls that have waited for long enough.
 func (s *Shard) expirePolls() {
 	for {
 		p, ok := s.polls.Next()
@@ -96,13 +96,14 @@ func (s *Shard) expirePolls() {
 	}
 }
 
-// expire looks at a poll whose time is over. Grants that it has wait for the verdicts on its other grabs, unless those are silent (silence).
+// expire looks at a poll whose time is over, or whose first grant has waited for the verdicts on its other grabs for long enough. Those of a silent
+// partition are not waited for (silence).
 func (s *Shard) expire(p *poll) {
 	if s.moveUp(p) {
 		return
 	}
 	switch {
-	case s.now.Mono >= p.Until+pollGrace:
+	case s.now.Mono >= p.Until+pollGrace, len(p.Granted) > 0:
 		s.answer(p)
 	case p.Pending > 0:
 		s.polls.Look(p, p.Until+pollGrace)
@@ -129,10 +130,10 @@ func (s *Shard) mayStillGet(p *poll) bool {
 	return l.done < p.LookBy && (l.dirty || l.asking)
 }
 
-// reconsider has the polls looked at that waited for a last look at the table.
+// reconsider has the polls looked at that waited for a last look at the table, and for nothing else.
 func (s *Shard) reconsider(l *list) {
 	for _, p := range l.overdue {
-		if !p.Answered {
+		if !p.Answered && p.Pending == 0 {
 			s.polls.Look(p, s.now.Mono)
 		}
 	}

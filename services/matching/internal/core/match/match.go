@@ -35,6 +35,8 @@ const (
 	silentAfter = 100 * time.Millisecond
 	// resendAfter is how long a verdict may take before its batch is sent again.
 	resendAfter = limit.UnusedMax
+	// grantedWait is how long a poll with a grant waits for the verdicts on its other grabs, whose partition is not silent.
+	grantedWait = time.Second
 	// pollGrace is how long past its time a poll waits for what is under way.
 	pollGrace = 2 * time.Second
 	// retryEvery is how often tables are tried that do not answer.

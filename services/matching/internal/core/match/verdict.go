@@ -95,6 +95,9 @@ func (s *Shard) decide(b *batch, i int, v *Verdict) {
 		return
 	}
 	p.Granted = append(p.Granted, grant{batch: b, i: i, task: v.Task})
+	if len(p.Granted) == 1 {
+		s.polls.Look(p, min(s.now.Mono+grantedWait, p.Until+pollGrace))
+	}
 	s.polls.Touch(p)
 }
 
