@@ -215,7 +215,7 @@ func (s *Shard) unmoved(id uint64) {
 	}
 	s.arrivePoll(&Poll{
 		Domain: old.List.Domain, Tasklist: old.List.Name, Partition: old.List.Partition, Max: old.Max, Types: old.Types,
-		Worker: old.Worker, Version: old.By.Version(), ReplyTo: old.ReplyTo, JSON: old.JSON, For: old.Until - s.now.Mono, Moved: true,
+		Worker: old.Worker, WorkerID: old.WorkerID, Version: old.By.Version(), ReplyTo: old.ReplyTo, JSON: old.JSON, For: old.Until - s.now.Mono, Moved: true,
 	})
 }
 
