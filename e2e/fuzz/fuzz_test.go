@@ -306,7 +306,8 @@ func (f *fuzzer) compare(client *yard.Client) {
 				return err
 			}
 			for _, task := range resp.Tasks {
-				if task.Headers["yard-batch-id"] == "" { // else it is the callback of a batch that was created and closed
+				// The callback of a batch that was created and closed, and the runs of schedules, are no one's submit.
+				if task.Headers["yard-batch-id"] == "" && task.Headers["yard-schedule"] == "" {
 					stored[task.TaskId] = true
 				}
 			}
