@@ -81,6 +81,7 @@ func TestSubmitsAvoidASlowServer(t *testing.T) {
 	s.report("one server hangs", during)
 	s.avoided(during, time.Second)
 	s.comesBack()
+	c.AwaitReplicas()
 	c.CheckAll()
 }
 
