@@ -26,7 +26,7 @@ const stopTimeout = time.Minute
 // Run measures and returns the report. An error means that no number is to be
 // trusted.
 func Run(ctx context.Context, o Options) (*Report, error) {
-	if err := o.fill(); err != nil {
+	if err := o.Fill(); err != nil {
 		return nil, err
 	}
 	report := &Report{At: time.Now().UTC(), Machine: usage.ThisMachine(), Settings: o.settings()}
@@ -84,6 +84,7 @@ var workloads = []workload{
 	{name: "W10", tasks: 20 * w10Rate, shape: bulk, run: (*load).neighbours, several: true},      // 20 s of each phase
 	{name: "W11", tasks: 20_000, shape: bulk, run: (*load).fairness, several: true},              // tasks of the flood
 	{name: "W12", tasks: 100_000, shape: bulk, run: (*load).redrive},                             // dead letters
+	{name: "W13", tasks: 90 * w13Rate, shape: bulk, run: (*load).asking, several: true},          // 3 s of each phase
 }
 
 // workloadNames are the names of all, in order.

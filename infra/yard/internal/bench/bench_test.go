@@ -30,8 +30,8 @@ func TestEveryWorkloadProvesItsTasks(t *testing.T) {
 	}
 	for i, r := range report.Results {
 		latency := r.Start != nil && r.Submit != nil
-		open := r.Workload == "W3" || r.Workload == "W7" || r.Workload == "W9" || r.Workload == "W10" || r.Workload == "W11" || r.Workload == "W12"
-		if r.Workload != workloads[i].name || r.Tasks != 300 || r.TasksPerSecond <= 0 || len(r.Runs) != 1 || latency != open || (r.Reads != nil) != (r.Workload == "W9") || (r.Overload != nil) != (r.Workload == "W7") || (r.Neighbours != nil) != (r.Workload == "W10") || (r.Fairness != nil) != (r.Workload == "W11") || (r.Redrive != nil) != (r.Workload == "W12") {
+		open := r.Workload == "W3" || r.Workload == "W7" || r.Workload == "W9" || r.Workload == "W10" || r.Workload == "W11" || r.Workload == "W12" || r.Workload == "W13"
+		if r.Workload != workloads[i].name || r.Tasks != 300 || r.TasksPerSecond <= 0 || len(r.Runs) != 1 || latency != open || (r.Reads != nil) != (r.Workload == "W9") || (r.Overload != nil) != (r.Workload == "W7") || (r.Neighbours != nil) != (r.Workload == "W10") || (r.Fairness != nil) != (r.Workload == "W11") || (r.Redrive != nil) != (r.Workload == "W12") || (r.Asking != nil) != (r.Workload == "W13") {
 			t.Errorf("%+v", r)
 		}
 		if r.Sync != "2m" || r.LogMessages == 0 || r.Overload == nil && r.LogMessages > 4*300 || r.TasksPerSync <= 0 {
@@ -53,17 +53,18 @@ func TestEveryWorkloadProvesItsTasks(t *testing.T) {
 			t.Errorf("%+v", *o)
 		}
 	}
-	f := report.Results[len(workloads)-2].Fairness
+	f := report.Results[len(workloads)-3].Fairness
 	if f.Small != 10 || f.QuietStart.P50 <= 0 || f.DomainStart.P50 <= 0 || f.GroupRatio <= 0 || f.DomainRatio <= 0 || f.FloodPerSecond <= 0 || len(f.Shares) != 3 {
 		t.Errorf("%+v", f)
 	}
-	if d := report.Results[len(workloads)-1].Redrive; d.Letters != 300 || d.PerSecond <= 0 || d.QuietStart.P50 <= 0 || d.Ratio <= 0 {
+	if d := report.Results[len(workloads)-2].Redrive; d.Letters != 300 || d.PerSecond <= 0 || d.QuietStart.P50 <= 0 || d.Ratio <= 0 {
 		t.Errorf("%+v", d)
 	}
-	n := report.Results[len(workloads)-3].Neighbours
+	n := report.Results[len(workloads)-4].Neighbours
 	if n.Waits != 1000 || n.Polls != 3000 || n.Get.P50 <= 0 || n.QuietGet.P50 <= 0 || n.QuietSubmit.P50 <= 0 || n.GetRatio <= 0 || n.SubmitRatio <= 0 {
 		t.Errorf("%+v", n)
 	}
+	checkAsking(t, report.Results[len(workloads)-1].Asking)
 	if s := report.Settings; s.TablesAt != "memory" || s.HistoryPartitions != 2 || s.MatchingShards != 1 || s.Sync != "2m" {
 		t.Errorf("%+v", s)
 	}
@@ -75,6 +76,18 @@ func TestEveryWorkloadProvesItsTasks(t *testing.T) {
 	testkit.NoError(t, report.WriteJSON(&file))
 	if err := json.Unmarshal(file.Bytes(), &back); err != nil || len(back.Results) != len(workloads) || back.Machine.Cores < 1 || back.Machine.NATSServer == "" {
 		t.Errorf("%v\n%s", err, &file)
+	}
+}
+
+func checkAsking(t *testing.T, a *Asking) {
+	t.Helper()
+	for _, f := range a.Floods {
+		if f.AnsweredPerSecond <= 0 || f.StartRatio <= 0 || f.SubmitRatio <= 0 || f.P99 <= 0 || f.QuietP99 <= 0 {
+			t.Errorf("%+v", f)
+		}
+	}
+	if len(a.Floods) != 3 {
+		t.Errorf("%+v", a)
 	}
 }
 
@@ -93,7 +106,7 @@ func flooded(o *Overload) bool {
 func TestManyDomainsHaveTheirShare(t *testing.T) {
 	t.Chdir(t.TempDir())
 	o := Options{Workloads: []string{"W8", "W8s"}, Tasks: 90, LoadOptions: LoadOptions{Runs: 1, Domains: 30, Producers: 7}, Tables: "memory"}
-	testkit.NoError(t, o.fill())
+	testkit.NoError(t, o.Fill())
 	target, err := o.open(t.Context(), "2m")
 	testkit.NoError(t, err)
 	defer func() {
@@ -140,7 +153,7 @@ func TestManyDomainsHaveTheirShare(t *testing.T) {
 func TestABriefDrainLeavesNoPolls(t *testing.T) {
 	t.Chdir(t.TempDir())
 	o := Options{Tables: "memory"}
-	testkit.NoError(t, o.fill())
+	testkit.NoError(t, o.Fill())
 	target, err := o.open(t.Context(), "2m")
 	testkit.NoError(t, err)
 	defer func() {
@@ -274,5 +287,11 @@ func TestWrongOptionsAreRefused(t *testing.T) {
 		if _, err := Run(t.Context(), o); err == nil {
 			t.Errorf("%+v was taken", o)
 		}
+	}
+}
+
+func TestAWrongAddressOfRedisShowsNoPassword(t *testing.T) {
+	if err := new(target).openRedis("redis://ann:secret@:x"); err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("got %v", err)
 	}
 }

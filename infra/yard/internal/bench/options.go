@@ -34,7 +34,7 @@ type Options struct {
 	Redis      string
 	Partitions topology.Partitioning
 	// URL of a running cluster to measure in place of an embedded stack. Its domain
-	// bench is created, and keeps the finished tasks for 2 minutes, those of W9 for 30; W7, W10 and W11
+	// bench is created, and keeps the finished tasks for 2 minutes, those of W9 for 30; W7, W10, W11 and W13
 	// create bench-flood too, W7 and W8 bench-0 and so on.
 	URL string
 	// Login is how to log in to the cluster at URL; its own URL is not used. On a sealed cluster it
@@ -86,7 +86,8 @@ type LoadOptions struct {
 	IdleDomains int `json:"idle_domains,omitempty"`
 }
 
-func (o *Options) fill() error {
+// Fill sets the defaults, and refuses wrong values.
+func (o *Options) Fill() error {
 	if len(o.Workloads) == 0 {
 		o.Workloads = workloadNames()
 	}
@@ -95,7 +96,7 @@ func (o *Options) fill() error {
 			return fmt.Errorf("workload %q: want some of %v", w, workloadNames())
 		}
 	}
-	o.Runs, o.Types, o.Polls, o.Levels, o.Domains = cmp.Or(o.Runs, 3), cmp.Or(o.Types, typeCount), cmp.Or(o.Polls, pollLoops), cmp.Or(o.Levels, 1), cmp.Or(o.Domains, w8Domains)
+	o.Runs, o.Types, o.Polls, o.Levels, o.Domains = cmp.Or(o.Runs, 3), cmp.Or(o.Types, typeCount), cmp.Or(o.Polls, pollLoops), cmp.Or(o.Levels, 1), cmp.Or(o.Domains, W8Domains)
 	o.LimitAll = cmp.Or(o.LimitAll, o.Limit*o.Types)
 	o.slower, o.Spread = max(o.slower, 1), max(o.Spread, 1)
 	for _, of := range []struct {

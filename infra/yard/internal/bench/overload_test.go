@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/bench/chart"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -40,7 +41,7 @@ func TestOverloadInOneLine(t *testing.T) {
 	}
 	picture, err := o.PNG()
 	testkit.NoError(t, err)
-	if drawn, err := png.DecodeConfig(bytes.NewReader(picture)); err != nil || drawn.Width != plotWidth || drawn.Height != plotHeight {
+	if drawn, err := png.DecodeConfig(bytes.NewReader(picture)); err != nil || drawn.Width != chart.Width || drawn.Height != chart.Height {
 		t.Errorf("%+v, %v", drawn, err)
 	}
 }

@@ -71,6 +71,8 @@ type Result struct {
 	Fairness *Fairness `json:"fairness,omitempty"`
 	// Redrive is that of W12; Start and Submit are then of the tasks beside it.
 	Redrive *Redrive `json:"redrive,omitempty"`
+	// Asking is that of W13; Start and Submit are then of the tasks beside the worst flood.
+	Asking *Asking `json:"asking,omitempty"`
 	// Backlog is that of W1s, W5 and W8s.
 	Backlog *Backlog `json:"backlog,omitempty"`
 	Cost    Cost     `json:"cost"`
@@ -79,7 +81,7 @@ type Result struct {
 	// Memory is of the median run, where it was measured.
 	Memory []usage.Memory `json:"memory,omitempty"`
 	// Runs are the deciding number of every run, in order: tasks per second, the
-	// median latency, or the p99 of gets, in µs; or the (larger) ratio of W7, W10, W11 or W12.
+	// median latency, or the p99 of gets, in µs; or the (larger) ratio of W7, W10, W11, W12 or W13.
 	Runs []float64 `json:"runs"`
 }
 
@@ -96,6 +98,24 @@ type Reads struct {
 	QuietStart Quantiles `json:"quiet_start_latency_us"`
 	// CPUPerGet is by how much the CPU time grew with the gets, µs for each.
 	CPUPerGet float64 `json:"cpu_us_per_get"`
+}
+
+// Asking is what the tasks of a domain took alone and beside another one that asks without end.
+type Asking struct {
+	Floods []AskFlood `json:"floods"`
+}
+
+// AskFlood is one kind of question. Each number is the median of the rounds.
+type AskFlood struct {
+	Of string `json:"of"`
+	// AnsweredPerSecond of the flood's requests had an answer, RefusedPerSecond were over a bound.
+	AnsweredPerSecond float64 `json:"answered_per_second"`
+	RefusedPerSecond  float64 `json:"refused_per_second"`
+	// QuietP99 and P99 are of the start of the tasks alone and beside it. The ratios are p99 beside it by p99 alone.
+	QuietP99    float64 `json:"quiet_p99_us"`
+	P99         float64 `json:"p99_us"`
+	StartRatio  float64 `json:"start_ratio"`
+	SubmitRatio float64 `json:"submit_ratio"`
 }
 
 // Neighbours is what a domain's requests took alone and beside another one that floods.
@@ -158,6 +178,9 @@ type Cost struct {
 	HeapMB float64 `json:"heap_mb"`
 }
 
+// PerTask is what a task took of all processes that are measured, µs.
+func (c Cost) PerTask() float64 { return c.CPUPer100k * 10 }
+
 func (o *Options) settings() Settings {
 	s := Settings{
 		Stack: "embedded: one process, in-process connections", Sync: strings.Join(o.Syncs, ","),
@@ -189,6 +212,8 @@ func (r Result) finding() finding {
 		return r.Fairness
 	case r.Redrive != nil:
 		return r.Redrive
+	case r.Asking != nil:
+		return r.Asking
 	default:
 		return nil
 	}
@@ -272,9 +297,10 @@ func (s Settings) partitioning() string {
 }
 
 // WriteJSON writes the report for programs.
-func (r *Report) WriteJSON(w io.Writer) error { return writeJSON(w, r) }
+func (r *Report) WriteJSON(w io.Writer) error { return WriteJSON(w, r) }
 
-func writeJSON(w io.Writer, v any) error {
+// WriteJSON writes a measurement for programs.
+func WriteJSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)

@@ -7,7 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/bench/usage"
 )
 
-// domain that the tasks belong to, and floodDomain that of the neighbour of W7, W10 and W11.
+// domain that the tasks belong to, and floodDomain that of the neighbour of W7, W10, W11 and W13.
 const domain, floodDomain = "bench", "bench-flood"
 
 // unknown is what a cluster does not tell.
@@ -17,7 +17,6 @@ const unknown = usage.Unknown
 const (
 	payloadBytes  = 256
 	typeCount     = 10
-	w8Domains     = 1000
 	pollLoops     = 16
 	pollTasks     = 100
 	pollWait      = 20 * time.Second
@@ -55,11 +54,19 @@ const (
 	w11SmallMin    = 5
 	w12Rate        = 1000 // tasks per second
 	w12RedriveRate = 2000 // dead letters per second
+	w13Rate        = 500  // tasks per second
+	w13Rounds      = 5    // of each kind of question
+	w13Filled      = 10_000
+	w13Askers      = 32
+	w13RepeatAge   = 2 * time.Minute
 	warmUpTasks    = 1000
 	tasklist       = "bench"
 	// domainsMax bounds W8: each domain has a goroutine and a poll of its own.
 	domainsMax = 10_000
 )
+
+// W8Domains is how many domains W8 has by default, and PolledAtOnce how many tasks all polls take at once.
+const W8Domains, PolledAtOnce = 1000, pollLoops * pollTasks
 
 // priorities of the tasks, in turn.
 var priorities = [...]int{1, 3, 5}

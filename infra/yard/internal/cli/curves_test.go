@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/yardmaster-io/yardmaster/infra/yard/internal/bench"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/bench/curves"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -23,8 +23,8 @@ func TestCurvesAreWrittenIntoAFolder(t *testing.T) {
 	}
 	data, err := os.ReadFile(filepath.Join("a", "b", "curves.json"))
 	testkit.NoError(t, err)
-	var curves bench.Curves
-	if err := json.Unmarshal(data, &curves); err != nil || len(curves.Curves) != 1 || len(curves.Curves[0].Points) != 5 {
+	var measured curves.Curves
+	if err := json.Unmarshal(data, &measured); err != nil || len(measured.Curves) != 1 || len(measured.Curves[0].Points) != 5 {
 		t.Errorf("%v\n%s", err, data)
 	}
 	picture, err := os.Open(filepath.Join("a", "b", "levels.png"))

@@ -59,6 +59,8 @@ one, and print the median run of each workload:
       what groups of the weights 1, 2, 4 and 0 have of the starts while all wait
   W12 redrive: 1,000 tasks/s for 50 s, alone and while 100,000 dead letters come back at
       2,000/s and are done: how much the p99 from submit to handler grows
+  W13 questions: 500 tasks/s, 3 s alone and 3 s beside another domain with 32 clients that ask
+      without end, in turn: gets of unknown tasks, repeats of unknown requests, lists
 
 Every accepted task must be completed exactly once, or the measurement fails. The
 numbers include the load generator. Data are synced to disk before every answer
@@ -67,10 +69,7 @@ with each, in turn, and the report has the ratio.
 
 On a sealed cluster log in as an admin of the domain bench, which an operator has made. W1,
 W1s, W2, W2s, W3, W5, W9 and W12 run there; the others take several domains, and a user acts for one. W9 reads
-finished tasks for minutes: the domain keeps them for 30m or more.
-
-TASKS/SYNC is tasks by messages appended to the history streams during the run: each
-stored message is one sync to disk under --sync always.`,
+finished tasks for minutes: the domain keeps them for 30m or more. TASKS/SYNC is tasks by messages of the history streams; with --sync always each is one sync.`,
 		Example: `  yard bench
   yard bench --workload W1,W3 --runs 5 --out bench.json
   yard bench --workload W1 --sync 2m --tables memory --cpuprofile cpu.prof
@@ -102,8 +101,8 @@ stored message is one sync to disk under --sync always.`,
 
 // load are the options of what is submitted.
 func (f *benchFlags) load(flags *pflag.FlagSet) {
-	flags.StringSliceVarP(&f.opts.Workloads, "workload", "w", nil, "some of W1, W1s, W2, W2s, W3, W5, W7, W8, W8s, W9, W10, W11, W12; default all")
-	flags.IntVar(&f.opts.Tasks, "tasks", 0, "tasks per run; 0 = W1 and W1s 200,000, W2 and W2s 50,000, W3 10,000, W5 1,000,000, W7 28,000, W8 50,000, W8s 100,000, W9 1,000,000, W10 10,000, W11 20,000, W12 100,000")
+	flags.StringSliceVarP(&f.opts.Workloads, "workload", "w", nil, "some of W1, W1s, W2, W2s, W3, W5, W7, W8, W8s, W9, W10, W11, W12, W13; default all")
+	flags.IntVar(&f.opts.Tasks, "tasks", 0, "tasks per run; 0 = W1 and W1s 200,000, W2 and W2s 50,000, W3 10,000, W5 1,000,000, W7 28,000, W8 50,000, W8s 100,000, W9 1,000,000, W10 10,000, W11 20,000, W12 100,000, W13 45,000")
 	flags.IntVar(&f.opts.Producers, "producers", 0, "producers that submit at once; 0 = W1, W1s and W5 8, W2, W2s and W8 64, W8s 512")
 	flags.IntVar(&f.opts.Domains, "domains", 1000, "domains of W8 and W8s, 1 to 10,000")
 }

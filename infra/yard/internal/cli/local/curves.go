@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/yardmaster-io/yardmaster/infra/yard/internal/bench"
+	measure "github.com/yardmaster-io/yardmaster/infra/yard/internal/bench/curves"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/command"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
 )
@@ -38,11 +38,11 @@ its own counters: its CPU time, the calls of scripts, and the commands that thes
 		Example: `  yard bench curves
   yard bench curves levels saturation --runs 3 --out limits
   yard bench curves pollers --tables memory --sync 2m`,
-		ValidArgs: bench.CurveNames(),
+		ValidArgs: measure.Names(),
 		Args: func(cmd *cobra.Command, names []string) error {
 			for _, name := range names {
-				if !slices.Contains(bench.CurveNames(), name) {
-					return command.Usagef("curve %q: want some of %v", name, bench.CurveNames())
+				if !slices.Contains(measure.Names(), name) {
+					return command.Usagef("curve %q: want some of %v", name, measure.Names())
 				}
 			}
 			return nil
@@ -62,7 +62,7 @@ its own counters: its CPU time, the calls of scripts, and the commands that thes
 }
 
 func curves(ctx context.Context, a *command.App, f benchFlags, names []string) error {
-	measured, err := bench.RunCurves(ctx, f.opts, names)
+	measured, err := measure.Run(ctx, f.opts, names)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package bench
+package curves
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/bench"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/bench/chart"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -23,8 +25,8 @@ func TestACurveIsMeasuredAndDrawn(t *testing.T) {
 		tables = stack.TablesRedis
 	}
 	var progress bytes.Buffer
-	all, err := RunCurves(t.Context(), Options{
-		Tasks: 300, LoadOptions: LoadOptions{Runs: 1}, Tables: string(tables), Syncs: []string{"2m"}, Progress: &progress, Partitions: topology.Partitioning{History: 1, Matching: 1},
+	all, err := Run(t.Context(), bench.Options{
+		Tasks: 300, LoadOptions: bench.LoadOptions{Runs: 1}, Tables: string(tables), Syncs: []string{"2m"}, Progress: &progress, Partitions: topology.Partitioning{History: 1, Matching: 1},
 	}, []string{"levels"})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &progress)
@@ -45,7 +47,7 @@ func TestACurveIsMeasuredAndDrawn(t *testing.T) {
 	}
 	picture, err := all.Curves[0].PNG()
 	testkit.NoError(t, err)
-	if drawn, err := png.DecodeConfig(bytes.NewReader(picture)); err != nil || drawn.Width != plotWidth || drawn.Height != plotHeight {
+	if drawn, err := png.DecodeConfig(bytes.NewReader(picture)); err != nil || drawn.Width != chart.Width || drawn.Height != chart.Height {
 		t.Errorf("%+v, %v", drawn, err)
 	}
 	var table, file bytes.Buffer
@@ -61,15 +63,15 @@ func TestACurveIsMeasuredAndDrawn(t *testing.T) {
 
 // Each value of each curve is a measurement that can be made, and differs from its neighbours in what the curve is of.
 func TestEveryPointCanBeMeasured(t *testing.T) {
-	if names := CurveNames(); !slices.Equal(names, []string{"levels", "saturation", "types", "groups", "order-keys", "partitions", "domains", "pollers"}) {
+	if names := Names(); !slices.Equal(names, []string{"levels", "saturation", "types", "groups", "order-keys", "partitions", "domains", "pollers"}) {
 		t.Fatalf("%v", names)
 	}
 	for _, c := range curves() {
 		seen := map[[9]int]bool{}
 		for _, x := range c.at {
-			o := Options{Tasks: curveTasks}
+			o := bench.Options{Tasks: curveTasks}
 			c.set(&o, x)
-			if err := o.fill(); err != nil {
+			if err := o.Fill(); err != nil {
 				t.Errorf("%s at %d: %v", c.name, x, err)
 			}
 			limited := o.Levels
@@ -88,24 +90,18 @@ func TestEveryPointCanBeMeasured(t *testing.T) {
 }
 
 func TestWrongCurvesAreRefused(t *testing.T) {
-	for _, o := range []Options{
+	for _, o := range []bench.Options{
 		{Syncs: []string{"always", "1s"}},
-		{LoadOptions: LoadOptions{Runs: -1}},
-		{LoadOptions: LoadOptions{Types: typesMax + 1}},
-		{LoadOptions: LoadOptions{Polls: -1}},
-		{LoadOptions: LoadOptions{Polls: pollsMax + 1}},
+		{LoadOptions: bench.LoadOptions{Runs: -1}},
+		{LoadOptions: bench.LoadOptions{Types: 1001}},
+		{LoadOptions: bench.LoadOptions{Polls: -1}},
+		{LoadOptions: bench.LoadOptions{Polls: 10_001}},
 	} {
-		if _, err := RunCurves(t.Context(), o, []string{"levels"}); err == nil {
+		if _, err := Run(t.Context(), o, []string{"levels"}); err == nil {
 			t.Errorf("%+v was taken", o)
 		}
 	}
-	if _, err := RunCurves(t.Context(), Options{}, []string{"levels", "colours"}); err == nil || !strings.Contains(err.Error(), "colours") {
-		t.Errorf("got %v", err)
-	}
-}
-
-func TestAWrongAddressOfRedisShowsNoPassword(t *testing.T) {
-	if err := new(target).openRedis("redis://ann:secret@:x"); err == nil || strings.Contains(err.Error(), "secret") {
+	if _, err := Run(t.Context(), bench.Options{}, []string{"levels", "colours"}); err == nil || !strings.Contains(err.Error(), "colours") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -115,7 +111,7 @@ func TestTheCurveOfDomains(t *testing.T) {
 	chosen, err := chooseCurves([]string{"domains"})
 	testkit.NoError(t, err)
 	for x, want := range map[int][2]int{1: {1, 0}, 1000: {1000, 0}, 100_000: {1000, 99_000}} {
-		var o Options
+		var o bench.Options
 		chosen[0].set(&o, x)
 		if got := [2]int{o.Domains, o.IdleDomains}; got != want || !slices.Equal(o.Workloads, []string{"W8"}) {
 			t.Errorf("at %d: %v, %v", x, got, o.Workloads)
