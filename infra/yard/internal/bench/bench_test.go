@@ -69,7 +69,7 @@ func TestEveryWorkloadProvesItsTasks(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	var table, file bytes.Buffer
-	if err := report.WriteTable(&table); err != nil || strings.Count(table.String(), "\n") != 49 {
+	if err := report.WriteTable(&table); err != nil || strings.Count(table.String(), "\n") != 53 {
 		t.Errorf("%v\n%s", err, &table)
 	}
 	var back Report
