@@ -84,7 +84,7 @@ func (l *load) askRound(ctx context.Context, q question, tasks int) (r askRound,
 	if r.alone, err = (&load{target: l.target, tasks: tasks}).latency(ctx, w13Rate); err != nil {
 		return r, err
 	}
-	f, err := l.newAskers(q, time.Duration(tasks*l.target.slower)*time.Second/w13Rate)
+	f, err := l.newAskers(q, max(time.Duration(tasks*l.target.slower)*time.Second/w13Rate, w13FloodMin))
 	if err != nil {
 		return r, err
 	}

@@ -58,6 +58,7 @@ const (
 	w13Rounds      = 5    // of each kind of question
 	w13Filled      = 10_000
 	w13Askers      = 32
+	w13FloodMin    = time.Second / 2
 	w13RepeatAge   = 2 * time.Minute
 	warmUpTasks    = 1000
 	tasklist       = "bench"
