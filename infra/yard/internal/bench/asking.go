@@ -14,6 +14,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/bench/report"
 	"github.com/yardmaster-io/yardmaster/shared/parallel"
 )
 
@@ -45,27 +46,27 @@ func questions() []question {
 
 // asking runs W13: tasks as in W3, by turns alone and while another domain asks without end, one kind of question after the other. A shared
 // machine changes by more than a flood costs, so the phases are short and compared in pairs.
-func (l *load) asking(ctx context.Context) (Result, error) {
+func (l *load) asking(ctx context.Context) (report.Result, error) {
 	err := l.target.domains(ctx, []string{floodDomain}, topology.RetentionMin)
 	if err != nil {
-		return Result{}, err
+		return report.Result{}, err
 	}
 	// The lists read these.
 	if _, err = (&load{target: l.target, tasks: min(l.tasks, w13Filled), brief: true}).drain(ctx, floodShape); err != nil {
-		return Result{}, fmt.Errorf("fill: %w", err)
+		return report.Result{}, fmt.Errorf("fill: %w", err)
 	}
-	out := &Asking{}
-	var worst Result
+	out := &report.Asking{}
+	var worst report.Result
 	for _, q := range questions() {
 		rounds := make([]askRound, w13Rounds)
 		for i := range rounds {
 			if rounds[i], err = l.askRound(ctx, q, max(l.tasks/(w13Rounds*2*len(questions())), 1)); err != nil {
-				return Result{}, fmt.Errorf("beside %s: %w", q.name, err)
+				return report.Result{}, fmt.Errorf("beside %s: %w", q.name, err)
 			}
 		}
 		flood := floodOf(q.name, rounds)
 		l.say("%s", flood)
-		if out.Floods = append(out.Floods, flood); flood.key() >= out.key() {
+		if out.Floods = append(out.Floods, flood); flood.Worst() >= out.Worst() {
 			worst = rounds[0].beside
 		}
 	}
@@ -75,7 +76,7 @@ func (l *load) asking(ctx context.Context) (Result, error) {
 
 // askRound is one round of W13.
 type askRound struct {
-	alone, beside     Result
+	alone, beside     report.Result
 	answered, refused float64 // per second
 }
 
@@ -148,16 +149,16 @@ func (f *askers) ask(ctx context.Context) error {
 }
 
 // floodOf has the medians of the rounds.
-func floodOf(name string, rounds []askRound) AskFlood {
+func floodOf(name string, rounds []askRound) report.AskFlood {
 	of := func(number func(r askRound) float64) float64 {
 		all := make([]float64, len(rounds))
 		for i, r := range rounds {
 			all[i] = number(r)
 		}
 		slices.Sort(all)
-		return round(all[len(all)/2])
+		return report.Round(all[len(all)/2])
 	}
-	return AskFlood{
+	return report.AskFlood{
 		Of:                name,
 		AnsweredPerSecond: of(func(r askRound) float64 { return r.answered }),
 		RefusedPerSecond:  of(func(r askRound) float64 { return r.refused }),
@@ -166,27 +167,4 @@ func floodOf(name string, rounds []askRound) AskFlood {
 		StartRatio:        of(func(r askRound) float64 { return r.beside.Start.P99 / r.alone.Start.P99 }),
 		SubmitRatio:       of(func(r askRound) float64 { return r.beside.Submit.P99 / r.alone.Submit.P99 }),
 	}
-}
-
-func (f AskFlood) key() float64 { return max(f.StartRatio, f.SubmitRatio) }
-
-func (f AskFlood) String() string {
-	return fmt.Sprintf("%s: %.0f/s answered, %.0f/s refused: start p99 %.2f ms, alone %.2f: %.1f times, submit %.1f times",
-		f.Of, f.AnsweredPerSecond, f.RefusedPerSecond, f.P99/1000, f.QuietP99/1000, f.StartRatio, f.SubmitRatio)
-}
-
-func (a *Asking) key() float64 {
-	worst := 0.0
-	for _, f := range a.Floods {
-		worst = max(worst, f.key())
-	}
-	return worst
-}
-
-func (a *Asking) line(Result) string {
-	all := "beside"
-	for _, f := range a.Floods {
-		all += " " + f.String() + ";"
-	}
-	return all
 }

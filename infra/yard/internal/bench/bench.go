@@ -15,6 +15,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/bench/report"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/bench/usage"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
@@ -25,33 +26,33 @@ const stopTimeout = time.Minute
 
 // Run measures and returns the report. An error means that no number is to be
 // trusted.
-func Run(ctx context.Context, o Options) (*Report, error) {
+func Run(ctx context.Context, o Options) (*report.Report, error) {
 	if err := o.Fill(); err != nil {
 		return nil, err
 	}
-	report := &Report{At: time.Now().UTC(), Machine: usage.ThisMachine(), Settings: o.settings()}
+	out := &report.Report{At: time.Now().UTC(), Machine: usage.ThisMachine(), Settings: o.settings()}
 	for _, name := range o.Workloads {
 		w := o.workload(name)
-		runs := make([][]Result, len(o.Syncs))
+		runs := make([][]report.Result, len(o.Syncs))
 		for i := range o.Runs {
 			for k, sync := range o.Syncs {
 				fmt.Fprintf(o.Progress, "%s run %d of %d: %d tasks%s\n", name, i+1, o.Runs, w.tasks, o.turn(sync))
-				r, err := o.once(ctx, w, sync, &report.Settings)
+				r, err := o.once(ctx, w, sync, &out.Settings)
 				if err != nil {
 					return nil, fmt.Errorf("%s run %d: %w", name, i+1, err)
 				}
-				fmt.Fprintln(o.Progress, "  ", r.line())
+				fmt.Fprintln(o.Progress, "  ", r.Line())
 				runs[k] = append(runs[k], r)
 			}
 		}
 		for k := range runs[1:] {
-			report.Ratios = append(report.Ratios, ratio(runs[0], runs[k+1]))
+			out.Ratios = append(out.Ratios, report.RatioOf(runs[0], runs[k+1]))
 		}
 		for k := range runs {
-			report.Results = append(report.Results, median(runs[k]))
+			out.Results = append(out.Results, report.Median(runs[k]))
 		}
 	}
-	return report, nil
+	return out, nil
 }
 
 // workload is a way to measure.
@@ -62,7 +63,7 @@ type workload struct {
 	// shape of the drain; of those that are no drains, W1's, for the warm-up.
 	shape shape
 	// run measures. Default: the drain.
-	run func(*load, context.Context) (Result, error)
+	run func(*load, context.Context) (report.Result, error)
 	// several: it takes several domains, and a user of a sealed cluster acts for one.
 	several bool
 	// retention is for how long finished tasks are kept. Default: as short as may be.
@@ -117,7 +118,7 @@ func (o *Options) turn(sync string) string {
 
 // once does one run of a workload, on a fresh stack unless there is a cluster, and
 // notes what it found itself on.
-func (o *Options) once(ctx context.Context, w workload, sync string, found *Settings) (r Result, err error) {
+func (o *Options) once(ctx context.Context, w workload, sync string, found *report.Settings) (r report.Result, err error) {
 	target, err := o.open(ctx, sync)
 	if err != nil {
 		return r, err

@@ -3,7 +3,6 @@ package bench
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/bench/report"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -18,17 +18,17 @@ func TestEveryWorkloadProvesItsTasks(t *testing.T) {
 	testkit.Slow(t, "runs every workload, which takes seconds")
 	t.Chdir(t.TempDir())
 	var progress bytes.Buffer
-	report, err := Run(t.Context(), Options{
-		Tasks: 300, LoadOptions: LoadOptions{Runs: 1, Domains: 20}, Tables: "memory", Syncs: []string{"2m"}, Progress: &progress, Rest: time.Millisecond, slower: 5,
+	measured, err := Run(t.Context(), Options{
+		Tasks: 300, LoadOptions: report.LoadOptions{Runs: 1, Domains: 20}, Tables: "memory", Syncs: []string{"2m"}, Progress: &progress, Rest: time.Millisecond, slower: 5,
 		Partitions: topology.Partitioning{History: 2, Matching: 1},
 	})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &progress)
 	}
-	if len(report.Results) != len(workloads) || len(report.Ratios) > 0 {
-		t.Fatalf("%+v, %+v", report.Results, report.Ratios)
+	if len(measured.Results) != len(workloads) || len(measured.Ratios) > 0 {
+		t.Fatalf("%+v, %+v", measured.Results, measured.Ratios)
 	}
-	for i, r := range report.Results {
+	for i, r := range measured.Results {
 		latency := r.Start != nil && r.Submit != nil
 		open := r.Workload == "W3" || r.Workload == "W7" || r.Workload == "W9" || r.Workload == "W10" || r.Workload == "W11" || r.Workload == "W12" || r.Workload == "W13"
 		if r.Workload != workloads[i].name || r.Tasks != 300 || r.TasksPerSecond <= 0 || len(r.Runs) != 1 || latency != open || (r.Reads != nil) != (r.Workload == "W9") || (r.Overload != nil) != (r.Workload == "W7") || (r.Neighbours != nil) != (r.Workload == "W10") || (r.Fairness != nil) != (r.Workload == "W11") || (r.Redrive != nil) != (r.Workload == "W12") || (r.Asking != nil) != (r.Workload == "W13") {
@@ -53,33 +53,33 @@ func TestEveryWorkloadProvesItsTasks(t *testing.T) {
 			t.Errorf("%+v", *o)
 		}
 	}
-	f := report.Results[len(workloads)-3].Fairness
+	f := measured.Results[len(workloads)-3].Fairness
 	if f.Small != 10 || f.QuietStart.P50 <= 0 || f.DomainStart.P50 <= 0 || f.GroupRatio <= 0 || f.DomainRatio <= 0 || f.FloodPerSecond <= 0 || len(f.Shares) != 3 {
 		t.Errorf("%+v", f)
 	}
-	if d := report.Results[len(workloads)-2].Redrive; d.Letters != 300 || d.PerSecond <= 0 || d.QuietStart.P50 <= 0 || d.Ratio <= 0 {
+	if d := measured.Results[len(workloads)-2].Redrive; d.DeadLetters != 300 || d.PerSecond <= 0 || d.QuietStart.P50 <= 0 || d.Ratio <= 0 {
 		t.Errorf("%+v", d)
 	}
-	n := report.Results[len(workloads)-4].Neighbours
+	n := measured.Results[len(workloads)-4].Neighbours
 	if n.Waits != 1000 || n.Polls != 3000 || n.Get.P50 <= 0 || n.QuietGet.P50 <= 0 || n.QuietSubmit.P50 <= 0 || n.GetRatio <= 0 || n.SubmitRatio <= 0 {
 		t.Errorf("%+v", n)
 	}
-	checkAsking(t, report.Results[len(workloads)-1].Asking)
-	if s := report.Settings; s.TablesAt != "memory" || s.HistoryPartitions != 2 || s.MatchingShards != 1 || s.Sync != "2m" {
+	checkAsking(t, measured.Results[len(workloads)-1].Asking)
+	if s := measured.Settings; s.TablesAt != "memory" || s.HistoryPartitions != 2 || s.MatchingShards != 1 || s.Sync != "2m" {
 		t.Errorf("%+v", s)
 	}
 	var table, file bytes.Buffer
-	if err := report.WriteTable(&table); err != nil || strings.Count(table.String(), "\n") != 53 {
+	if err := measured.WriteTable(&table); err != nil || strings.Count(table.String(), "\n") != 53 {
 		t.Errorf("%v\n%s", err, &table)
 	}
-	var back Report
-	testkit.NoError(t, report.WriteJSON(&file))
+	var back report.Report
+	testkit.NoError(t, measured.WriteJSON(&file))
 	if err := json.Unmarshal(file.Bytes(), &back); err != nil || len(back.Results) != len(workloads) || back.Machine.Cores < 1 || back.Machine.NATSServer == "" {
 		t.Errorf("%v\n%s", err, &file)
 	}
 }
 
-func checkAsking(t *testing.T, a *Asking) {
+func checkAsking(t *testing.T, a *report.Asking) {
 	t.Helper()
 	answered := 0.0 // of all kinds: with few tasks a flood is short, and a slow machine answers not each kind
 	for _, f := range a.Floods {
@@ -94,9 +94,9 @@ func checkAsking(t *testing.T, a *Asking) {
 }
 
 // flooded tells whether there were two floods of 128 tasks each of the others, at 40/s, one of them over its quota.
-func flooded(o *Overload) bool {
+func flooded(o *report.Overload) bool {
 	all := true
-	for _, f := range []Flood{o.WithQuota, o.WithoutQuota} {
+	for _, f := range []report.Flood{o.WithQuota, o.WithoutQuota} {
 		all = all && f.Ratio > 0 && f.Start.P50 > 0 && len(f.P99s) == 1 && f.AcceptedPerSecond > 0 && f.CompletedPerSecond > 0
 	}
 	return all && o.Domains == 10 && o.PerDomain == 20 && o.QuietStart.P50 > 0 && o.AlonePerSecond > 0 &&
@@ -107,7 +107,7 @@ func flooded(o *Overload) bool {
 // W8 has a worker for each domain, and each domain its part of the tasks.
 func TestManyDomainsHaveTheirShare(t *testing.T) {
 	t.Chdir(t.TempDir())
-	o := Options{Workloads: []string{"W8", "W8s"}, Tasks: 90, LoadOptions: LoadOptions{Runs: 1, Domains: 30, Producers: 7}, Tables: "memory"}
+	o := Options{Workloads: []string{"W8", "W8s"}, Tasks: 90, LoadOptions: report.LoadOptions{Runs: 1, Domains: 30, Producers: 7}, Tables: "memory"}
 	testkit.NoError(t, o.Fill())
 	target, err := o.open(t.Context(), "2m")
 	testkit.NoError(t, err)
@@ -174,8 +174,8 @@ func TestSettingsOfSyncTakeTurns(t *testing.T) {
 	testkit.Slow(t, "runs a workload several times")
 	t.Chdir(t.TempDir())
 	var progress bytes.Buffer
-	report, err := Run(t.Context(), Options{
-		Workloads: []string{"W1"}, Tasks: 200, LoadOptions: LoadOptions{Runs: 2}, Tables: "memory", Syncs: []string{"always", "2m"}, Progress: &progress,
+	measured, err := Run(t.Context(), Options{
+		Workloads: []string{"W1"}, Tasks: 200, LoadOptions: report.LoadOptions{Runs: 2}, Tables: "memory", Syncs: []string{"always", "2m"}, Progress: &progress,
 	})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &progress)
@@ -187,36 +187,16 @@ func TestSettingsOfSyncTakeTurns(t *testing.T) {
 		}
 	}
 	testkit.Equal(t, "turns", turns, []string{"always", "2m", "always", "2m"})
-	if r := report.Results; len(r) != 2 || r[0].Sync != "always" || r[1].Sync != "2m" || len(r[0].Runs) != 2 {
+	if r := measured.Results; len(r) != 2 || r[0].Sync != "always" || r[1].Sync != "2m" || len(r[0].Runs) != 2 {
 		t.Errorf("%+v", r)
 	}
-	if r := report.Ratios; len(r) != 1 || r[0].Workload != "W1" || r[0].Sync != "always" || r[0].By != "2m" || len(r[0].Runs) != 2 || r[0].Ratio <= 0 {
+	if r := measured.Ratios; len(r) != 1 || r[0].Workload != "W1" || r[0].Sync != "always" || r[0].By != "2m" || len(r[0].Runs) != 2 || r[0].Ratio <= 0 {
 		t.Errorf("%+v", r)
 	}
 	var table bytes.Buffer
-	if err := report.WriteTable(&table); err != nil || !strings.Contains(table.String(), "sync always by 2m: ") {
+	if err := measured.WriteTable(&table); err != nil || !strings.Contains(table.String(), "sync always by 2m: ") {
 		t.Errorf("%v\n%s", err, &table)
 	}
-}
-
-// A run's ratio is that of two neighbouring runs, whatever the hour did to both.
-func TestRatioIsOfPairs(t *testing.T) {
-	rate := func(sync string, all ...float64) (runs []Result) {
-		for _, x := range all {
-			runs = append(runs, Result{Workload: "W1", Sync: sync, TasksPerSecond: x})
-		}
-		return runs
-	}
-	r := ratio(rate("always", 50, 10, 80), rate("1s", 100, 25, 100))
-	want := Ratio{Workload: "W1", Sync: "always", By: "1s", Ratio: 0.5, Runs: []float64{0.5, 0.4, 0.8}}
-	if r.Ratio != want.Ratio || !slices.Equal(r.Runs, want.Runs) || r.Sync != want.Sync || r.By != want.By {
-		t.Errorf("got %+v, want %+v", r, want)
-	}
-}
-
-// Where the history streams may not be read, what is not known is not shown as a number.
-func TestTasksPerSyncThatAreNotKnown(t *testing.T) {
-	testkit.Equal(t, "result", (Result{Tasks: 10}).perSync(), "-")
 }
 
 func TestProof(t *testing.T) {
@@ -260,29 +240,15 @@ func TestStartsAreCountedOnce(t *testing.T) {
 	}
 }
 
-func TestMedianAndQuantiles(t *testing.T) {
-	m := median([]Result{{TasksPerSecond: 30}, {TasksPerSecond: 10}, {TasksPerSecond: 20}})
-	if m.TasksPerSecond != 20 || len(m.Runs) != 3 || m.Runs[0] != 30 {
-		t.Errorf("%+v", m)
-	}
-	var all []time.Duration
-	for i := 100; i > 0; i-- {
-		all = append(all, time.Duration(i)*time.Microsecond)
-	}
-	if q := quantiles(all); q != (Quantiles{50, 90, 99, 100}) {
-		t.Errorf("%+v", q)
-	}
-}
-
 func TestWrongOptionsAreRefused(t *testing.T) {
 	for _, o := range []Options{
 		{Workloads: []string{"W0"}},
-		{LoadOptions: LoadOptions{Runs: -1}},
+		{LoadOptions: report.LoadOptions{Runs: -1}},
 		{Tasks: -1},
-		{LoadOptions: LoadOptions{Producers: -1}},
-		{LoadOptions: LoadOptions{Domains: -1}},
-		{LoadOptions: LoadOptions{Domains: domainsMax + 1}},
-		{LoadOptions: LoadOptions{IdleDomains: -1}},
+		{LoadOptions: report.LoadOptions{Producers: -1}},
+		{LoadOptions: report.LoadOptions{Domains: -1}},
+		{LoadOptions: report.LoadOptions{Domains: domainsMax + 1}},
+		{LoadOptions: report.LoadOptions{IdleDomains: -1}},
 		{Syncs: []string{"always", "often"}},
 		{Syncs: []string{"always", "1s"}, URL: "nats://127.0.0.1:1"},
 	} {

@@ -15,6 +15,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/bench/report"
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
@@ -54,7 +55,7 @@ func (t *tally) add(ids []string) {
 
 // drain runs W1, W1s, W2, W2s, W8 or W8s: producers and workers together, from the first submit to
 // the last accepted completion. Where workers begin later, as in W5 too, to the last answer of a submit.
-func (l *load) drain(ctx context.Context, s shape) (r Result, err error) {
+func (l *load) drain(ctx context.Context, s shape) (r report.Result, err error) {
 	submitters, err := l.target.clients(s.domains)
 	if err != nil {
 		return r, err
@@ -107,10 +108,10 @@ func (l *load) drain(ctx context.Context, s shape) (r Result, err error) {
 	}
 	polling.Wait()
 	if failed != nil {
-		return Result{}, failed
+		return report.Result{}, failed
 	}
 	if r.Backlog != nil {
-		r.Backlog.drained(l.tasks, time.Unix(0, l.last.Load()).Sub(began))
+		r.Backlog.Drained(l.tasks, time.Unix(0, l.last.Load()).Sub(began))
 	}
 	r.Polls, r.LateOutcomes = int(l.batches.Load()), int(l.lost.Load())
 	return r, errors.Join(err, l.proof())

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/bench/report"
 )
 
 // The groups of W11.
@@ -27,38 +27,38 @@ func weightGroup(i int) string { return fmt.Sprint("weight-", weights[i]) }
 // fairness runs W11: a few tasks of a small group, alone, beside a flood of another group, and beside a flood of another
 // domain; then groups of several weights that are all ready. All phases see the same machine, so their difference is what a
 // flood costs.
-func (l *load) fairness(ctx context.Context) (Result, error) {
+func (l *load) fairness(ctx context.Context) (report.Result, error) {
 	if err := l.target.domains(ctx, []string{floodDomain}, topology.RetentionMin); err != nil {
-		return Result{}, err
+		return report.Result{}, err
 	}
 	clients, err := l.target.clients([]string{domain, floodDomain})
 	if err != nil {
-		return Result{}, err
+		return report.Result{}, err
 	}
 	own, other := clients[0], clients[1]
 	for i, w := range weights { // they count for tasks that are ready a second later
 		if _, err := own.PutGroup(ctx, yard.Group{Name: weightGroup(i), Description: "yard bench", Weight: w, Idle: w == 0}); err != nil {
-			return Result{}, fmt.Errorf("group %s: %w", weightGroup(i), err)
+			return report.Result{}, fmt.Errorf("group %s: %w", weightGroup(i), err)
 		}
 	}
 	quiet, err := l.small(ctx, own, nil)
 	if err != nil {
-		return Result{}, fmt.Errorf("alone: %w", err)
+		return report.Result{}, fmt.Errorf("alone: %w", err)
 	}
 	r, err := l.small(ctx, own, own)
 	if err != nil {
-		return Result{}, fmt.Errorf("beside a group: %w", err)
+		return report.Result{}, fmt.Errorf("beside a group: %w", err)
 	}
 	beside, err := l.small(ctx, own, other)
 	if err != nil {
-		return Result{}, fmt.Errorf("beside a domain: %w", err)
+		return report.Result{}, fmt.Errorf("beside a domain: %w", err)
 	}
-	f := &Fairness{
+	f := &report.Fairness{
 		Small: w11Rate, FloodPerSecond: r.TasksPerSecond, QuietStart: *quiet.Start, DomainStart: *beside.Start,
-		GroupRatio: round(r.Start.P99 / quiet.Start.P99), DomainRatio: round(beside.Start.P99 / quiet.Start.P99),
+		GroupRatio: report.Round(r.Start.P99 / quiet.Start.P99), DomainRatio: report.Round(beside.Start.P99 / quiet.Start.P99),
 	}
 	if f.Shares, f.ZeroEarly, err = l.shares(ctx, own); err != nil {
-		return Result{}, fmt.Errorf("weights: %w", err)
+		return report.Result{}, fmt.Errorf("weights: %w", err)
 	}
 	r.Tasks, r.Fairness = l.tasks, f
 	return r, nil
@@ -66,7 +66,7 @@ func (l *load) fairness(ctx context.Context) (Result, error) {
 
 // small runs one phase: tasks of the small group in an open loop, while the flood lasts where there is one, else as long as it would.
 // Workers are slow, so that the flood waits: each task takes its time, and a domain has one worker.
-func (l *load) small(ctx context.Context, own, flood *yard.Client) (r Result, err error) {
+func (l *load) small(ctx context.Context, own, flood *yard.Client) (r report.Result, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	p := &load{target: l.target}
@@ -140,7 +140,7 @@ func slowWorker(ctx context.Context, cancel context.CancelCauseFunc, c *yard.Cli
 
 // shares has as many tasks of each weight ready before the first one starts, and tells what each group had of the starts until one of a
 // weight was done, and how many tasks of weight 0 started before all others had.
-func (l *load) shares(ctx context.Context, c *yard.Client) (all []Share, zeroEarly int, err error) {
+func (l *load) shares(ctx context.Context, c *yard.Client) (all []report.Share, zeroEarly int, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	p := &load{target: l.target, tasks: l.tasks - l.tasks%len(weights)}
@@ -179,7 +179,7 @@ func (l *load) ready(ctx context.Context, c *yard.Client) error {
 }
 
 // sharesOf counts starts in their order, of each tasks for each group.
-func sharesOf(order []string, each int) (all []Share, zeroEarly int) {
+func sharesOf(order []string, each int) (all []report.Share, zeroEarly int) {
 	counts, sum, total, left := map[string]int{}, 0.0, 0, each*(len(weights)-1)
 	for _, w := range weights {
 		sum += w
@@ -200,19 +200,8 @@ func sharesOf(order []string, each int) (all []Share, zeroEarly int) {
 			continue
 		}
 		for i, w := range weights[:len(weights)-1] {
-			all = append(all, Share{Weight: w, Share: round3(float64(counts[weightGroup(i)]) / float64(total)), Fair: round3(w / sum)})
+			all = append(all, report.Share{Weight: w, Share: report.Round3(float64(counts[weightGroup(i)]) / float64(total)), Fair: report.Round3(w / sum)})
 		}
 	}
 	return all, zeroEarly
-}
-
-func (f *Fairness) key() float64 { return max(f.GroupRatio, f.DomainRatio) }
-
-func (f *Fairness) line(r Result) string {
-	shares := make([]string, len(f.Shares))
-	for i, s := range f.Shares {
-		shares[i] = fmt.Sprintf("%g has %.3f (%.3f)", s.Weight, s.Share, s.Fair)
-	}
-	return fmt.Sprintf("%d tasks/s of a group, start %s alone; %s beside another group's flood of %.0f/s: %.1f times the p99; %s beside another domain's: %.1f times; of the starts weight %s; %d of weight 0 were early",
-		f.Small, f.QuietStart, r.Start.both(), f.FloodPerSecond, f.GroupRatio, f.DomainStart.both(), f.DomainRatio, strings.Join(shares, ", "), f.ZeroEarly)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/bench/report"
 )
 
 // flooder is the domain that floods in W7: producers that do not rest, and polls as those of a drain.
@@ -115,8 +116,8 @@ func (f *flooder) produce(ctx context.Context, c *yard.Client, began time.Time) 
 }
 
 // report says what the flood was.
-func (f *flooder) report(out *Flood) {
-	perSecond := func(tasks int64) float64 { return round(float64(tasks) / f.lasts.Seconds()) }
+func (f *flooder) report(out *report.Flood) {
+	perSecond := func(tasks int64) float64 { return report.Round(float64(tasks) / f.lasts.Seconds()) }
 	out.Refused = f.refused.Load()
 	out.OfferedPerSecond = perSecond(int64(f.load.tasks) + out.Refused*int64(floodShape.request))
 	out.AcceptedPerSecond, out.CompletedPerSecond = perSecond(f.accepted), perSecond(f.completed)

@@ -12,11 +12,12 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/bench/report"
 )
 
 // beside runs the tasks of W3 while another load goes on, and returns when both have ended. All phases of a
 // workload see the same machine, so their difference is what the other load costs.
-func (l *load) beside(ctx context.Context, rate int, other func(context.Context) error) (Result, error) {
+func (l *load) beside(ctx context.Context, rate int, other func(context.Context) error) (report.Result, error) {
 	ended := make(chan error, 1)
 	go func() { ended <- other(ctx) }()
 	r, err := l.latency(ctx, rate)
@@ -24,22 +25,22 @@ func (l *load) beside(ctx context.Context, rate int, other func(context.Context)
 }
 
 // steady runs W3.
-func (l *load) steady(ctx context.Context) (Result, error) { return l.latency(ctx, w3Rate) }
+func (l *load) steady(ctx context.Context) (report.Result, error) { return l.latency(ctx, w3Rate) }
 
 // latency runs tasks as those of W3, at so many per second, of all its domains in turn, each of which has a worker. The loop is open: a
 // task is submitted when its time has come, whatever became of those before it, so a stall is seen by all tasks it delays.
-func (l *load) latency(ctx context.Context, rate int) (Result, error) {
+func (l *load) latency(ctx context.Context, rate int) (report.Result, error) {
 	domains := l.domains
 	if len(domains) == 0 {
 		domains = []string{domain}
 	}
 	clients, err := l.target.clients(domains)
 	if err != nil {
-		return Result{}, err
+		return report.Result{}, err
 	}
 	workers, err := l.target.clients(domains)
 	if err != nil {
-		return Result{}, err
+		return report.Result{}, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -54,14 +55,14 @@ func (l *load) latency(ctx context.Context, rate int) (Result, error) {
 	}
 	before, err := l.target.read(ctx)
 	if err != nil {
-		return Result{}, err
+		return report.Result{}, err
 	}
 	l.target.openLoop(ctx, l.tasks, rate, nil, func(i int, _ time.Time) {
 		l.submit(ctx, cancel, clients[i%len(clients)], seen, i, l.target.task(i))
 	})
 	l.await(ctx, cancel)
 	if err := context.Cause(ctx); err != nil {
-		return Result{}, err
+		return report.Result{}, err
 	}
 	r, err := l.target.since(ctx, before, l.tasks, time.Now())
 	cancel(errDone)
@@ -69,7 +70,7 @@ func (l *load) latency(ctx context.Context, rate int) (Result, error) {
 		w.Wait()
 	}
 	if err = errors.Join(err, seen.err(), l.proof()); err != nil {
-		return Result{}, err
+		return report.Result{}, err
 	}
 	start, submit := seen.quantiles()
 	r.Start, r.Submit = &start, &submit
@@ -147,8 +148,8 @@ func (s *starts) err() error {
 }
 
 // quantiles of the way to the handler, and of the way to the answer.
-func (s *starts) quantiles() (start, submit Quantiles) {
-	return quantiles(s.waited()), quantiles(s.answered)
+func (s *starts) quantiles() (start, submit report.Quantiles) {
+	return report.QuantilesOf(s.waited()), report.QuantilesOf(s.answered)
 }
 
 // waited is the way of each task to the handler.
@@ -163,7 +164,7 @@ func (s *starts) waited() []time.Duration {
 // p99s are those of the way to the handler, µs, one for the tasks of each second.
 func (s *starts) p99s(rate int) (all []float64) {
 	for second := range slices.Chunk(s.waited(), rate) {
-		all = append(all, quantiles(second).P99)
+		all = append(all, report.QuantilesOf(second).P99)
 	}
 	return all
 }

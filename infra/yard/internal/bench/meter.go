@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/bench/report"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/bench/usage"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 )
@@ -77,13 +78,13 @@ func (t *target) read(ctx context.Context) (r reading, err error) {
 }
 
 // since is what so many tasks took, from a reading until then.
-func (t *target) since(ctx context.Context, before reading, tasks int, until time.Time) (Result, error) {
+func (t *target) since(ctx context.Context, before reading, tasks int, until time.Time) (report.Result, error) {
 	now, err := t.read(ctx)
 	if err != nil {
-		return Result{}, err
+		return report.Result{}, err
 	}
 	took := until.Sub(before.at)
-	r := Result{
+	r := report.Result{
 		Tasks: tasks, Seconds: took.Seconds(), TasksPerSecond: float64(tasks) / took.Seconds(),
 		Cost: costOf(now.self-before.self, now.child-before.child, tasks),
 	}
@@ -92,18 +93,18 @@ func (t *target) since(ctx context.Context, before reading, tasks int, until tim
 	}
 	if t.log != nil {
 		r.LogMessages = now.log - before.log
-		r.TasksPerSync = round(float64(tasks) / float64(max(r.LogMessages, 1)))
+		r.TasksPerSync = report.Round(float64(tasks) / float64(max(r.LogMessages, 1)))
 	}
 	return r, nil
 }
 
 // costOf is the cost of one run of so many tasks, by the CPU time of this process and of Redis. Memory is the
 // peak, since that is what must be there.
-func costOf(self, redis time.Duration, tasks int) Cost {
+func costOf(self, redis time.Duration, tasks int) report.Cost {
 	per100k := func(d time.Duration) float64 { return d.Seconds() / float64(tasks) * 100_000 }
 	var heap runtime.MemStats
 	runtime.ReadMemStats(&heap)
-	return Cost{
+	return report.Cost{
 		CPUPer100k: per100k(self + redis), RedisCPUPer100k: per100k(redis),
 		PeakMB: float64(usage.PeakBytes()) / (1 << 20), HeapMB: float64(heap.HeapInuse) / (1 << 20),
 	}

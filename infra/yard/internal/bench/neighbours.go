@@ -15,22 +15,23 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/bench/report"
 )
 
 // neighbours runs W10: the tasks of W3 and gets of one domain, alone and beside another domain
 // that holds waits open and polls without end.
-func (l *load) neighbours(ctx context.Context) (Result, error) {
+func (l *load) neighbours(ctx context.Context) (report.Result, error) {
 	filled := &load{target: l.target, tasks: min(l.tasks, w10Filled), brief: true}
 	if _, err := filled.drain(ctx, bulk); err != nil {
-		return Result{}, fmt.Errorf("fill: %w", err)
+		return report.Result{}, fmt.Errorf("fill: %w", err)
 	}
 	quiet, quietGets, err := l.besideGets(ctx, filled)
 	if err != nil {
-		return Result{}, fmt.Errorf("alone: %w", err)
+		return report.Result{}, fmt.Errorf("alone: %w", err)
 	}
 	f, err := l.openFlood(ctx)
 	if err != nil {
-		return Result{}, fmt.Errorf("flood: %w", err)
+		return report.Result{}, fmt.Errorf("flood: %w", err)
 	}
 	polling := make(chan error, 1)
 	go func() { polling <- f.poll(ctx, l.tasks*w10PollsPerTask) }()
@@ -40,11 +41,11 @@ func (l *load) neighbours(ctx context.Context) (Result, error) {
 		err = f.end(ctx)
 	}
 	if err != nil {
-		return Result{}, fmt.Errorf("beside the flood: %w", err)
+		return report.Result{}, fmt.Errorf("beside the flood: %w", err)
 	}
-	n := &Neighbours{
+	n := &report.Neighbours{
 		Waits: w10Waits, Polls: l.tasks * w10PollsPerTask, PollsRefused: int(f.refused.Load()),
-		QuietGet: quantiles(quietGets.took), Get: quantiles(loudGets.took),
+		QuietGet: report.QuantilesOf(quietGets.took), Get: report.QuantilesOf(loudGets.took),
 		QuietSubmit: *quiet.Submit, QuietStart: *quiet.Start,
 	}
 	n.GetRatio, n.SubmitRatio = n.Get.P99/n.QuietGet.P99, loud.Submit.P99/n.QuietSubmit.P99
@@ -53,10 +54,10 @@ func (l *load) neighbours(ctx context.Context) (Result, error) {
 }
 
 // besideGets runs one phase: tasks as in W3, and as many gets, of the filled ones.
-func (l *load) besideGets(ctx context.Context, filled *load) (Result, *gets, error) {
+func (l *load) besideGets(ctx context.Context, filled *load) (report.Result, *gets, error) {
 	gets, err := filled.newGets(l.tasks, w10Rate)
 	if err != nil {
-		return Result{}, nil, err
+		return report.Result{}, nil, err
 	}
 	r, err := (&load{target: l.target, tasks: l.tasks}).beside(ctx, w10Rate, gets.run)
 	return r, gets, err
@@ -186,11 +187,4 @@ func (f *flood) err() error {
 		return e
 	}
 	return nil
-}
-
-func (n *Neighbours) key() float64 { return max(n.GetRatio, n.SubmitRatio) }
-
-func (n *Neighbours) line(r Result) string {
-	return fmt.Sprintf("get %s, alone %s: %.2f times the p99; submit %s, alone %s: %.2f times; start %s, alone %s; beside %d waits and %d polls, %d of them refused",
-		n.Get, n.QuietGet.both(), n.GetRatio, r.Submit, n.QuietSubmit.both(), n.SubmitRatio, r.Start, n.QuietStart.both(), n.Waits, n.Polls, n.PollsRefused)
 }

@@ -7,10 +7,12 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/bench/report"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/natsserver"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
@@ -22,7 +24,7 @@ type Options struct {
 	Workloads []string
 	// Tasks per run. Default 0 = as many as the workload has.
 	Tasks int
-	LoadOptions
+	report.LoadOptions
 	// PerGroup is how many tasks of each type and group may run at once, 0 to 1,000,000. Default 0 = any number.
 	PerGroup int
 	// Syncs are those of the embedded stack: "always" or a duration. With several every run is
@@ -52,38 +54,6 @@ type Options struct {
 	// slower is by how much the open loops are slower than they are to be, where their numbers
 	// do not matter. Default 1.
 	slower int
-}
-
-// LoadOptions are the options of the load that the report shows.
-type LoadOptions struct {
-	// Runs per workload; the median one is reported. Default 3.
-	Runs int `json:"runs"`
-	// Types is how many types the tasks are of, 1 to 1,000. Default 10.
-	Types int `json:"types"`
-	// Polls is how many polls wait for tasks at once, 1 to 10,000, in W1, W1s, W2, W2s and W5. Default 16.
-	Polls int `json:"polls"`
-	// Limit is how many tasks of each type may run at once. Default 0 = any number. The many domains of W8 and W8s have no
-	// limits.
-	Limit int `json:"limit,omitempty"`
-	// Levels is of how many limits a task needs a slot, 1 to 4: of its type, of one that all types share, of its domain, and of
-	// its tasklist. Default 1.
-	Levels int `json:"levels,omitempty"`
-	// Spread is how many partitions the tasklist has, 1 to 64. Default 1.
-	Spread int `json:"tasklist_partitions,omitempty"`
-	// LimitAll is how many tasks may run at once in each level but the first. Default 0 = Limit for each type.
-	LimitAll int `json:"limit_all,omitempty"`
-	// Groups is how many groups the tasks are of, in turn, 0 to 1,000,000. Default 0: they have none.
-	Groups int `json:"groups,omitempty"`
-	// Unique gives each task a unique key of its own, kept for an hour after its end.
-	Unique bool `json:"unique,omitempty"`
-	// OrderKeys is how many order keys the tasks are of, in turn, 0 to 1,000,000. Default 0: they have none.
-	OrderKeys int `json:"order_keys,omitempty"`
-	// Producers that submit at once. Default 0 = as many as the workload has.
-	Producers int `json:"producers,omitempty"`
-	// Domains are those of W8 and W8s, 1 to 10,000. Default 1000.
-	Domains int `json:"domains"`
-	// IdleDomains exist beside those of the workload and have no tasks, 0 to 1,000,000. Default 0.
-	IdleDomains int `json:"idle_domains,omitempty"`
 }
 
 // Fill sets the defaults, and refuses wrong values.
@@ -157,4 +127,15 @@ func (o *Options) processes() []int {
 		return []int{os.Getpid()}
 	}
 	return o.PIDs
+}
+
+func (o *Options) settings() report.Settings {
+	s := report.Settings{
+		Stack: "embedded: one process, in-process connections", Sync: strings.Join(o.Syncs, ","),
+		PayloadBytes: payloadBytes, WarmUpTasks: warmUpTasks, LoadOptions: o.LoadOptions, RestSeconds: o.Rest.Seconds(),
+	}
+	if o.URL != "" {
+		s.Stack, s.Sync, s.TablesAt = "cluster at "+o.URL, unknown, unknown
+	}
+	return s
 }

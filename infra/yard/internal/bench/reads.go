@@ -9,47 +9,48 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/bench/report"
 )
 
 // reads runs W9: first the tasks that are read, as W1; then the tasks of W3, alone
 // and beside gets. Before the second phase there are gets alone: the first ones find
 // the server with none of the archive in memory.
-func (l *load) reads(ctx context.Context) (Result, error) {
+func (l *load) reads(ctx context.Context) (report.Result, error) {
 	l.brief = true
 	filled, err := l.drain(ctx, bulk)
 	if err != nil {
-		return Result{}, fmt.Errorf("fill: %w", err)
+		return report.Result{}, fmt.Errorf("fill: %w", err)
 	}
 	if l.progress != nil {
 		fmt.Fprintf(l.progress, "   filled in %.1f s\n", filled.Seconds)
 	}
 	if !sleepUntil(ctx, time.Now().Add(time.Duration(l.tasks)*w9SettlePerTask)) {
-		return Result{}, ctx.Err()
+		return report.Result{}, ctx.Err()
 	}
 	seconds := min(w9Seconds, float64(l.tasks)/w9TaskRate)
 	tasks := int(seconds * w9TaskRate)
 	quiet, err := (&load{target: l.target, tasks: tasks}).latency(ctx, w9TaskRate)
 	if err != nil {
-		return Result{}, fmt.Errorf("without gets: %w", err)
+		return report.Result{}, fmt.Errorf("without gets: %w", err)
 	}
 	first, err := l.newGets(int(seconds*w9GetRate/5), w9GetRate)
 	if err != nil {
-		return Result{}, err
+		return report.Result{}, err
 	}
 	gets := *first
 	gets.took = make([]time.Duration, int(seconds*w9GetRate))
 	if err := first.run(ctx); err != nil {
-		return Result{}, fmt.Errorf("first gets: %w", err)
+		return report.Result{}, fmt.Errorf("first gets: %w", err)
 	}
 	loud, err := (&load{target: l.target, tasks: tasks}).beside(ctx, w9TaskRate, gets.run)
 	if err != nil {
-		return Result{}, fmt.Errorf("beside gets: %w", err)
+		return report.Result{}, fmt.Errorf("beside gets: %w", err)
 	}
 	n := float64(len(gets.took))
-	cpu := func(r Result) float64 { return r.Cost.CPUPer100k * float64(r.Tasks) / 100_000 }
-	loud.Reads = &Reads{
-		Gets: len(gets.took), GetsPerSecond: n / gets.lasted.Seconds(), Get: quantiles(gets.took),
-		FirstGet: quantiles(first.took), QuietStart: *quiet.Start, CPUPerGet: (cpu(loud) - cpu(quiet)) / n * 1e6,
+	cpu := func(r report.Result) float64 { return r.Cost.CPUPer100k * float64(r.Tasks) / 100_000 }
+	loud.Reads = &report.Reads{
+		Gets: len(gets.took), GetsPerSecond: n / gets.lasted.Seconds(), Get: report.QuantilesOf(gets.took),
+		FirstGet: report.QuantilesOf(first.took), QuietStart: *quiet.Start, CPUPerGet: (cpu(loud) - cpu(quiet)) / n * 1e6,
 	}
 	loud.Tasks = l.tasks
 	return loud, nil
@@ -92,11 +93,4 @@ func (g *gets) run(ctx context.Context) error {
 		return *err
 	}
 	return ctx.Err()
-}
-
-func (g *Reads) key() float64 { return g.Get.P99 }
-
-func (g *Reads) line(r Result) string {
-	return fmt.Sprintf("%.0f gets/s: %s, max %.2f, %.0f µs CPU each, first ones p99 %.2f; tasks beside them: start %s, without gets %s",
-		g.GetsPerSecond, g.Get, g.Get.Max/1000, g.CPUPerGet, g.FirstGet.P99/1000, r.Start, g.QuietStart.both())
 }

@@ -8,16 +8,17 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/bench/report"
 )
 
 // deadLetterTasklist has the tasks of W12 that die and come back.
 const deadLetterTasklist = "bench-letters"
 
 // redrive runs W12: tasks as in W3, alone and while all dead letters come back, at a rate.
-func (l *load) redrive(ctx context.Context) (Result, error) {
+func (l *load) redrive(ctx context.Context) (report.Result, error) {
 	clients, err := l.target.clients([]string{domain})
 	if err != nil {
-		return Result{}, err
+		return report.Result{}, err
 	}
 	c := clients[0]
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -34,31 +35,31 @@ func (l *load) redrive(ctx context.Context) (Result, error) {
 	})
 	died, err := l.dead(ctx, c)
 	if err != nil {
-		return Result{}, err
+		return report.Result{}, err
 	}
 	failing.Store(false)
 	tasks := max(l.tasks*w12Rate/w12RedriveRate, 1)
 	quiet, err := (&load{target: l.target, tasks: tasks}).latency(ctx, w12Rate)
 	if err != nil {
-		return Result{}, fmt.Errorf("alone: %w", err)
+		return report.Result{}, fmt.Errorf("alone: %w", err)
 	}
-	redrive := &Redrive{Letters: len(died), QuietStart: *quiet.Start}
+	redrive := &report.Redrive{DeadLetters: len(died), QuietStart: *quiet.Start}
 	r, err := (&load{target: l.target, tasks: tasks}).beside(ctx, w12Rate, func(ctx context.Context) error {
 		return l.bringBack(ctx, c, redrive)
 	})
 	if err != nil {
-		return Result{}, fmt.Errorf("beside the redrive: %w", err)
+		return report.Result{}, fmt.Errorf("beside the redrive: %w", err)
 	}
 	err = waitFor(ctx, stallAfter, 10*time.Millisecond, func() (bool, string, error) {
 		n := again.n.Load()
 		return n >= int64(len(died)), fmt.Sprintf("%d of %d tasks that came back were run", n, len(died)), nil
 	})
 	if err != nil {
-		return Result{}, err
+		return report.Result{}, err
 	}
 	cancel(errDone)
 	working.Wait()
-	redrive.Ratio = round(r.Start.P99 / quiet.Start.P99)
+	redrive.Ratio = report.Round(r.Start.P99 / quiet.Start.P99)
 	r.Tasks, r.Redrive = l.tasks, redrive
 	return r, prove(l.tasks, died, again.ids)
 }
@@ -87,7 +88,7 @@ func (l *load) dead(ctx context.Context, c *yard.Client) ([]string, error) {
 }
 
 // bringBack redrives all letters.
-func (l *load) bringBack(ctx context.Context, c *yard.Client, out *Redrive) error {
+func (l *load) bringBack(ctx context.Context, c *yard.Client, out *report.Redrive) error {
 	began := time.Now()
 	did, err := c.Redrive(ctx, yard.RedriveOptions{
 		Filter: yard.DeadLetterFilter{Tasklist: deadLetterTasklist}, Rate: max(w12RedriveRate/l.target.slower, 1), By: "yard bench",
@@ -95,26 +96,9 @@ func (l *load) bringBack(ctx context.Context, c *yard.Client, out *Redrive) erro
 	if err != nil {
 		return fmt.Errorf("redrive: %w", err)
 	}
-	out.PerSecond = round(float64(did.Redriven) / time.Since(began).Seconds())
-	if did.Redriven != int64(out.Letters) {
-		return fmt.Errorf("%d of %d dead letters came back: %+v", did.Redriven, out.Letters, did)
+	out.PerSecond = report.Round(float64(did.Redriven) / time.Since(began).Seconds())
+	if did.Redriven != int64(out.DeadLetters) {
+		return fmt.Errorf("%d of %d dead letters came back: %+v", did.Redriven, out.DeadLetters, did)
 	}
 	return nil
-}
-
-// Redrive is what dead letters that came back cost the tasks beside them.
-type Redrive struct {
-	Letters int `json:"letters"`
-	// PerSecond is how many came back a second.
-	PerSecond float64 `json:"redriven_per_second"`
-	// QuietStart is from the submit call to the handler's start before.
-	QuietStart Quantiles `json:"quiet_start_latency_us"`
-	// Ratio is p99 beside the redrive by p99 alone.
-	Ratio float64 `json:"start_p99_ratio"`
-}
-
-func (d *Redrive) key() float64 { return d.Ratio }
-
-func (d *Redrive) line(r Result) string {
-	return fmt.Sprintf("start %s, while %d dead letters came back at %.0f/s; alone %s: %.2f times the p99", r.Start, d.Letters, d.PerSecond, d.QuietStart.both(), d.Ratio)
 }

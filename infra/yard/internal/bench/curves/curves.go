@@ -17,6 +17,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/bench"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/bench/chart"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/bench/report"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/bench/usage"
 )
 
@@ -73,10 +74,10 @@ func Names() (names []string) {
 
 // Curves is a measurement of several curves, as it is written to the JSON file.
 type Curves struct {
-	At       time.Time      `json:"at"`
-	Machine  usage.Machine  `json:"machine"`
-	Settings bench.Settings `json:"settings"`
-	Curves   []Curve        `json:"curves"`
+	At       time.Time       `json:"at"`
+	Machine  usage.Machine   `json:"machine"`
+	Settings report.Settings `json:"settings"`
+	Curves   []Curve         `json:"curves"`
 }
 
 // Curve is how throughput and cost follow one setting, all else as it is by default.
@@ -89,8 +90,8 @@ type Curve struct {
 
 // Point is the median run for one value.
 type Point struct {
-	X      int          `json:"x"`
-	Result bench.Result `json:"result"`
+	X      int           `json:"x"`
+	Result report.Result `json:"result"`
 }
 
 // Run measures the named curves, all of them where there is no name. Of the options, Workloads and the settings that a curve sets
@@ -142,7 +143,7 @@ func chooseCurves(names []string) (chosen []curve, err error) {
 }
 
 // WriteJSON writes the curves for programs.
-func (c *Curves) WriteJSON(w io.Writer) error { return bench.WriteJSON(w, c) }
+func (c *Curves) WriteJSON(w io.Writer) error { return report.WriteJSON(w, c) }
 
 // WriteTable writes the curves for people.
 func (c *Curves) WriteTable(w io.Writer) error {

@@ -12,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/bench"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/bench/chart"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/bench/report"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -26,7 +27,7 @@ func TestACurveIsMeasuredAndDrawn(t *testing.T) {
 	}
 	var progress bytes.Buffer
 	all, err := Run(t.Context(), bench.Options{
-		Tasks: 300, LoadOptions: bench.LoadOptions{Runs: 1}, Tables: string(tables), Syncs: []string{"2m"}, Progress: &progress, Partitions: topology.Partitioning{History: 1, Matching: 1},
+		Tasks: 300, LoadOptions: report.LoadOptions{Runs: 1}, Tables: string(tables), Syncs: []string{"2m"}, Progress: &progress, Partitions: topology.Partitioning{History: 1, Matching: 1},
 	}, []string{"levels"})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &progress)
@@ -92,10 +93,10 @@ func TestEveryPointCanBeMeasured(t *testing.T) {
 func TestWrongCurvesAreRefused(t *testing.T) {
 	for _, o := range []bench.Options{
 		{Syncs: []string{"always", "1s"}},
-		{LoadOptions: bench.LoadOptions{Runs: -1}},
-		{LoadOptions: bench.LoadOptions{Types: 1001}},
-		{LoadOptions: bench.LoadOptions{Polls: -1}},
-		{LoadOptions: bench.LoadOptions{Polls: 10_001}},
+		{LoadOptions: report.LoadOptions{Runs: -1}},
+		{LoadOptions: report.LoadOptions{Types: 1001}},
+		{LoadOptions: report.LoadOptions{Polls: -1}},
+		{LoadOptions: report.LoadOptions{Polls: 10_001}},
 	} {
 		if _, err := Run(t.Context(), o, []string{"levels"}); err == nil {
 			t.Errorf("%+v was taken", o)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/bench"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/bench/report"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/command"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
 )
@@ -179,8 +180,8 @@ func runBench(ctx context.Context, a *command.App, f benchFlags) (err error) {
 }
 
 // plot draws the first result that has a picture.
-func plot(r *bench.Report, path string) error {
-	at := slices.IndexFunc(r.Results, func(r bench.Result) bool { return r.Overload != nil })
+func plot(r *report.Report, path string) error {
+	at := slices.IndexFunc(r.Results, func(r report.Result) bool { return r.Overload != nil })
 	png, err := r.Results[at].Overload.PNG()
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package bench
+package report
 
 import (
 	"fmt"
@@ -17,11 +17,11 @@ type Ratio struct {
 	Runs  []float64 `json:"runs"`
 }
 
-// ratio of runs in the order in which they were done, as many of a as of b.
-func ratio(a, b []Result) Ratio {
+// RatioOf is the ratio of runs in the order in which they were done, as many of a as of b.
+func RatioOf(a, b []Result) Ratio {
 	r := Ratio{Workload: a[0].Workload, Sync: a[0].Sync, By: b[0].Sync}
 	for i := range a {
-		r.Runs = append(r.Runs, round3(a[i].key()/b[i].key()))
+		r.Runs = append(r.Runs, Round3(a[i].key()/b[i].key()))
 	}
 	sorted := slices.Sorted(slices.Values(r.Runs))
 	r.Ratio = sorted[(len(sorted)-1)/2]

@@ -1,4 +1,7 @@
-package bench
+// Package report has the results of measurements, and prints them.
+//
+// Owns: the form of the JSON file and of the table, medians, ratios, pictures. Never does: measure.
+package report
 
 import (
 	"cmp"
@@ -7,7 +10,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -181,17 +183,6 @@ type Cost struct {
 // PerTask is what a task took of all processes that are measured, µs.
 func (c Cost) PerTask() float64 { return c.CPUPer100k * 10 }
 
-func (o *Options) settings() Settings {
-	s := Settings{
-		Stack: "embedded: one process, in-process connections", Sync: strings.Join(o.Syncs, ","),
-		PayloadBytes: payloadBytes, WarmUpTasks: warmUpTasks, LoadOptions: o.LoadOptions, RestSeconds: o.Rest.Seconds(),
-	}
-	if o.URL != "" {
-		s.Stack, s.Sync, s.TablesAt = "cluster at "+o.URL, unknown, unknown
-	}
-	return s
-}
-
 // finding is the special part of a result, of a workload that has one.
 type finding interface {
 	// line is the whole result in one line.
@@ -230,11 +221,11 @@ func (r Result) key() float64 {
 	return r.TasksPerSecond
 }
 
-// median returns the middle run, with the key of every run.
-func median(runs []Result) Result {
+// Median returns the middle run, with the key of every run.
+func Median(runs []Result) Result {
 	keys := make([]float64, len(runs))
 	for i, r := range runs {
-		keys[i] = round(r.key())
+		keys[i] = Round(r.key())
 	}
 	slices.SortFunc(runs, func(a, b Result) int { return cmp.Compare(a.key(), b.key()) })
 	m := runs[(len(runs)-1)/2]
@@ -242,21 +233,24 @@ func median(runs []Result) Result {
 	return m
 }
 
-func quantiles(all []time.Duration) Quantiles {
+// QuantilesOf sorts them.
+func QuantilesOf(all []time.Duration) Quantiles {
 	slices.Sort(all)
 	at := func(q float64) float64 {
 		i := int(math.Ceil(q*float64(len(all)))) - 1
-		return round(float64(all[max(i, 0)].Nanoseconds()) / 1000)
+		return Round(float64(all[max(i, 0)].Nanoseconds()) / 1000)
 	}
 	return Quantiles{P50: at(0.5), P90: at(0.9), P99: at(0.99), Max: at(1)}
 }
 
-func round(x float64) float64 { return math.Round(x*10) / 10 }
+// Round is x with one digit behind the point.
+func Round(x float64) float64 { return math.Round(x*10) / 10 }
 
-func round3(x float64) float64 { return math.Round(x*1000) / 1000 }
+// Round3 is x with three digits behind the point.
+func Round3(x float64) float64 { return math.Round(x*1000) / 1000 }
 
-// line is a run in one line.
-func (r Result) line() string {
+// Line is a run in one line.
+func (r Result) Line() string {
 	if f := r.finding(); f != nil {
 		return f.line(r)
 	}
@@ -291,7 +285,7 @@ func (r Result) perSync() string {
 // partitioning is for people.
 func (s Settings) partitioning() string {
 	if s.HistoryPartitions == 0 {
-		return "partitions " + unknown
+		return "partitions " + usage.Unknown
 	}
 	return fmt.Sprintf("%d partitions, %d shards", s.HistoryPartitions, s.MatchingShards)
 }
@@ -344,7 +338,7 @@ func (r *Report) WriteTable(w io.Writer) error {
 	}
 	for _, x := range r.Results {
 		if x.finding() != nil || x.Backlog != nil {
-			fmt.Fprintf(t, "\n%s\t%s\n", x.Workload, x.line())
+			fmt.Fprintf(t, "\n%s\t%s\n", x.Workload, x.Line())
 		}
 	}
 	if len(r.Ratios) > 0 {
