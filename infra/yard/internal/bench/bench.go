@@ -77,7 +77,9 @@ var workloads = []workload{
 	{name: "W2", tasks: 50_000, shape: shape{producers: 64, request: 1}},
 	{name: "W2s", tasks: 50_000, shape: shape{producers: 64, request: 1, together: true}},
 	{name: "W3", tasks: 20 * w3Rate, shape: bulk, run: (*load).steady},
+	{name: "W4", tasks: 50_000, shape: bulk, run: (*load).instant},
 	{name: "W5", tasks: 1_000_000, shape: backlog},
+	{name: "W6", tasks: w6Seconds * w6Rate, shape: bulk, run: (*load).timers, several: true},
 	{name: "W7", tasks: w7Seconds * w7Rate, shape: bulk, run: (*load).overload, several: true}, // of the small domains
 	{name: "W8", tasks: 50_000, shape: shape{producers: 64, request: 1, many: true}, several: true},
 	{name: "W8s", tasks: 100_000, shape: shape{producers: 512, request: 1, many: true, ahead: true}, several: true},

@@ -3,6 +3,7 @@ package bench
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,8 +31,8 @@ func TestEveryWorkloadProvesItsTasks(t *testing.T) {
 	}
 	for i, r := range measured.Results {
 		latency := r.Start != nil && r.Submit != nil
-		open := r.Workload == "W3" || r.Workload == "W7" || r.Workload == "W9" || r.Workload == "W10" || r.Workload == "W11" || r.Workload == "W12" || r.Workload == "W13"
-		if r.Workload != workloads[i].name || r.Tasks != 300 || r.TasksPerSecond <= 0 || len(r.Runs) != 1 || latency != open || (r.Reads != nil) != (r.Workload == "W9") || (r.Overload != nil) != (r.Workload == "W7") || (r.Neighbours != nil) != (r.Workload == "W10") || (r.Fairness != nil) != (r.Workload == "W11") || (r.Redrive != nil) != (r.Workload == "W12") || (r.Asking != nil) != (r.Workload == "W13") {
+		open := slices.Contains([]string{"W3", "W6", "W7", "W9", "W10", "W11", "W12", "W13"}, r.Workload)
+		if r.Workload != workloads[i].name || r.Tasks != 300 || r.TasksPerSecond <= 0 || len(r.Runs) != 1 || latency != open || foundOf(r) != workloads[i].name && foundOf(r) != "" {
 			t.Errorf("%+v", r)
 		}
 		if r.Sync != "2m" || r.LogMessages == 0 || r.Overload == nil && r.LogMessages > 4*300 || r.TasksPerSync <= 0 {
@@ -64,18 +65,70 @@ func TestEveryWorkloadProvesItsTasks(t *testing.T) {
 	if n.Waits != 1000 || n.Polls != 3000 || n.Get.P50 <= 0 || n.QuietGet.P50 <= 0 || n.QuietSubmit.P50 <= 0 || n.GetRatio <= 0 || n.SubmitRatio <= 0 {
 		t.Errorf("%+v", n)
 	}
+	checkFindings(t, measured.Results)
 	checkAsking(t, measured.Results[len(workloads)-1].Asking)
 	if s := measured.Settings; s.TablesAt != "memory" || s.HistoryPartitions != 2 || s.MatchingShards != 1 || s.Sync != "2m" {
 		t.Errorf("%+v", s)
 	}
 	var table, file bytes.Buffer
-	if err := measured.WriteTable(&table); err != nil || strings.Count(table.String(), "\n") != 53 {
+	if err := measured.WriteTable(&table); err != nil || strings.Count(table.String(), "\n") != 61 {
 		t.Errorf("%v\n%s", err, &table)
 	}
 	var back report.Report
 	testkit.NoError(t, measured.WriteJSON(&file))
 	if err := json.Unmarshal(file.Bytes(), &back); err != nil || len(back.Results) != len(workloads) || back.Machine.Cores < 1 || back.Machine.NATSServer == "" {
 		t.Errorf("%v\n%s", err, &file)
+	}
+}
+
+// foundOf is the workload of what a result has beside the numbers of all.
+func foundOf(r report.Result) string {
+	switch {
+	case r.Timers != nil && r.Timers.WindowSeconds == 0:
+		return "W4"
+	case r.Timers != nil:
+		return "W6"
+	case r.Overload != nil:
+		return "W7"
+	case r.Reads != nil:
+		return "W9"
+	case r.Neighbours != nil:
+		return "W10"
+	case r.Fairness != nil:
+		return "W11"
+	case r.Redrive != nil:
+		return "W12"
+	case r.Asking != nil:
+		return "W13"
+	default:
+		return ""
+	}
+}
+
+// checkFindings: each workload that measures more than all do has that.
+func checkFindings(t *testing.T, results []report.Result) {
+	t.Helper()
+	for _, r := range results {
+		if r.Timers != nil {
+			checkTimers(t, r.Timers)
+		}
+		if want := []string{"W4", "W6", "W7", "W9", "W10", "W11", "W12", "W13"}; foundOf(r) == "" && slices.Contains(want, r.Workload) {
+			t.Errorf("%s has only the numbers of all: %+v", r.Workload, r)
+		}
+	}
+}
+
+func checkTimers(t *testing.T, m *report.Timers) {
+	t.Helper()
+	fired := 0
+	for _, n := range m.Fired {
+		fired += n
+	}
+	if m.Tasks != 300 || fired != 300 || m.StoredPerSecond <= 0 || m.DonePerSecond <= 0 || m.Late.P50 <= 0 || len(m.LateP99s) != len(m.Fired) {
+		t.Errorf("%+v", m)
+	}
+	if picture, err := m.PNG(); err != nil || len(picture) == 0 {
+		t.Errorf("%d bytes, %v", len(picture), err)
 	}
 }
 

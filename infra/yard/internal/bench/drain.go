@@ -29,6 +29,8 @@ type load struct {
 	brief bool
 	// domains of an open loop, in turn. Default: the one domain.
 	domains []string
+	// polled sees the tasks of each poll before they are completed; nil = no one does.
+	polled func([]*yardv1.PolledTask)
 
 	accepted  tally
 	completed tally
@@ -243,6 +245,9 @@ func (l *load) work(ctx context.Context, c *yard.Client) error {
 			continue
 		}
 		l.batches.Add(1)
+		if l.polled != nil {
+			l.polled(tasks)
+		}
 		if err := l.complete(ctx, c, tasks); err != nil {
 			return err
 		}

@@ -36,8 +36,8 @@ type Options struct {
 	Redis      string
 	Partitions topology.Partitioning
 	// URL of a running cluster to measure in place of an embedded stack. Its domain
-	// bench is created, and keeps the finished tasks for 2 minutes, those of W9 for 30; W7, W10, W11 and W13
-	// create bench-flood too, W7 and W8 bench-0 and so on.
+	// bench is created, and keeps the finished tasks for 2 minutes, those of W9 for 30; W6, W7, W10, W11
+	// and W13 create bench-flood too, W7 and W8 bench-0 and so on.
 	URL string
 	// Login is how to log in to the cluster at URL; its own URL is not used. On a sealed cluster it
 	// is an admin of the domain bench, which an operator has made and which keeps finished tasks as

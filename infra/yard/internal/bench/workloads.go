@@ -7,7 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/bench/usage"
 )
 
-// domain that the tasks belong to, and floodDomain that of the neighbour of W7, W10, W11 and W13.
+// domain that the tasks belong to, and floodDomain that of the neighbour of W6, W7, W10, W11 and W13.
 const domain, floodDomain = "bench", "bench-flood"
 
 // unknown is what a cluster does not tell.
@@ -23,6 +23,14 @@ const (
 	pollWaitBrief = 200 * time.Millisecond
 	w3Rate        = 500 // per second
 	w3Concurrency = 100
+	// The tasks of W4 are due some time after the run begins, so that all are stored by then; so are those of W6.
+	w4Lead         = 2 * time.Second
+	w4LeadPerTask  = 50 * time.Microsecond
+	w6LeadPerTask  = 40 * time.Microsecond // 2 minutes for 3,000,000
+	w6Rate         = 5000                  // tasks that are due per second
+	w6Seconds      = 600
+	w6QuietSeconds = 20
+	w6OthersRate   = 100 // tasks per second of the other domain
 	// W7 is 20 s alone and two floods of 60 s.
 	w7Domains      = 10
 	w7Rate         = 20 * w7Domains // tasks per second of all small domains

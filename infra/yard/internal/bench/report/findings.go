@@ -170,3 +170,30 @@ func (g *Reads) line(r Result) string {
 	return fmt.Sprintf("%.0f gets/s: %s, max %.2f, %.0f µs CPU each, first ones p99 %.2f; tasks beside them: start %s, without gets %s",
 		g.GetsPerSecond, g.Get, g.Get.Max/1000, g.CPUPerGet, g.FirstGet.P99/1000, r.Start, g.QuietStart.both())
 }
+
+// Timers is how delayed tasks came when they were due.
+type Timers struct {
+	Tasks int `json:"tasks"`
+	// WindowSeconds is from the instant of the first one to that of the last one; 0 = all are due at one instant.
+	WindowSeconds float64 `json:"window_seconds"`
+	// StoredPerSecond is how quickly they were submitted. DonePerSecond is from the first instant to the last accepted completion.
+	StoredPerSecond float64 `json:"stored_per_second"`
+	DonePerSecond   float64 `json:"done_per_second"`
+	// Late is from the instant of a task to the worker, LateP99s is that of the tasks of each second, and Fired is how many these were.
+	Late     Quantiles `json:"late_us"`
+	LateP99s []float64 `json:"late_p99_us_by_second"`
+	Fired    []int     `json:"fired_by_second"`
+	// QuietStart is of the tasks of the other domain alone, and OthersP99s are those of each second beside the timers, µs.
+	QuietStart *Quantiles `json:"quiet_start_latency_us,omitempty"`
+	OthersP99s []float64  `json:"others_start_p99_us_by_second,omitempty"`
+}
+
+func (m *Timers) key() float64 { return m.Late.P99 }
+
+func (m *Timers) line(r Result) string {
+	line := fmt.Sprintf("%d delayed tasks stored at %.0f/s, done at %.0f/s: late %s, max %.0f", m.Tasks, m.StoredPerSecond, m.DonePerSecond, m.Late, m.Late.Max/1000)
+	if r.Start != nil && m.QuietStart != nil {
+		line += fmt.Sprintf("; tasks of another domain beside them: start %s, alone %s", r.Start, m.QuietStart.both())
+	}
+	return line
+}

@@ -21,3 +21,20 @@ func (o *Overload) PNG() ([]byte, error) {
 	opt.YAxis = []charts.YAxisOption{{Min: charts.Ptr(0.0), Title: "ms"}}
 	return chart.Paint("W7", opt)
 }
+
+// PNG is a picture of the timers: on the left axis the tasks that were due in each second and came; on the right how late they were, and the other
+// domain's p99.
+func (m *Timers) PNG() ([]byte, error) {
+	fired, late, others, labels := make([]float64, len(m.Fired)), make([]float64, len(m.Fired)), make([]float64, len(m.Fired)), make([]string, len(m.Fired))
+	for i, n := range m.Fired {
+		labels[i], fired[i], late[i] = strconv.Itoa(i+1), float64(n), m.LateP99s[i]/1000
+		if i < len(m.OthersP99s) {
+			others[i] = m.OthersP99s[i] / 1000
+		}
+	}
+	title := fmt.Sprintf("%d delayed tasks, by the second in which they are due", m.Tasks)
+	opt := chart.Lines(title, labels, []string{"tasks/s", "late, p99, ms (right)", "other domain, p99, ms (right)"}, fired, late, others)
+	opt.SeriesList[1].YAxisIndex, opt.SeriesList[2].YAxisIndex = 1, 1
+	opt.YAxis = []charts.YAxisOption{{Min: charts.Ptr(0.0), Title: "tasks/s"}, {Min: charts.Ptr(0.0), Title: "ms"}}
+	return chart.Paint("timers", opt)
+}

@@ -65,6 +65,8 @@ type Result struct {
 	Submit *Quantiles `json:"submit_latency_us,omitempty"`
 	// Reads are those of W9; Start and Submit are then of the tasks beside them.
 	Reads *Reads `json:"reads,omitempty"`
+	// Timers are those of W4 and W6; Start and Submit are then of the tasks beside those of W6.
+	Timers *Timers `json:"timers,omitempty"`
 	// Overload is that of W7; Start and Submit are then of the small domains beside the flood with a quota.
 	Overload *Overload `json:"overload,omitempty"`
 	// Neighbours are those of W10; Start and Submit are then of the tasks beside the flood.
@@ -83,7 +85,8 @@ type Result struct {
 	// Memory is of the median run, where it was measured.
 	Memory []usage.Memory `json:"memory,omitempty"`
 	// Runs are the deciding number of every run, in order: tasks per second, the
-	// median latency, or the p99 of gets, in µs; or the (larger) ratio of W7, W10, W11, W12 or W13.
+	// median latency, or the p99 of gets, in µs; or the (larger) ratio of W7, W10, W11, W12 or W13,
+	// or how late the tasks of W4 and W6 were, p99.
 	Runs []float64 `json:"runs"`
 }
 
@@ -195,6 +198,8 @@ func (r Result) finding() finding {
 	switch {
 	case r.Reads != nil:
 		return r.Reads
+	case r.Timers != nil:
+		return r.Timers
 	case r.Overload != nil:
 		return r.Overload
 	case r.Neighbours != nil:
@@ -205,6 +210,18 @@ func (r Result) finding() finding {
 		return r.Redrive
 	case r.Asking != nil:
 		return r.Asking
+	default:
+		return nil
+	}
+}
+
+// Picture draws the result; nil = there is no picture of the workload.
+func (r Result) Picture() func() ([]byte, error) {
+	switch {
+	case r.Overload != nil:
+		return r.Overload.PNG
+	case r.Timers != nil:
+		return r.Timers.PNG
 	default:
 		return nil
 	}

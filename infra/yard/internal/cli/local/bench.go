@@ -43,8 +43,11 @@ one, and print the median run of each workload:
   W2  64 producers, one task per request
   W2s the same from one program: the SDK gathers what its goroutines submit
   W3  an open loop of 500 tasks/s for 20 s: from the submit call to the handler
+  W4  50,000 delayed tasks that are all due at one instant: how late they come, tasks/s then
   W5  backlog: 1,000,000 tasks as in W1s: submits/s, what each costs on disk while all
       wait, memory, and how quickly they go through then
+  W6  3,000,000 delayed tasks, due at 5,000/s for 10 minutes, beside 100 tasks/s of another
+      domain: how late they come, and how much the other's p99 from submit to handler grows
   W7  overload: ten domains of 20 tasks/s each for 20 s, alone; then beside a domain that submits in bulk
       at five times what it does alone, for 60 s with a quota of half of what it does, and for 60 s without:
       how much the p99 from submit to handler grows. Fair filing and queue splits are always on
@@ -69,15 +72,13 @@ unless --sync says otherwise. With several, as in --sync always,1s, every run is
 with each, in turn, and the report has the ratio.
 
 On a sealed cluster log in as an admin of the domain bench, which an operator has made. W1,
-W1s, W2, W2s, W3, W5, W9 and W12 run there; the others take several domains, and a user acts for one. W9 reads
+W1s, W2, W2s, W3, W4, W5, W9 and W12 run there; the others take several domains, and a user acts for one. W9 reads
 finished tasks for minutes: the domain keeps them for 30m or more. TASKS/SYNC is tasks by messages of the history streams; with --sync always each is one sync.`,
 		Example: `  yard bench
   yard bench --workload W1,W3 --runs 5 --out bench.json
-  yard bench --workload W1 --sync 2m --tables memory --cpuprofile cpu.prof
   yard bench --workload W1 --types 1 --limit 50 --tables redis
   yard bench --workload W1,W2,W8 --sync always,1s
   yard bench --workload W7 --plot w7.png
-  yard bench --workload W11 --tables redis
   yard bench --workload W2 --url nats://127.0.0.1:4222
   yard bench --workload W1,W2,W3 --url tls://127.0.0.1:4222 --tls-ca ca.pem --nkey auth/keys/admin.bench.ann.nk --inbox-prefix _INBOX.t.bench.admin-ann
   yard bench --workload W1 --tasks 600000 --runs 1 --rest 1m --url nats://127.0.0.1:4222 --pid $(cat .dev/pid/history-1)`,
@@ -102,8 +103,8 @@ finished tasks for minutes: the domain keeps them for 30m or more. TASKS/SYNC is
 
 // load are the options of what is submitted.
 func (f *benchFlags) load(flags *pflag.FlagSet) {
-	flags.StringSliceVarP(&f.opts.Workloads, "workload", "w", nil, "some of W1, W1s, W2, W2s, W3, W5, W7, W8, W8s, W9, W10, W11, W12, W13; default all")
-	flags.IntVar(&f.opts.Tasks, "tasks", 0, "tasks per run; 0 = W1 and W1s 200,000, W2 and W2s 50,000, W3 10,000, W5 1,000,000, W7 28,000, W8 50,000, W8s 100,000, W9 1,000,000, W10 10,000, W11 20,000, W12 100,000, W13 45,000")
+	flags.StringSliceVarP(&f.opts.Workloads, "workload", "w", nil, "some of W1, W1s, W2, W2s, W3, W4, W5, W6, W7, W8, W8s, W9, W10, W11, W12, W13; default all")
+	flags.IntVar(&f.opts.Tasks, "tasks", 0, "tasks per run; 0 = W1 and W1s 200,000, W2 and W2s 50,000, W3 10,000, W4 50,000, W5 1,000,000, W6 3,000,000, W7 28,000, W8 50,000, W8s 100,000, W9 1,000,000, W10 10,000, W11 20,000, W12 100,000, W13 45,000")
 	flags.IntVar(&f.opts.Producers, "producers", 0, "producers that submit at once; 0 = W1, W1s and W5 8, W2, W2s and W8 64, W8s 512")
 	flags.IntVar(&f.opts.Domains, "domains", 1000, "domains of W8 and W8s, 1 to 10,000")
 }
@@ -111,7 +112,7 @@ func (f *benchFlags) load(flags *pflag.FlagSet) {
 // output are the options of what is written to files.
 func (f *benchFlags) output(flags *pflag.FlagSet) {
 	flags.StringVar(&f.file, "out", "", "write the report as JSON to this file too")
-	flags.StringVar(&f.plot, "plot", "", "draw W7 into this PNG file: the p99 of the small domains in each second; with several --sync under the first one")
+	flags.StringVar(&f.plot, "plot", "", "draw the first of W4, W6 and W7 into this PNG file, by the second; with several --sync under the first one")
 	flags.StringVar(&f.profile, "cpuprofile", "", "write a CPU profile of this process to this file")
 }
 
@@ -149,8 +150,8 @@ func (f *benchFlags) limits(flags *pflag.FlagSet) {
 }
 
 func runBench(ctx context.Context, a *command.App, f benchFlags) (err error) {
-	if f.plot != "" && len(f.opts.Workloads) > 0 && !slices.Contains(f.opts.Workloads, "W7") {
-		return command.Usagef("--plot %s: W7 has a picture, and %v have none", f.plot, f.opts.Workloads)
+	if f.plot != "" && len(f.opts.Workloads) > 0 && !slices.ContainsFunc(f.opts.Workloads, func(w string) bool { return w == "W4" || w == "W6" || w == "W7" }) {
+		return command.Usagef("--plot %s: W4, W6 and W7 have a picture, and %v have none", f.plot, f.opts.Workloads)
 	}
 	if f.profile != "" {
 		stop, err := profile(f.profile)
@@ -181,8 +182,8 @@ func runBench(ctx context.Context, a *command.App, f benchFlags) (err error) {
 
 // plot draws the first result that has a picture.
 func plot(r *report.Report, path string) error {
-	at := slices.IndexFunc(r.Results, func(r report.Result) bool { return r.Overload != nil })
-	png, err := r.Results[at].Overload.PNG()
+	at := slices.IndexFunc(r.Results, func(r report.Result) bool { return r.Picture() != nil })
+	png, err := r.Results[at].Picture()()
 	if err != nil {
 		return err
 	}
