@@ -46,6 +46,23 @@ func (s Stops) Of(c *Catalog, domain string, nowMS int64) Stopped {
 	return Stopped{whole, of(s.Tasklists), of(s.Types), of(s.Groups)}
 }
 
+// OfTask is what stops a task at an instant, Unix ms: its kind, its name, and the pause or drain; nil = nothing does. Group "" = the task has none.
+func (s Stops) OfTask(c *Catalog, domain, tasklist, taskType, group string, nowMS int64) (kind, name string, p *yardv1.Pause) {
+	if p = s.Domains.Of(c, "", domain); Paused(p, nowMS) {
+		return "domain", domain, p
+	}
+	if p = s.Tasklists.Of(c, domain, tasklist); Paused(p, nowMS) {
+		return "tasklist", tasklist, p
+	}
+	if p = s.Types.Of(c, domain, taskType); Paused(p, nowMS) {
+		return "type", taskType, p
+	}
+	if p = s.Groups.Of(c, domain, group); group != "" && Paused(p, nowMS) {
+		return "group", group, p
+	}
+	return "", "", nil
+}
+
 // Ends are, by domain, when the next of them ends by itself after an instant, Unix ms.
 func (s Stops) Ends(c *Catalog, nowMS int64) map[string]int64 {
 	ends := map[string]int64{}

@@ -142,12 +142,8 @@ func (s *Service) own(ctx context.Context, p int, cluster *catalog.Catalog) erro
 // takes reports whether the task of a schedule may be submitted now. The runs wait otherwise, as if the engine was down.
 func (s *Service) takes(cluster *catalog.Catalog, room *storage.Watch) func(*logv1.Record) bool {
 	return func(t *logv1.Record) bool {
-		now := s.Clock.Now().UnixMilli()
-		return room.Full() == "" && cluster.Domain(t.Domain) != nil &&
-			!catalog.Paused(catalog.Drains.Domains.Of(cluster, "", t.Domain), now) &&
-			!catalog.Paused(catalog.Drains.Tasklists.Of(cluster, t.Domain, t.Tasklist), now) &&
-			!catalog.Paused(catalog.Drains.Types.Of(cluster, t.Domain, t.Type), now) &&
-			(t.Group == "" || !catalog.Paused(catalog.Drains.Groups.Of(cluster, t.Domain, t.Group), now))
+		_, _, drain := catalog.Drains.OfTask(cluster, t.Domain, t.Tasklist, t.Type, t.Group, s.Clock.Now().UnixMilli())
+		return room.Full() == "" && cluster.Domain(t.Domain) != nil && drain == nil
 	}
 }
 
