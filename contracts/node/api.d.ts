@@ -739,7 +739,7 @@ export interface ListSchedulesRequest {
 }
 
 export interface ListSchedulesResponse {
-  /** In an order of their own. Without the last runs. */
+  /** By name. Without the last runs. */
   schedules?: ScheduleInfo[];
   /** Empty: this was the last page. */
   next_cursor?: string;

@@ -81,7 +81,8 @@ func (l *lists) frontend(n topology.Partitioning) {
 	for p := range n.History {
 		l.publish(topology.SubmitAny(p), topology.UniqueKeyAny(p), topology.BatchAny(p), topology.ScheduleHomeAny(p))
 		l.publish(api("STREAM.MSG.GET", topology.HistoryStream(p))) // what a repeated request stored, who has a unique key, batches and schedules
-		l.publish(api("DIRECT.GET", topology.HistoryStream(p)))     // pages of batches and schedules
+		l.publish(api("DIRECT.GET", topology.HistoryStream(p)))     // pages of batches
+		l.publish(api("STREAM.INFO", topology.HistoryStream(p)))    // names of schedules
 		l.publish(api("STREAM.MSG.GET", topology.ArchiveStream(p))) // how tasks of batches ended
 		l.calls(p, topology.HistoryCall, "events", "get", "list", "describe", "workers", "keys", "batch")
 		l.calls(p, topology.TimerCall, "get", "list", "describe")

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -141,6 +143,24 @@ func get(ctx context.Context, js jetstream.JetStream, stream string, query Query
 		}
 	}
 	return r, nil
+}
+
+// Subjects are the subjects of a stream that match a filter, as the stream's leader says: at most 100,000.
+func Subjects(ctx context.Context, js jetstream.JetStream, stream, filter string) ([]string, error) {
+	var a struct {
+		State struct {
+			Subjects map[string]uint64 `json:"subjects"`
+		} `json:"state"`
+		Error *apiError `json:"error"`
+	}
+	err := ask(ctx, js, "STREAM.INFO."+stream, map[string]string{"subjects_filter": filter}, &a)
+	if err == nil && a.Error != nil {
+		err = a.Error
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the subjects of %s: %w", stream, err)
+	}
+	return slices.Collect(maps.Keys(a.State.Subjects)), nil
 }
 
 // ask sends a request to the JetStream API, and reads the answer into what answer points at.

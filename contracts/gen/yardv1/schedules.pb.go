@@ -779,7 +779,7 @@ func (x *ListSchedulesRequest) GetCursor() string {
 
 type ListSchedulesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// In an order of their own. Without the last runs.
+	// By name. Without the last runs.
 	Schedules []*ScheduleInfo `protobuf:"bytes,1,rep,name=schedules,proto3" json:"schedules,omitempty"`
 	// Empty: this was the last page.
 	NextCursor    string `protobuf:"bytes,2,opt,name=next_cursor,json=nextCursor,proto3" json:"next_cursor,omitempty"`

@@ -163,10 +163,9 @@ func (s Schedules) Get(ctx context.Context, name string) (*Info, error) {
 	return infoOf(resp.GetSchedule()), err
 }
 
-// All yields the schedules of the domain in an order of their own, and asks for them page by page. An error is the last that it yields.
+// All yields the schedules of the domain by name, and asks for them page by page. An error is the last that it yields.
 func (s Schedules) All(ctx context.Context) iter.Seq2[*Info, error] {
 	return func(yield func(*Info, error) bool) {
-		listed := map[string]bool{} // one that runs meanwhile comes again
 		for cursor, more := "", true; more; more = cursor != "" {
 			resp, err := yard.Call[yardv1.ListSchedulesResponse](ctx, s.c, "schedules.list", &yardv1.ListSchedulesRequest{Cursor: cursor})
 			if err != nil {
@@ -174,11 +173,9 @@ func (s Schedules) All(ctx context.Context) iter.Seq2[*Info, error] {
 				return
 			}
 			for _, w := range resp.Schedules {
-				info := infoOf(w)
-				if again := listed[info.Schedule.Name]; !again && !yield(info, nil) {
+				if !yield(infoOf(w), nil) {
 					return
 				}
-				listed[info.Schedule.Name] = true
 			}
 			cursor = resp.NextCursor
 		}

@@ -18,7 +18,6 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/batches"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/intake"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/schedules"
 )
 
 // memBatches has no batch and no task that has ended, but a number of batches.
@@ -186,8 +185,4 @@ func (r *rig) batchHome(domain, id string) (*logv1.BatchHome, uint64) {
 // noSchedules has none.
 type noSchedules struct{}
 
-func (noSchedules) Page(context.Context, int, string, uint64, int) ([]schedules.Kept, bool, error) {
-	return nil, false, nil
-}
-
-func (noSchedules) Count(context.Context, int, string) (int, error) { return 0, nil }
+func (noSchedules) Names(context.Context, int, string) ([]string, error) { return nil, nil }

@@ -57,7 +57,7 @@ type Deps struct {
 	History      intake.HistoryLog
 	DeadLetters  operate.DeadLetters
 	Batches      batches.List
-	Schedules    schedules.Homes
+	Schedules    schedules.Names
 	Bus          Bus
 	Owners       owners.Owners
 	// Catalog is what this frontend knows of the settings, which follows the stored ones within moments.
@@ -145,7 +145,7 @@ func New(d Deps) (*Gateway, error) {
 	})
 	g.Queries = query.New(query.Deps{Run: g.Run, Tasks: tasks, Partitioning: d.Partitioning, Catalog: d.Catalog, Queued: g.Intake.QueuedTasks, Share: chosen.Share})
 	g.Schedules = schedules.New(schedules.Deps{
-		Partitioning: d.Partitioning, Log: d.History, Homes: d.Schedules, Catalog: d.Catalog, LogVersion: d.LogVersion, TakesTasks: g.Intake.HasRoom,
+		Partitioning: d.Partitioning, Log: d.History, Names: d.Schedules, Catalog: d.Catalog, LogVersion: d.LogVersion, TakesTasks: g.Intake.HasRoom,
 		Drained: func(domain string, now time.Time, req *yardv1.SubmitRequest) error {
 			return g.Intake.Drained(call.Call{Domain: domain, Now: now}, req)
 		},

@@ -13,7 +13,7 @@ import (
 // headerBytes is left free in each message for its headers.
 const headerBytes = 4 << 10
 
-// Reader reads what Letters and Batches are made of.
+// Reader reads what Letters, Batches and Schedules are made of.
 type Reader struct {
 	js     jetstream.JetStream
 	direct *natslog.Direct

@@ -2,6 +2,7 @@ package schedules
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/shared/paging"
+	"github.com/yardmaster-io/yardmaster/shared/parallel"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
@@ -31,65 +33,75 @@ func (s *Schedules) Get(ctx context.Context, c Call, req *yardv1.GetScheduleRequ
 	return &yardv1.GetScheduleResponse{Schedule: info}, err
 }
 
-// List returns schedules (schedules.list): those of one partition after the other, in the order in which they were changed last.
+// readAtOnce is how many schedules are read at the same time, and of how many partitions the names.
+const readAtOnce = 16
+
+// List returns schedules by name (schedules.list), whatever changes meanwhile.
 func (s *Schedules) List(ctx context.Context, c Call, req *yardv1.ListSchedulesRequest) (codec.Message, error) {
-	from, err := validate.ListSchedules(req, s.d.Partitioning.History)
-	if err != nil {
+	if err := validate.ListSchedules(req); err != nil {
 		return nil, err
 	}
 	resp, bytes := &yardv1.ListSchedulesResponse{}, 0
-	for from.Partition < s.d.Partitioning.History {
-		page, more, err := s.d.Homes.Page(ctx, from.Partition, c.Domain, from.After, int(req.Limit)-len(resp.Schedules))
+	err := s.each(ctx, c.Domain, req.Cursor, func(home *logv1.ScheduleHome) (more bool, err error) {
+		info, err := listed(home, c.Now())
 		if err != nil {
-			return nil, err
+			return false, err
 		}
-		for _, kept := range page {
-			if !kept.Home.Deleted {
-				info, err := listed(kept.Home, c.Now())
-				if err != nil {
-					return nil, err
-				}
-				size, err := sizeOf(c, info)
-				if err != nil {
-					return nil, err
-				}
-				if bytes += size; bytes > paging.BytesMax && len(resp.Schedules) > 0 {
-					resp.NextCursor = from.Cursor()
-					return resp, nil
-				}
-				resp.Schedules = append(resp.Schedules, info)
-			}
-			from.After = kept.Seq
+		size, err := sizeOf(c, info)
+		if err != nil {
+			return false, err
 		}
-		if !more {
-			from = validate.BatchPage{Partition: from.Partition + 1}
+		if n := len(resp.Schedules); n == int(req.Limit) || n > 0 && bytes+size > paging.BytesMax {
+			resp.NextCursor = resp.Schedules[n-1].Schedule.Name
+			return false, nil
 		}
-		if len(resp.Schedules) >= int(req.Limit) && from.Partition < s.d.Partitioning.History {
-			resp.NextCursor = from.Cursor()
-			break
-		}
-	}
-	return resp, nil
+		bytes += size
+		resp.Schedules = append(resp.Schedules, info)
+		return true, nil
+	})
+	return resp, err
 }
 
 // Any returns the name of one schedule of a domain; "" = there is none.
-func (s *Schedules) Any(ctx context.Context, domain string) (string, error) {
-	for p := range s.d.Partitioning.History {
-		for after, more := uint64(0), true; more; {
-			page, others, err := s.d.Homes.Page(ctx, p, domain, after, validate.ScheduleListDefault)
-			if err != nil {
-				return "", err
+func (s *Schedules) Any(ctx context.Context, domain string) (name string, err error) {
+	err = s.each(ctx, domain, "", func(home *logv1.ScheduleHome) (bool, error) {
+		name = home.Name
+		return false, nil
+	})
+	return name, err
+}
+
+// each calls f for the schedules of a domain behind a name, by name, until f returns false.
+func (s *Schedules) each(ctx context.Context, domain, after string, f func(*logv1.ScheduleHome) (bool, error)) error {
+	parts := make([][]string, s.d.Partitioning.History)
+	err := parallel.Each(ctx, len(parts), readAtOnce, func(ctx context.Context, p int) (err error) {
+		parts[p], err = s.d.Names.Names(ctx, p, domain)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	names := slices.DeleteFunc(slices.Concat(parts...), func(name string) bool { return name <= after })
+	slices.Sort(names)
+	for some := range slices.Chunk(names, readAtOnce) {
+		homes := make([]*logv1.ScheduleHome, len(some))
+		err := parallel.Each(ctx, len(some), readAtOnce, func(ctx context.Context, i int) (err error) {
+			homes[i], _, err = s.home(ctx, domain, some[i])
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, home := range homes {
+			if home == nil || home.Deleted {
+				continue
 			}
-			for _, kept := range page {
-				if !kept.Home.Deleted {
-					return kept.Home.Name, nil
-				}
-				after = kept.Seq
+			if more, err := f(home); err != nil || !more {
+				return err
 			}
-			more = others
 		}
 	}
-	return "", nil
+	return nil
 }
 
 // sizeOf is how many bytes m takes in the answer.

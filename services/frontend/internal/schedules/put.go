@@ -3,6 +3,8 @@ package schedules
 import (
 	"bytes"
 	"context"
+	"slices"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -28,8 +30,8 @@ func (s *Schedules) Put(ctx context.Context, c Call, req *yardv1.PutScheduleRequ
 		return nil, err
 	}
 	task := s.record(c, req.Schedule)
-	if size, most := len(data)+task.SizeVT(), s.d.Log.MessageBytesMax()-progressBytes; size > most {
-		return nil, fault.At(fault.InvalidArgument, "/schedule/task", "takes %d bytes as it is stored, the log takes %d: make its payload smaller", size, most)
+	if err := s.fits(c, req.Schedule, len(data)+task.SizeVT()); err != nil {
+		return nil, err
 	}
 	home, err := s.change(ctx, c.Domain, req.Schedule.Name, func(was *logv1.ScheduleHome) (*logv1.ScheduleHome, error) {
 		exists := was != nil && !was.Deleted
@@ -55,6 +57,25 @@ func (s *Schedules) Put(ctx context.Context, c Call, req *yardv1.PutScheduleRequ
 	}
 	info, err := infoOf(home, c.Now())
 	return &yardv1.PutScheduleResponse{Schedule: info}, err
+}
+
+// fits refuses a schedule that is too large for the log, or for its frequency: each run stores it again, and its task.
+func (s *Schedules) fits(c Call, of *yardv1.Schedule, size int) error {
+	times, err := timesOf(of)
+	if err != nil {
+		return err
+	}
+	first, last := c.nowMs(), c.Now().AddDate(aheadYears, 0, 0).UnixMilli()
+	next := times.upTo(first, last, frequencyTimes)
+	runs := 1
+	for i, at := range next {
+		behind, _ := slices.BinarySearch(next, at+time.Minute.Milliseconds())
+		runs = max(runs, behind-i)
+	}
+	if most := min(s.d.Log.MessageBytesMax()-progressBytes, minuteBytes/runs); size > most {
+		return fault.At(fault.InvalidArgument, "/schedule/task", "takes %d bytes as it is stored, and %d are allowed for %d runs in a minute: make its payload smaller, or have it run less often", size, most, runs)
+	}
+	return nil
 }
 
 func encoded(of *yardv1.Schedule) ([]byte, error) {
@@ -90,8 +111,8 @@ func (s *Schedules) accepts(ctx context.Context, c Call, of *yardv1.Schedule, fr
 	if !fresh {
 		return nil
 	}
-	n, err := s.d.Homes.Count(ctx, p, c.Domain)
-	if err == nil && n >= topology.SchedulesMax {
+	names, err := s.d.Names.Names(ctx, p, c.Domain)
+	if n := len(names); err == nil && n >= topology.SchedulesMax {
 		err = fault.New(fault.ResourceExhausted, "the domain has %d schedules with the home of this one, with those that were deleted in the last %v: %d are allowed", n, deletedFor, topology.SchedulesMax).After(fullAfter)
 	}
 	return err

@@ -102,6 +102,36 @@ func TestAPutIsRefusedWithThePath(t *testing.T) {
 	refused(t, "a large task", err, fault.InvalidArgument, "/schedule/task")
 }
 
+// A schedule may store so many bytes in a minute: the more often it runs, the smaller it has to be.
+func TestAScheduleThatRunsOftenIsSmall(t *testing.T) {
+	of := func(bytes int, cron ...string) *yardv1.PutScheduleRequest {
+		return hourly("a", func(s *yardv1.Schedule) {
+			s.Cron, s.Task.Payload.Data = cron, []byte(`"`+strings.Repeat("x", bytes)+`"`)
+		})
+	}
+	for _, c := range []struct {
+		bytes int
+		cron  []string
+		ok    bool
+	}{
+		{200 << 10, []string{"0 * * * *"}, true},
+		{200 << 10, []string{"* * * * *"}, true},
+		{200 << 10, []string{"*/20 * * * * *"}, false},
+		{100 << 10, []string{"*/20 * * * * *"}, true},
+		{100 << 10, []string{"* * * * * *"}, false},
+		{4 << 10, []string{"* * * * * *"}, true},
+		{100 << 10, []string{"0 * * * *", "* 30 10 * * *"}, false}, // once a day, but then each second
+	} {
+		r := newRig(t)
+		_, err := asked(r, r.Put, of(c.bytes, c.cron...))
+		if c.ok {
+			testkit.NoError(t, err)
+		} else {
+			refused(t, fmt.Sprint(c.cron), err, fault.InvalidArgument, "/schedule/task")
+		}
+	}
+}
+
 // A put goes by the revision that it names. The same put again changes nothing, whatever it names.
 func TestAPutGoesByTheRevision(t *testing.T) {
 	r := newRig(t)
@@ -179,7 +209,7 @@ func TestAPutDecidesWhatHasPassed(t *testing.T) {
 func TestThereAreSoManySchedules(t *testing.T) {
 	r := newRig(t)
 	r.put(hourly("a"))
-	r.d.Homes = memHomes{memLog: r.log, more: topology.SchedulesMax}
+	r.d.Names = memNames{memLog: r.log, more: topology.SchedulesMax}
 	testkit.Code(t, "one more", testkit.Err(asked(r, r.Put, hourly("b"))), fault.ResourceExhausted)
 	r.put(hourly("a", func(s *yardv1.Schedule) { s.Note = "n" }))
 }

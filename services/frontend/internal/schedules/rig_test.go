@@ -60,34 +60,20 @@ func (l *memLog) LastFor(_ context.Context, _ int, subject string) (*natslog.Rec
 
 func (l *memLog) MessageBytesMax() int { return l.most }
 
-// memHomes reads what a memLog has.
-type memHomes struct {
+// memNames lists what a memLog has.
+type memNames struct {
 	*memLog
 	more int // schedules that the domain has besides
 }
 
-func (h memHomes) Page(_ context.Context, p int, domain string, after uint64, limit int) (page []Kept, more bool, err error) {
-	for seq := after + 1; seq <= h.seq; seq++ {
-		for subject, m := range h.last {
-			if m.Seq != seq || topology.DomainOfScheduleHome(p, subject) != domain {
-				continue
-			}
-			if len(page) == limit {
-				return page, true, nil
-			}
-			home, err := Decode(p, &m)
-			if err != nil {
-				return nil, false, err
-			}
-			page = append(page, Kept{Seq: seq, Home: home})
+func (m memNames) Names(_ context.Context, p int, domain string) ([]string, error) {
+	all := make([]string, m.more)
+	for subject := range m.last {
+		if name, ok := strings.CutPrefix(subject, topology.ScheduleHome(p, domain, "")); ok {
+			all = append(all, name)
 		}
 	}
-	return page, false, nil
-}
-
-func (h memHomes) Count(_ context.Context, p int, domain string) (int, error) {
-	all, _, err := h.Page(context.Background(), p, domain, 0, 1000)
-	return len(all) + h.more, err
+	return all, nil
 }
 
 // rig is the room with everything around it in memory. It is 2026-11-30 10:00 UTC, a Monday.
@@ -112,7 +98,7 @@ func newRig(t *testing.T, change ...func(*Deps)) *rig {
 	}
 	r.kv.OnChange = func(e jetstream.KeyValueEntry) { r.catalog.Take(e) }
 	d := Deps{
-		Partitioning: topology.Partitioning{History: 3, Matching: 1}, Log: r.log, Homes: memHomes{memLog: r.log}, Catalog: r.catalog,
+		Partitioning: topology.Partitioning{History: 3, Matching: 1}, Log: r.log, Names: memNames{memLog: r.log}, Catalog: r.catalog,
 		LogVersion: func() uint32 { return 1 }, TakesTasks: func(int) bool { return !r.full },
 		Drained:       func(string, time.Time, *yardv1.SubmitRequest) error { return r.drained },
 		AppendTimeout: time.Second,

@@ -27,7 +27,7 @@ func (s *Schedules) Trigger(ctx context.Context, c Call, req *yardv1.TriggerSche
 	}
 	id, at := cmp.Or(req.RequestId, rand.Text()), int64(0)
 	_, err := s.changeExisting(ctx, c.Domain, req.Name, func(was *logv1.ScheduleHome) (*logv1.ScheduleHome, error) {
-		if run := runOf(was, id); run != nil {
+		if run := runOf(was, id, logv1.RunReason_RUN_REASON_TRIGGER); run != nil {
 			at = run.RunAtMs
 			return nil, nil
 		}
@@ -66,7 +66,7 @@ func (s *Schedules) Backfill(ctx context.Context, c Call, req *yardv1.BackfillSc
 			return nil, err
 		}
 		wanted = times.upTo(req.FromMs-1, req.ToMs, dueMax+1)
-		if runOf(was, id) != nil { // an earlier try was stored
+		if runOf(was, id, logv1.RunReason_RUN_REASON_BACKFILL) != nil { // an earlier try was stored
 			return nil, nil
 		}
 		home := was.CloneVT()
@@ -89,10 +89,10 @@ func (s *Schedules) Backfill(ctx context.Context, c Call, req *yardv1.BackfillSc
 	return &yardv1.BackfillScheduleResponse{Runs: int32(len(wanted))}, nil
 }
 
-// runOf is a run that waits, or one of the last ones, by the id of its request; nil = there is none.
-func runOf(home *logv1.ScheduleHome, id string) *logv1.ScheduledRun {
+// runOf is a run of a trigger or of a backfill, by the id of its request: one that waits, or one of the last ones; nil = there is none.
+func runOf(home *logv1.ScheduleHome, id string, reason logv1.RunReason) *logv1.ScheduledRun {
 	for _, r := range slices.Concat(home.Due, home.Recent) {
-		if r.RequestId == id {
+		if r.RequestId == id && r.Reason == reason {
 			return r
 		}
 	}

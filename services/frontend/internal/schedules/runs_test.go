@@ -96,6 +96,8 @@ func TestABackfillAddsTheTimesOfAStretch(t *testing.T) {
 	testkit.Equal(t, "runs of a repeat", done[*yardv1.BackfillScheduleResponse](r, r.Backfill, named).Runs, 2)
 	home, _ = r.home("a")
 	testkit.Equal(t, "due after a repeat", runs(r, home.Due), "")
+	// Ids of triggers are others than those of backfills.
+	testkit.Equal(t, "a trigger with the id of the backfill", done[*yardv1.TriggerScheduleResponse](r, r.Trigger, &yardv1.TriggerScheduleRequest{Name: "a", RequestId: "x"}).RunAtMs > r.nowMs()-hour, true)
 	testkit.Code(t, "too many", second(backfill(-200*hour, 0)), fault.ResourceExhausted)
 	for path, req := range map[string]*yardv1.BackfillScheduleRequest{
 		"/name":    {Name: "x y", FromMs: 1, ToMs: 2},
@@ -170,7 +172,7 @@ func TestAnInfoHasTheProgress(t *testing.T) {
 	}
 }
 
-// A list has each schedule of the domain once, by pages that end with their limit or their bytes.
+// A list has each schedule of the domain once, by name, by pages that end with their limit or their bytes, also if all change meanwhile.
 func TestAListGoesPageByPage(t *testing.T) {
 	for payload, limit := range map[int]int32{10: 3, 200 << 10: 100} {
 		r := newRig(t)
@@ -192,13 +194,15 @@ func TestAListGoesPageByPage(t *testing.T) {
 				t.Errorf("a page of %d", len(resp.Schedules))
 			}
 			cursor = resp.NextCursor
+			for _, name := range want { // all run meanwhile
+				r.keep(name, func(h *logv1.ScheduleHome) { h.Runs++ })
+			}
 		}
-		slices.Sort(got)
 		if !slices.Equal(got, want) || pages < 3 {
 			t.Errorf("listed %v in %d pages, want %v", got, pages, want)
 		}
 	}
 	r := newRig(t)
-	refused(t, "a cursor", testkit.Err(asked(r, r.List, &yardv1.ListSchedulesRequest{Cursor: "x"})), fault.InvalidArgument, "/cursor")
+	refused(t, "a cursor", testkit.Err(asked(r, r.List, &yardv1.ListSchedulesRequest{Cursor: "x.y"})), fault.InvalidArgument, "/cursor")
 	refused(t, "a limit", testkit.Err(asked(r, r.List, &yardv1.ListSchedulesRequest{Limit: 1001})), fault.InvalidArgument, "/limit")
 }

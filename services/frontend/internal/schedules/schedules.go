@@ -32,6 +32,10 @@ const (
 	deletedFor = 15 * time.Minute
 	// progressBytes is left free in the message of a schedule for its progress.
 	progressBytes = 32 << 10
+	// minuteBytes bounds what the runs of a schedule store in a minute of its calendar, each the whole schedule. The next frequencyTimes times say how
+	// many those are.
+	minuteBytes    = 1 << 20
+	frequencyTimes = 120
 	// againFirst and againLast are the waits between two tries to store a schedule.
 	againFirst, againLast = 10 * time.Millisecond, 500 * time.Millisecond
 	// awayAfter, fullAfter and storageAfter are how long a client must wait: for the log, for a place, for space in the log.
@@ -60,25 +64,17 @@ type Log interface {
 	MessageBytesMax() int
 }
 
-// Homes reads several schedules. Its errors are *fault.Error.
-type Homes interface {
-	// Page returns schedules of a domain whose home is partition p, behind a message of the log. More: others follow.
-	Page(ctx context.Context, p int, domain string, after uint64, limit int) (page []Kept, more bool, err error)
-	// Count is how many schedules of a domain have their home in partition p, with those that were deleted a moment ago.
-	Count(ctx context.Context, p int, domain string) (int, error)
-}
-
-// Kept is what the log says of a schedule, and where.
-type Kept struct {
-	Seq  uint64
-	Home *logv1.ScheduleHome
+// Names lists schedules. Its errors are *fault.Error.
+type Names interface {
+	// Names are those of the schedules of a domain whose home is partition p, in any order, with those that were deleted a moment ago.
+	Names(ctx context.Context, p int, domain string) ([]string, error)
 }
 
 // Deps is what the room needs. All fields are required.
 type Deps struct {
 	Partitioning topology.Partitioning
 	Log          Log
-	Homes        Homes
+	Names        Names
 	Catalog      *catalog.Catalog
 	// LogVersion is the log version to write.
 	LogVersion func() uint32

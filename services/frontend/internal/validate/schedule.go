@@ -121,13 +121,9 @@ func ScheduleName(s, note string) error {
 }
 
 // ListSchedules checks a schedules.list, and sets what it leaves out.
-func ListSchedules(req *yardv1.ListSchedulesRequest, partitions int) (BatchPage, error) {
-	page, err := batchPage(req.Cursor, partitions)
-	if err != nil {
-		return page, err
-	}
+func ListSchedules(req *yardv1.ListSchedulesRequest) error {
 	req.Limit = cmp.Or(req.Limit, ScheduleListDefault)
-	return page, between("/limit", req.Limit, 1, ListMax)
+	return firstError(ifNamed(name, "/cursor", req.Cursor), between("/limit", req.Limit, 1, ListMax))
 }
 
 // TriggerSchedule checks a schedules.trigger.
