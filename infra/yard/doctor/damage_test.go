@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/infra/yard/doctor"
@@ -246,7 +247,6 @@ func damagedBatches() []damage {
 		change(&h)
 		p.putRecord(topology.BatchHome(0, domain, h.BatchId), &h)
 	}
-	hourAgo := time.Now().Add(-time.Hour).UnixMilli()
 	other := func(p *patient, change func(*logv1.BatchHome)) {
 		home(p, func(h *logv1.BatchHome) {
 			h.BatchId, h.EndedAtMs, h.Ends, h.Tasks, h.CallbackTaskId = "other", 0, nil, 0, nil
@@ -266,11 +266,32 @@ func damagedBatches() []damage {
 		{"an open batch", func(p *patient) { other(p, func(h *logv1.BatchHome) { h.ClosedAtMs = 0 }) }, nil},
 		{"a batch was just closed", func(p *patient) { other(p, func(h *logv1.BatchHome) { h.ClosedAtMs = time.Now().UnixMilli() }) }, nil},
 		{"a batch does not expire", func(p *patient) {
-			other(p, func(h *logv1.BatchHome) { h.ClosedAtMs, h.ExpiresAtMs = 0, hourAgo })
+			other(p, func(h *logv1.BatchHome) { h.ClosedAtMs, h.ExpiresAtMs = 0, hourAgoMs() })
 		}, []doctor.Code{doctor.BatchStuck}},
 		{"a batch of the next version", func(p *patient) { other(p, func(h *logv1.BatchHome) { h.LogVersion = 1000 }) }, []doctor.Code{doctor.NewerRecord}},
 	}
 }
+
+func damagedSchedules() []damage {
+	home := func(p *patient, upTo time.Duration, change func(*yardv1.Schedule)) {
+		s := &yardv1.Schedule{Name: "report", Cron: []string{"* * * * *"}, TimeZone: "Europe/Berlin"}
+		change(s)
+		data, err := s.MarshalVT()
+		testkit.NoError(p.t, err)
+		p.putRecord(topology.ScheduleHome(0, domain, "report"), &logv1.ScheduleHome{LogVersion: 1, Name: "report", Schedule: data, DecidedUpToMs: time.Now().Add(-upTo).UnixMilli()})
+	}
+	return []damage{
+		{"a schedule runs", func(p *patient) { home(p, time.Minute, func(*yardv1.Schedule) {}) }, nil},
+		{"a schedule does not run", func(p *patient) { home(p, time.Hour, func(*yardv1.Schedule) {}) }, []doctor.Code{doctor.ScheduleLate}},
+		{"a schedule is paused", func(p *patient) { home(p, time.Hour, func(s *yardv1.Schedule) { s.Paused = true }) }, nil},
+		{"a schedule has no times left", func(p *patient) { home(p, time.Hour, func(s *yardv1.Schedule) { s.EndAtMs = hourAgoMs() }) }, nil},
+		{"a schedule of an unknown time zone", func(p *patient) {
+			home(p, time.Minute, func(s *yardv1.Schedule) { s.TimeZone = "Europe/Nowhere" })
+		}, []doctor.Code{doctor.ScheduleBroken}},
+	}
+}
+
+func hourAgoMs() int64 { return time.Now().Add(-time.Hour).UnixMilli() }
 
 func damagedClusters() []damage {
 	return []damage{
@@ -300,7 +321,7 @@ func TestEachDamageIsFound(t *testing.T) {
 	t.Parallel()
 	testkit.Slow(t, "damages a system of its own in many ways")
 	dir := ward(t)
-	for _, d := range slices.Concat(damagedStays(), damagedEnds(), damagedLetters(), damagedKeys(), damagedRecords(), damagedSnapshots(t), damagedBatches(), damagedClusters()) {
+	for _, d := range slices.Concat(damagedStays(), damagedEnds(), damagedLetters(), damagedKeys(), damagedRecords(), damagedSnapshots(t), damagedBatches(), damagedSchedules(), damagedClusters()) {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
 			p := admit(t, dir)

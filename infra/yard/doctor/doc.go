@@ -1,6 +1,6 @@
 // Package doctor checks what a running cluster has stored, and reports inconsistencies.
 //
-// Owns: the kinds of findings (kinds.go), the checks as pure functions of what was read (tasks.go, index.go, batches.go, slots.go), and the repeated
+// Owns: the kinds of findings (kinds.go), the checks as pure functions of what was read (tasks.go, index.go, batches.go, schedules.go, slots.go), and the repeated
 // looks: an inconsistency is reported only if each look finds it at the same place (examine.go).
 //
 // Never does: write, unless it is asked to repair. Then it does only what the kind of a finding says (repair.go). It changes no task.

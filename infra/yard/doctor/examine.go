@@ -271,6 +271,7 @@ func (x *examiner) count(l Scanned) {
 	x.scanned.Archived += l.Archived
 	x.scanned.Keys += l.Keys
 	x.scanned.Batches += l.Batches
+	x.scanned.Schedules += l.Schedules
 }
 
 // read fills a pass. The order matters: a task moves from the timer store into the log, and from there into the archive or back, and each store is

@@ -97,6 +97,8 @@ type Scanned struct {
 	Limits      int64 `json:"limits"`
 	// Batches are those whose home is here, and that are kept.
 	Batches int64 `json:"batches"`
+	// Schedules are those that exist.
+	Schedules int64 `json:"schedules"`
 	// Passes are how often partitions were read, in all.
 	Passes int `json:"passes"`
 }

@@ -37,6 +37,8 @@ const (
 	BatchMiscounted      Code = "BATCH_MISCOUNTED"
 	BatchStuck           Code = "BATCH_STUCK"
 	CallbackMissing      Code = "CALLBACK_MISSING"
+	ScheduleBroken       Code = "SCHEDULE_BROKEN"
+	ScheduleLate         Code = "SCHEDULE_LATE"
 	inspectYourBackup         = "restore all stores of the partition together from a backup, or remove its checkpoint to accept the loss"
 )
 
@@ -83,6 +85,8 @@ var kinds = []Kind{
 	{BatchMiscounted, "I1", "a completed batch has other ends than tasks: it completed too early, or counted an end twice", "`yard batch get <batch> --domain <domain>` shows what it counts; keep the logs of history and the frontends, and report it", ""},
 	{BatchStuck, "", "a batch is unfinished, but its time is over", "`yard status` shows whether its partition has an owner; the log of that process says why it cannot write", ""},
 	{CallbackMissing, "I1", "a batch is completed, but its callback was not submitted, or is lost", "`yard batch get <batch> --domain <domain>` has its counts: submit the callback by hand", ""},
+	{ScheduleBroken, "", "a schedule makes no runs: it cannot be read, such as for a time zone that this machine does not know", "`yard schedule list --domain <domain>`, then put the schedule again, or delete it", ""},
+	{ScheduleLate, "", "a run of a schedule was due some minutes ago, and no process has decided about it", "`yard status` shows whether a timer is ready, and whether the storage is full; a drain of its domain, tasklist, type or group has it wait", ""},
 	{TableOutOfReach, "I5", "Redis has triggers that no shard would find after a restart", "do nothing at once: history sends the triggers again within minutes; report it", ""},
 }
 

@@ -337,6 +337,8 @@ func (p *pass) log(r natslog.Record) error {
 		return p.said(r)
 	case topology.DomainOfBatchHome(p.partition, r.Subject) != "":
 		return p.batchHome(r)
+	case topology.DomainOfScheduleHome(p.partition, r.Subject) != "":
+		return p.scheduleHome(r)
 	}
 	return nil
 }
