@@ -82,6 +82,7 @@ func writeBlocks(t *testing.T, dir string) {
 import { open } from "./yardmaster.mjs";
 const client = await open("shop");
 const stop = new AbortController();
+void [work, client, stop]; // not each example needs all
 `
 	written := 0
 	for _, b := range blocks {

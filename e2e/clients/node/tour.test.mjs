@@ -114,6 +114,33 @@ test("failures are retried, and the old token is stale", async () => {
   assert.equal(kinds(task), "submitted started failed started failed dead");
 });
 
+test("a schedule is put, listed, triggered, paused and deleted", async () => {
+  const task = { type: "report", tasklist: "reports", payload: { at: "{{run_at}}" } };
+  const schedule = { name: "nightly", cron: ["30 2 * * *"], time_zone: "Europe/Berlin", task };
+  const { schedule: put } = await call("schedules.put", { schedule });
+  assert.equal(put.next_ms.length, 5);
+  assert.equal(put.schedule.overlap, "skip");
+  await assert.rejects(call("schedules.put", { schedule: { ...schedule, time_zone: "Europe/Nowhere" } }), { code: "INVALID_ARGUMENT", path: "/schedule/time_zone" });
+  const { next_ms: next } = await call("schedules.next", { name: "nightly", limit: 1 });
+  assert.deepEqual(next, put.next_ms.slice(0, 1));
+  const { schedules } = await call("schedules.list", {});
+  assert.deepEqual(schedules.map((s) => s.schedule.name), ["nightly"]);
+
+  const { run_at_ms: at } = await call("schedules.trigger", { name: "nightly", request_id: "once" });
+  assert.equal((await call("schedules.trigger", { name: "nightly", request_id: "once" })).run_at_ms, at);
+  const { tasks: [run] } = await call("tasks.poll", { tasklist: "reports", max_tasks: 1, wait_ms: 20_000 }, 30_000);
+  assert.equal(run.headers["yard-schedule"], "nightly");
+  assert.equal(Date.parse(run.payload.at), at);
+  await call("tasks.complete", { tasks: [{ task_id: run.task_id, token: run.token }] });
+  const { schedule: known } = await call("schedules.get", { name: "nightly" });
+  assert.deepEqual(known.recent.map((r) => [r.reason, r.task_id]), [["trigger", run.task_id]]);
+
+  assert.equal((await call("schedules.pause", { name: "nightly" })).schedule.next_ms, undefined);
+  assert.equal((await call("schedules.resume", { name: "nightly" })).schedule.next_ms.length, 5);
+  assert.equal((await call("schedules.delete", { name: "nightly" })).deleted, true);
+  await assert.rejects(call("schedules.get", { name: "nightly" }), { code: "NOT_FOUND" });
+});
+
 test("errors come in headers, with their code and the field's path", async () => {
   const refused = (endpoint, request, code, path) =>
     assert.rejects(call(endpoint, request), (e) => {
