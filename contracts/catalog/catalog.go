@@ -20,10 +20,10 @@ import (
 const (
 	rewatchWaitFirst = 100 * time.Millisecond
 	rewatchWaitLast  = 2 * time.Second
-	// compareEvery is how often the watch is compared with the bucket. One that is
+	// CompareEvery is how often a watch is compared with the bucket. One that is
 	// behind for as long is started again: after a restart of the server, nats.go may
 	// take half a minute to notice that its watch is dead.
-	compareEvery = time.Second
+	CompareEvery = time.Second
 	// restPerCopy is for how long to rest for each setting that was copied for a change, about 20 times as long as that takes; at most
 	// restMax, and not at all for fewer than restFrom.
 	restFrom    = 500
@@ -37,6 +37,7 @@ var errWatchEnded = errors.New("the watch ended")
 // Catalog is a copy of all records of the config bucket, and of the log version. Its results are shared and must not be changed.
 type Catalog struct {
 	kv       Bucket
+	every    time.Duration
 	onChange func(domain string)
 	now      atomic.Pointer[state]
 	seen     uint64 // the last revision; of the following goroutine
@@ -74,8 +75,13 @@ func New(onChange func(domain string)) *Catalog {
 // onChange, which may be nil, is called after each later change of a domain or of
 // one of its records, by one goroutine, one call at a time; it must not block.
 func Watch(ctx context.Context, kv Bucket, onChange func(domain string)) (*Catalog, error) {
+	return WatchEvery(ctx, kv, CompareEvery, onChange)
+}
+
+// WatchEvery is Watch, but compares the watch with the bucket every so often.
+func WatchEvery(ctx context.Context, kv Bucket, every time.Duration, onChange func(domain string)) (*Catalog, error) {
 	c := New(onChange)
-	c.kv = kv
+	c.kv, c.every = kv, every
 	w, loaded, err := c.load(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("load the catalog: %w", err)
@@ -176,7 +182,7 @@ func (c *Catalog) run(ctx context.Context, w jetstream.KeyWatcher) {
 
 // follow takes changes over until ctx or the watch ends, or the watch lags.
 func (c *Catalog) follow(ctx context.Context, w jetstream.KeyWatcher) {
-	ticker := time.NewTicker(compareEvery)
+	ticker := time.NewTicker(c.every)
 	defer ticker.Stop()
 	last := c.seen // the bucket's last revision at the last check
 	updates, rest := w.Updates(), time.NewTimer(0)

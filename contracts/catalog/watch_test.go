@@ -62,7 +62,7 @@ func (w *watched) types(domain string, types ...string) {
 
 // noticed waits for what a watcher missed.
 func (w *watched) noticed() {
-	time.Sleep(compareEvery*2 + rewatchWaitLast + time.Second)
+	time.Sleep(CompareEvery*2 + rewatchWaitLast + time.Second)
 	synctest.Wait()
 }
 

@@ -25,8 +25,6 @@ const (
 	// process that took it may be dead: better ask another one than let the attempt's
 	// deadline pass.
 	outcomeTry = 4 * time.Second
-	// pollBrokenCheck is how often a waiting poll looks whether the connection broke.
-	pollBrokenCheck = 500 * time.Millisecond
 	// lateAnswerWait bounds the round trip that ends a poll early.
 	lateAnswerWait = 2 * time.Second
 )
@@ -45,10 +43,11 @@ func (c *Client) poll(ctx context.Context, req *yardv1.PollRequest) (*yardv1.Pol
 	if err != nil {
 		return nil, fault.New(fault.Internal, "encode a poll: %v", err)
 	}
+	broken := c.nc.StatusChanged(nats.RECONNECTING, nats.DISCONNECTED, nats.CLOSED)
+	defer c.nc.RemoveStatusListener(broken)
 	if !c.nc.IsConnected() {
 		return nil, notSent(ctx, c.nc)
 	}
-	reconnects := c.nc.Stats().Reconnects
 	// A subscription of its own, since only one that goes away tells the engine
 	// that no one waits any more; the connection's shared inbox never does.
 	answers := make(chan *nats.Msg, 4)
@@ -63,28 +62,22 @@ func (c *Client) poll(ctx context.Context, req *yardv1.PollRequest) (*yardv1.Pol
 	}
 	limit := time.NewTimer(time.Duration(req.WaitMs)*time.Millisecond + pollGrace)
 	defer limit.Stop()
-	check := time.NewTicker(pollBrokenCheck)
-	defer check.Stop()
-	for {
-		select {
-		case answer := <-answers:
-			if err := sub.Unsubscribe(); err != nil && c.nc.IsClosed() {
-				return nil, notSent(ctx, c.nc)
-			}
-			resp, err := polled(answer)
-			if err == nil {
-				c.givenUp.Answered(req.Tasklist, unanswered)
-			}
-			return resp, err
-		case <-ctx.Done():
-			return c.withdraw(sub, answers, ended(ctx, fault.New(fault.Unavailable, "the poll was given up")))
-		case <-limit.C:
-			return c.giveUp(req.Tasklist, sub, answers, fault.New(fault.Unavailable, "the poll was not answered"))
-		case <-check.C:
-			if connBroke(c.nc, reconnects) {
-				return c.giveUp(req.Tasklist, sub, answers, fault.New(fault.Unavailable, "%v", errConnectionBroke))
-			}
+	select {
+	case answer := <-answers:
+		if err := sub.Unsubscribe(); err != nil && c.nc.IsClosed() {
+			return nil, notSent(ctx, c.nc)
 		}
+		resp, err := polled(answer)
+		if err == nil {
+			c.givenUp.Answered(req.Tasklist, unanswered)
+		}
+		return resp, err
+	case <-ctx.Done():
+		return c.withdraw(sub, answers, ended(ctx, fault.New(fault.Unavailable, "the poll was given up")))
+	case <-limit.C:
+		return c.giveUp(req.Tasklist, sub, answers, fault.New(fault.Unavailable, "the poll was not answered"))
+	case <-broken:
+		return c.giveUp(req.Tasklist, sub, answers, fault.New(fault.Unavailable, "%v", errConnectionBroke))
 	}
 }
 

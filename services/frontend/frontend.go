@@ -25,6 +25,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/lifecycle"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
+	"github.com/yardmaster-io/yardmaster/shared/pace"
 	"github.com/yardmaster-io/yardmaster/shared/process"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 
@@ -99,7 +100,7 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx)) // requests that drain still need it
 	defer stop()
-	settings, err := catalog.Watch(watching, config, nil)
+	settings, err := catalog.WatchEvery(watching, config, pace.Of(catalog.CompareEvery), nil)
 	if err != nil {
 		return fmt.Errorf("watch domains and types: %w", err)
 	}

@@ -31,6 +31,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/shared/lifecycle"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
+	"github.com/yardmaster-io/yardmaster/shared/pace"
 	"github.com/yardmaster-io/yardmaster/shared/process"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 )
@@ -115,7 +116,7 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	domains, err := catalog.Watch(watching, config, s.tasklists.changed)
+	domains, err := catalog.WatchEvery(watching, config, pace.Of(catalog.CompareEvery), s.tasklists.changed)
 	if err != nil {
 		return fmt.Errorf("watch the domains: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/clock"
+	"github.com/yardmaster-io/yardmaster/shared/pace"
 )
 
 // pausesEvery is how often pauses are looked at that end by themselves. A shard reads the clock a moment later than that,
@@ -24,9 +25,9 @@ const (
 
 // endPauses tells all shards of pauses that end by themselves, until ctx ends.
 func (s *Service) endPauses(ctx context.Context, types *catalog.Catalog) {
-	for backoff.Sleep(ctx, pausesEvery) {
+	for backoff.Sleep(ctx, pace.Of(pausesEvery)) {
 		now := s.Clock.Now().UnixMilli()
-		for domain, ends := range catalog.Pauses.Ends(types, now-endedFor.Milliseconds()) {
+		for domain, ends := range catalog.Pauses.Ends(types, now-pace.Of(endedFor).Milliseconds()) {
 			if ends <= now {
 				s.changes.changed(domain)
 			}

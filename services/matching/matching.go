@@ -32,6 +32,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/shard"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/tables"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
+	"github.com/yardmaster-io/yardmaster/shared/pace"
 	"github.com/yardmaster-io/yardmaster/shared/process"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
@@ -116,7 +117,7 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	types, err := catalog.Watch(watching, config, s.changes.changed)
+	types, err := catalog.WatchEvery(watching, config, pace.Of(catalog.CompareEvery), s.changes.changed)
 	if err != nil {
 		return fmt.Errorf("watch the types: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
+	"github.com/yardmaster-io/yardmaster/shared/pace"
 )
 
 // storedEvery is how often frontends hear what waits of domains with a quota.
@@ -18,7 +19,7 @@ const storedEvery = 500 * time.Millisecond
 
 // reportStored tells frontends what waits of domains with a quota in partition p, until ctx ends.
 func (s *Service) reportStored(ctx context.Context, p int, owner *firing.Owner, cluster *catalog.Catalog) error {
-	for backoff.Sleep(ctx, storedEvery) {
+	for backoff.Sleep(ctx, pace.Of(storedEvery)) {
 		bounded := cluster.Bounded()
 		if bounded == nil {
 			continue

@@ -25,6 +25,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/schedules"
 	"github.com/yardmaster-io/yardmaster/shared/lifecycle"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
+	"github.com/yardmaster-io/yardmaster/shared/pace"
 	"github.com/yardmaster-io/yardmaster/shared/process"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/storage"
@@ -78,7 +79,7 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	watching, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
-	cluster, err := catalog.Watch(watching, config, nil)
+	cluster, err := catalog.WatchEvery(watching, config, pace.Of(catalog.CompareEvery), nil)
 	if err != nil {
 		return fmt.Errorf("watch the log version: %w", err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
+	"github.com/yardmaster-io/yardmaster/shared/pace"
 )
 
 // A cursor reads with a pull consumer that the server keeps in memory and that
@@ -93,7 +94,7 @@ func newCursor(js jetstream.JetStream, cfg ReadConfig, toEnd bool) *cursor {
 		js: js, nc: js.Conn(), cfg: cfg, log: cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)), toEnd: toEnd,
 		status:  js.Conn().StatusChanged(nats.CONNECTED, nats.CLOSED),
 		want:    max(cfg.StartSeq, 1),
-		silence: time.NewTimer(silenceMax), bytesMax: cmp.Or(max(cfg.PrefetchBytes, 0), PrefetchBytesDefault),
+		silence: time.NewTimer(pace.Of(silenceMax)), bytesMax: cmp.Or(max(cfg.PrefetchBytes, 0), PrefetchBytesDefault),
 	}
 }
 
@@ -231,7 +232,7 @@ func (c *cursor) close() {
 
 // request asks for the next messages.
 func (c *cursor) request() error {
-	body := fmt.Appendf(nil, `{"batch":%d,"max_bytes":%d,"expires":%d,"idle_heartbeat":%d}`, pullMsgs, c.bytesMax, pullExpiry, pullHeartbeat)
+	body := fmt.Appendf(nil, `{"batch":%d,"max_bytes":%d,"expires":%d,"idle_heartbeat":%d}`, pullMsgs, c.bytesMax, pace.Of(pullExpiry), pace.Of(pullHeartbeat))
 	if c.toEnd {
 		body = fmt.Appendf(nil, `{"batch":%d,"max_bytes":%d,"no_wait":true}`, pullMsgs, c.bytesMax)
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/yardmaster-io/yardmaster/shared/pace"
 )
 
 // Status codes and headers of the pull protocol.
@@ -70,7 +72,7 @@ func (c *cursor) wait(ctx context.Context) (*nats.Msg, error) {
 		return msg, nil
 	default:
 	}
-	c.silence.Reset(silenceMax)
+	c.silence.Reset(pace.Of(silenceMax))
 	select {
 	case msg := <-c.in:
 		return msg, nil

@@ -15,6 +15,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
+	"github.com/yardmaster-io/yardmaster/shared/pace"
 )
 
 // How a connection behaves. A broken one must be noticed within seconds, since
@@ -180,7 +181,7 @@ func options(name string, log *slog.Logger) []nats.Option {
 		nats.ReconnectJitter(reconnectJitter, reconnectJitter),
 		nats.ReconnectBufSize(-1),
 		nats.IgnoreAuthErrorAbort(),
-		nats.PingInterval(pingInterval),
+		nats.PingInterval(pace.Of(pingInterval)),
 		nats.MaxPingsOutstanding(pingsOutstanding),
 		nats.DisconnectErrHandler(func(nc *nats.Conn, err error) {
 			if !nc.IsClosed() {

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
+	"github.com/yardmaster-io/yardmaster/shared/pace"
 )
 
 // auditEvery is how often the keys of epochs are read, in case the watch went deaf, as it
@@ -71,7 +72,7 @@ func (e *Epochs) watch(ctx context.Context, index map[string]int) error {
 		return err
 	}
 	defer stopWatch(w)
-	audit := time.NewTicker(auditEvery)
+	audit := time.NewTicker(pace.Of(auditEvery))
 	defer audit.Stop()
 	for {
 		select {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/pace"
 )
 
 // beaconBeat is how often a beacon shows its heartbeat: no one takes over from it, so
@@ -47,7 +48,7 @@ func (b *Beacon) Check() error {
 
 // Run shows the heartbeat until ctx ends, then takes it away.
 func (b *Beacon) Run(ctx context.Context) error {
-	m := newMembers(b.KV, b.Service, b.Node, beaconBeat, b.Log)
+	m := newMembers(b.KV, b.Service, b.Node, pace.Of(beaconBeat), b.Log)
 	b.members.Store(m)
 	m.announce(Announcement{LogVersion: logversion.Newest()})
 	var sweeping sync.WaitGroup

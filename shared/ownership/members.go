@@ -16,6 +16,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
+	"github.com/yardmaster-io/yardmaster/shared/pace"
 )
 
 const (
@@ -156,7 +157,7 @@ const unstoredMax = 12 * time.Second
 // part of it, is not available. Before the first, readiness is another's to say.
 func (m *members) check() error {
 	taken := m.taken.Load()
-	if silent := time.Since(m.origin) - time.Duration(taken); taken > 0 && silent > unstoredMax {
+	if silent := time.Since(m.origin) - time.Duration(taken); taken > 0 && silent > pace.Of(unstoredMax) {
 		return fmt.Errorf("JetStream has stored no heartbeat of this node for %v: it is not available", silent.Round(time.Second))
 	}
 	return nil
@@ -185,7 +186,7 @@ func (m *members) leave() {
 // sweep removes the heartbeats of nodes that died without taking them away, every
 // ghostEvery until ctx ends. No one counts them; but they would stay forever.
 func (m *members) sweep(ctx context.Context) {
-	for backoff.Sleep(ctx, ghostEvery) {
+	for backoff.Sleep(ctx, pace.Of(ghostEvery)) {
 		if err := m.sweepOnce(ctx, ghostAfter); err != nil && ctx.Err() == nil {
 			m.log.Debug("heartbeats of dead nodes were not removed; the next check does", "error", err)
 		}

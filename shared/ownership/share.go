@@ -16,6 +16,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
+	"github.com/yardmaster-io/yardmaster/shared/pace"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
@@ -99,8 +100,8 @@ type Share struct {
 
 // New makes a Share. Run says what is wrong with cfg.
 func New(cfg Config) *Share {
-	cfg.Beat = cmp.Or(cfg.Beat, BeatDefault)
-	cfg.Expiry = cmp.Or(cfg.Expiry, ExpiryDefault)
+	cfg.Beat = cmp.Or(cfg.Beat, pace.Of(BeatDefault))
+	cfg.Expiry = cmp.Or(cfg.Expiry, pace.Of(ExpiryDefault))
 	cfg.StoppedRetry = cmp.Or(cfg.StoppedRetry, StoppedRetryDefault)
 	cfg.Newest = cmp.Or(cfg.Newest, logversion.Newest())
 	return &Share{cfg: cfg, ready: make(chan struct{})}

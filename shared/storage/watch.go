@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
+	"github.com/yardmaster-io/yardmaster/shared/pace"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
@@ -53,7 +54,7 @@ func (w *Watch) Run(ctx context.Context) error {
 		} else if ctx.Err() == nil {
 			w.Log.Debug("the storage cannot be checked; the last result stays valid", "stream", w.Stream, "error", err)
 		}
-		if !backoff.Sleep(ctx, lookEvery) {
+		if !backoff.Sleep(ctx, pace.Of(lookEvery)) {
 			return nil
 		}
 	}

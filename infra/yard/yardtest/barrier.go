@@ -43,7 +43,7 @@ func (h *host) caughtUp(ctx context.Context) error {
 			if found.State != yard.StateQueued {
 				break
 			}
-			if err := h.pause(ctx, looks); err != nil {
+			if err := h.pause(ctx, looks, 0); err != nil {
 				return err
 			}
 		}
@@ -51,11 +51,11 @@ func (h *host) caughtUp(ctx context.Context) error {
 	return nil
 }
 
-// pause waits before the next look at the engine, after so many without a result.
-func (h *host) pause(ctx context.Context, looks int) error {
+// pause waits before the next look at the engine, after so many without a result, and for as long as nothing can happen.
+func (h *host) pause(ctx context.Context, looks int, nothingFor time.Duration) error {
 	wait := lookEvery
 	if h.faked {
-		wait = min(lookEvery<<min(looks, 10), lookSeldom)
+		wait = max(nothingFor, min(lookEvery<<min(looks, 10), lookSeldom))
 	}
 	backoff.Sleep(ctx, wait)
 	return ctx.Err()

@@ -14,6 +14,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+	"github.com/yardmaster-io/yardmaster/shared/pace"
 )
 
 const (
@@ -94,7 +95,7 @@ func (e *Engine) Restart(t testing.TB) {
 func (e *Engine) connect(t testing.TB, domain string) *yard.Client {
 	t.Helper()
 	c, err := yard.Connect(nats.DefaultURL, domain, yard.WithNATSOptions(
-		nats.SetCustomDialer(e.host), nats.ReconnectWait(reconnectWait), nats.ReconnectJitter(reconnectWait, reconnectWait),
+		nats.SetCustomDialer(e.host), nats.PingInterval(pace.Of(time.Second)), nats.ReconnectWait(reconnectWait), nats.ReconnectJitter(reconnectWait, reconnectWait),
 	))
 	if err != nil {
 		t.Fatalf("yardtest: %v", err)

@@ -6,19 +6,26 @@ import (
 	"testing/synctest"
 
 	"github.com/nats-io/nats-server/v2/server/ats"
+
+	"github.com/yardmaster-io/yardmaster/shared/pace"
 )
+
+// slower is how many times less often an engine in fake time looks after itself: each such moment costs real time. More would have it notice late
+// that a worker fell silent, or that a pause is over.
+const slower = 64
 
 // FakeTime runs a test with an engine of its own, both in a bubble of testing/synctest. There time is fake: it begins at
 // midnight UTC of 2000-01-01, and jumps when every goroutine of the bubble waits for it. So a test that
 // sleeps for an hour, waits for a task that is delayed by one, or for a retry, a heartbeat timeout, a lease or an expiry,
-// goes on after some seconds:
+// goes on at once:
 //
 //	yardtest.FakeTime(t, func(t *testing.T, e *yardtest.Engine) {
 //		id, _ := SendEmail.Submit(ctx, e.Client, email, yard.WithTask(func(t *yard.Task) { t.Delay = time.Hour }))
 //		...
 //	})
 //
-// The engine works while time jumps: a second of fake time costs it 1 to 2 ms. An hour takes some seconds, a day some minutes.
+// The engine looks after itself while time jumps, 64 times less often than usual: an idle hour costs it less than a second, a day some seconds. All
+// times of tasks are exact. It notices up to half a minute late that a worker fell silent, or that a pause is over.
 //
 // The rules of a bubble hold here: goroutines of the test must end before it does, its channels and timers stay in it, and the one that
 // waits for anything but time and the bubble's own goroutines, such as a socket, stops the time. The engine
@@ -30,6 +37,7 @@ func FakeTime(t *testing.T, test func(t *testing.T, e *Engine)) {
 	defer ats.Unregister()
 	forgetTimers()
 	defer forgetTimers()
+	defer pace.Slow(slower)()
 	synctest.Test(t, func(t *testing.T) { test(t, start(t, &host{dir: t.TempDir(), faked: true})) })
 }
 

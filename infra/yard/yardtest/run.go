@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
 // lastLook bounds the question what is left after a run that failed.
@@ -23,23 +24,31 @@ var unfinished = []yard.State{yard.StateWaiting, yard.StateQueued, yard.StateRea
 // It is an error where ctx ends first, which says which tasks are left (such as those of a tasklist without a worker), and
 // where a worker ends with one.
 func (e *Engine) RunToIdle(ctx context.Context, workers ...*yard.Worker) error {
-	return e.run(ctx, workers, func(task *yard.TaskInfo) bool {
-		switch task.State {
-		case yard.StateWaiting, yard.StateBackoff:
-			return !task.DueAt.After(time.Now())
-		}
-		return true
-	})
+	return e.run(ctx, workers, 0, isDue)
+}
+
+// RunFor runs workers for d, and then like RunToIdle: so it runs what becomes due meanwhile, such as delayed tasks, retries and the runs of schedules.
+// In FakeTime it takes as long as that work.
+func (e *Engine) RunFor(ctx context.Context, d time.Duration, workers ...*yard.Worker) error {
+	return e.run(ctx, workers, d, isDue)
+}
+
+func isDue(task *yard.TaskInfo) bool {
+	switch task.State {
+	case yard.StateWaiting, yard.StateBackoff:
+		return !task.DueAt.After(time.Now())
+	}
+	return true
 }
 
 // RunToEnd runs workers until every task of the domain is completed, dead, cancelled or expired, and so it waits for delays and
 // backoff, in real time. Otherwise it is like RunToIdle.
 func (e *Engine) RunToEnd(ctx context.Context, workers ...*yard.Worker) error {
-	return e.run(ctx, workers, func(*yard.TaskInfo) bool { return true })
+	return e.run(ctx, workers, 0, func(*yard.TaskInfo) bool { return true })
 }
 
-// run runs workers until no unfinished task is one to wait for.
-func (e *Engine) run(ctx context.Context, workers []*yard.Worker, waitFor func(*yard.TaskInfo) bool) error {
+// run runs workers for d, and on until no unfinished task is one to wait for.
+func (e *Engine) run(ctx context.Context, workers []*yard.Worker, d time.Duration, waitFor func(*yard.TaskInfo) bool) error {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	ended := make(chan error, len(workers))
@@ -50,6 +59,7 @@ func (e *Engine) run(ctx context.Context, workers []*yard.Worker, waitFor func(*
 			ended <- err
 		}()
 	}
+	backoff.Sleep(running, d)
 	err := e.await(running, waitFor)
 	stop()
 	var failed []error
@@ -80,7 +90,7 @@ func (e *Engine) await(ctx context.Context, waitFor func(*yard.TaskInfo) bool) e
 		}
 		next := e.host.caughtUp
 		if empty++; len(left) > 0 {
-			empty, next = 0, func(ctx context.Context) error { return e.host.pause(ctx, looks) }
+			empty, next = 0, func(ctx context.Context) error { return e.host.pause(ctx, looks, untilDue(left)) }
 		}
 		if empty == 3 {
 			return nil
@@ -89,6 +99,20 @@ func (e *Engine) await(ctx context.Context, waitFor func(*yard.TaskInfo) bool) e
 			return err
 		}
 	}
+}
+
+// untilDue is for how long all tasks wait for their time. A task that is submitted meanwhile is run, and counts afterwards.
+func untilDue(tasks []*yard.TaskInfo) time.Duration {
+	first := tasks[0].DueAt
+	for _, task := range tasks {
+		if task.State != yard.StateWaiting && task.State != yard.StateBackoff {
+			return 0
+		}
+		if task.DueAt.Before(first) {
+			first = task.DueAt
+		}
+	}
+	return time.Until(first)
 }
 
 // left lists the unfinished tasks to wait for.

@@ -188,6 +188,9 @@ func (c Config) options() (*server.Options, error) {
 	opts.JetStream, opts.StoreDir = true, c.DataDir
 	opts.SyncAlways, opts.SyncInterval = interval == 0, interval
 	opts.MaxPayload, opts.NoSigs = int32(c.MaxPayload), true
+	if c.NoSocket {
+		opts.PingInterval = 24 * time.Hour // a client in this process need not be asked whether it lives
+	}
 	opts.Host = cmp.Or(opts.Host, "127.0.0.1")
 	opts.Port = cmp.Or(opts.Port, server.RANDOM_PORT)
 	opts.MaxPayload = cmp.Or(opts.MaxPayload, MaxPayloadDefault)

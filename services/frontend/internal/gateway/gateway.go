@@ -22,6 +22,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/clock"
+	"github.com/yardmaster-io/yardmaster/shared/pace"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/batches"
@@ -174,14 +175,14 @@ func OfSchedules[Req any](g *Gateway, do func(context.Context, schedules.Call, R
 	}
 }
 
-// tickEvery is how often what is due by time is done.
-const tickEvery = 25 * time.Millisecond
+// tickEvery is how often what is due by time is done. tickMax bounds that: who polls gives up some seconds after the end of its poll.
+const tickEvery, tickMax = 25 * time.Millisecond, time.Second
 
 // Serve does what is due by time. When ctx ends it waits until every admitted
 // request is answered, at most for Config.DrainTimeout; the caller has stopped
 // requests from coming in before.
 func (g *Gateway) Serve(ctx context.Context) error {
-	tick := time.NewTicker(tickEvery)
+	tick := time.NewTicker(min(pace.Of(tickEvery), tickMax))
 	defer tick.Stop()
 	for draining := false; !draining; {
 		select {

@@ -16,6 +16,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
+	"github.com/yardmaster-io/yardmaster/shared/pace"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/quota"
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
@@ -148,7 +149,7 @@ func (q *Quotas) TakeUse(data []byte) {
 
 // ShareUse tells all frontends what this one has let in of domains with a quota, and shows how much the domains use, until ctx ends.
 func (q *Quotas) ShareUse(ctx context.Context) error {
-	for said, shown := false, q.now(); backoff.Sleep(ctx, quota.ReportEvery); {
+	for said, shown := false, q.now(); backoff.Sleep(ctx, pace.Of(quota.ReportEvery)); {
 		if now := q.now(); now-shown >= showEvery {
 			shown = now
 			q.show(now)

@@ -18,6 +18,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
+	"github.com/yardmaster-io/yardmaster/shared/pace"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/scale"
@@ -91,7 +92,7 @@ func (s *Scaling) due(now time.Time) []scale.Change {
 
 // Scale sets the number of partitions of tasklists whose settings leave that to the engine, until ctx ends. All frontends do so.
 func (s *Scaling) Scale(ctx context.Context) error {
-	for backoff.Sleep(ctx, s.Config.Every) {
+	for backoff.Sleep(ctx, pace.Of(s.Config.Every)) {
 		for _, c := range s.due(time.Now()) {
 			s.scale(ctx, c)
 		}

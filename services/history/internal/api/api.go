@@ -22,6 +22,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/queries"
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
+	"github.com/yardmaster-io/yardmaster/shared/pace"
 )
 
 // Serve subscribes to the calls of o's partition until ctx ends.
@@ -76,7 +77,7 @@ const reconnectCheck = time.Second
 
 // watch tells the owner when the connection has been broken, until ctx ends.
 func watch(ctx context.Context, nc *nats.Conn, o *partition.Owner) {
-	for seen := nc.Stats().Reconnects; backoff.Sleep(ctx, reconnectCheck); {
+	for seen := nc.Stats().Reconnects; backoff.Sleep(ctx, pace.Of(reconnectCheck)); {
 		if n := nc.Stats().Reconnects; n != seen {
 			seen = n
 			o.Reconnected(ctx)

@@ -14,6 +14,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/roster"
+	"github.com/yardmaster-io/yardmaster/shared/pace"
 )
 
 // Workers is the roster of a process, for all partitions that it owns, safe for concurrent use. It outlives them, so an
@@ -29,7 +30,7 @@ type Workers struct {
 
 // New makes the roster of a process that begins to listen.
 func New() *Workers {
-	return &Workers{origin: time.Now().Add(-time.Second), roster: roster.New(), watchers: map[int]func(){}}
+	return &Workers{origin: time.Now().Add(-time.Second), roster: roster.New(pace.Of(roster.LateMax)), watchers: map[int]func(){}}
 }
 
 // Now is the roster's clock.

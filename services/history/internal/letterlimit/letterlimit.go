@@ -12,6 +12,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
+	"github.com/yardmaster-io/yardmaster/shared/pace"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
@@ -47,7 +48,7 @@ func (d *Deleter) Run(ctx context.Context) error {
 				d.apply(ctx, domain)
 			}
 		}
-		if !backoff.Sleep(ctx, d.Every) {
+		if !backoff.Sleep(ctx, pace.Of(d.Every)) {
 			return nil
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/hearing"
+	"github.com/yardmaster-io/yardmaster/shared/pace"
 )
 
 const (
@@ -57,7 +58,7 @@ func NewEar(mouth, hears *nats.Conn, workers *hearing.Workers, known func(domain
 
 // Run hears until ctx ends.
 func (e *Ear) Run(ctx context.Context) {
-	ticker := time.NewTicker(listenEvery)
+	ticker := time.NewTicker(pace.Of(listenEvery))
 	defer ticker.Stop()
 	for {
 		select {

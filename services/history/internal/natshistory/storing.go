@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/yardmaster-io/yardmaster/shared/pace"
 )
 
 const (
@@ -78,7 +80,7 @@ func (s *storing) forget(reply string, one *unstored) {
 
 // run sends what was not taken, or not answered, again until ended is closed.
 func (s *storing) run(ended <-chan struct{}) {
-	tick := time.NewTicker(storeCheck)
+	tick := time.NewTicker(pace.Of(storeCheck))
 	defer tick.Stop()
 	for {
 		select {

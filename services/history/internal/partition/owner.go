@@ -15,6 +15,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/hearing"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/turn"
+	"github.com/yardmaster-io/yardmaster/shared/pace"
 	"github.com/yardmaster-io/yardmaster/shared/turns"
 )
 
@@ -108,8 +109,8 @@ const (
 	lookingMax = 48
 	// clocksApartMS is how much our clock and the log's may differ.
 	clocksApartMS = 1500
-	// beatEvery paces ticks, load reports and waiters' time-outs.
-	beatEvery = 250 * time.Millisecond
+	// beatEvery paces ticks, load reports and waiters' time-outs. In the time before the end of a lease it has to be seen that the log moves.
+	beatEvery, leaseWatched = 250 * time.Millisecond, 12 * time.Second
 	// turnMax is how many inputs are stepped through before their effects are flushed, turnTasksMax after how many tasks no more
 	// are: what has come in meanwhile of other domains waits for the flush.
 	turnMax      = 256
@@ -145,9 +146,7 @@ func (t ofTurns) NowMS() int64                  { return max(t.o.now().MS, min(t
 
 // serve is the loop: step through what is queued, then flush.
 func (o *Owner) serve(ctx context.Context, listening <-chan error) error {
-	beat := time.NewTicker(beatEvery)
-	defer beat.Stop()
-	wake := time.NewTimer(time.Hour)
+	wake, beats, usual := time.NewTimer(beatEvery), pace.NewBeats(beatEvery), true
 	defer wake.Stop()
 	for {
 		select {
@@ -166,9 +165,9 @@ func (o *Owner) serve(ctx context.Context, listening <-chan error) error {
 		case err := <-o.readers.failed:
 			return err
 		case <-wake.C:
-			o.step(replica.Tick{})
-		case <-beat.C:
-			o.beat()
+			if o.step(replica.Tick{}); beats.Due(usual) {
+				o.beat()
+			}
 		case <-o.early():
 			o.tellEarly()
 		}
@@ -181,7 +180,8 @@ func (o *Owner) serve(ctx context.Context, listening <-chan error) error {
 		if at, ok := o.core.NextWake(); ok {
 			wait = time.Duration(at-o.now().MS) * time.Millisecond
 		}
-		wake.Reset(max(1, wait))
+		usual = wait < leaseWatched || len(o.waiters.byID) > 0
+		wake.Reset(max(1, min(wait, beats.In(usual))))
 	}
 }
 
@@ -287,7 +287,6 @@ func (o *Owner) taken(in replica.Input) bool {
 
 // beat does what is due now and then.
 func (o *Owner) beat() {
-	o.step(replica.Tick{})
 	o.endSilent()
 	o.waiters.expire(o.core, o.now())
 	o.Wire.Publish(o.loadReport())

@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
+	"github.com/yardmaster-io/yardmaster/shared/pace"
 )
 
 // saver writes the checkpoint by compare-and-set. The epoch names the owner: it is claimed once, by the one that raises
@@ -90,7 +91,7 @@ func (o *Owner) save() {
 		o.post(o.work, func() {
 			switch {
 			case err == nil:
-				o.leaseUntil.Store(int64(sentAt + replica.LeaseFor))
+				o.leaseUntil.Store(int64(sentAt + pace.Of(replica.LeaseFor)))
 			case errors.Is(err, ErrTakenOver):
 				o.fatal = err
 			case o.work.Err() == nil:

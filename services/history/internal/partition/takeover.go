@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
+	"github.com/yardmaster-io/yardmaster/shared/pace"
 )
 
 // takeOver makes this owner the current one and rebuilds the state. The order matters:
@@ -53,10 +54,10 @@ func (o *Owner) takeOver(ctx context.Context) error {
 	}
 	o.core = replica.New(replica.Config{
 		Shards: o.Partitioning.Matching, WindowTasks: o.Config.WindowTasks, WindowBytes: o.Config.WindowBytes, KeyTasks: o.Config.OrderKeyTasks,
-		CheckpointEveryMS: o.Config.CheckpointEvery.Milliseconds(), PurgeEveryMS: o.Config.PurgeEvery.Milliseconds(),
+		LeaseFor: pace.Of(replica.LeaseFor), CheckpointEveryMS: pace.Of(o.Config.CheckpointEvery).Milliseconds(), PurgeEveryMS: o.Config.PurgeEvery.Milliseconds(),
 		SnapshotBytes: o.Config.SnapshotAfter, SnapshotEveryMS: o.Config.SnapshotEvery.Milliseconds(), Partitions: o.TasklistPartitions, FullWeight: fullWeight,
 	}, start)
-	o.leaseUntil.Store(int64(claimedAt + replica.LeaseFor))
+	o.leaseUntil.Store(int64(claimedAt + pace.Of(replica.LeaseFor)))
 	upTo, err := o.turns.Claim(ctx, o.epoch)
 	if err != nil {
 		return err

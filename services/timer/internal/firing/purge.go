@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
+	"github.com/yardmaster-io/yardmaster/shared/pace"
 
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
@@ -21,7 +22,7 @@ const (
 // fails is left for the next time, but for a checkpoint of an unknown log version:
 // then the owner must end.
 func (o *Owner) purge(ctx context.Context) error {
-	for backoff.Sleep(ctx, o.Config.PurgeEvery) {
+	for backoff.Sleep(ctx, pace.Of(o.Config.PurgeEvery)) {
 		err := o.purgeStore(ctx)
 		if err == nil {
 			err = o.purgeCursors(ctx)

@@ -1,6 +1,9 @@
 package replica
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // LeaseFor is how long a saved checkpoint lets its owner go on, from before it was sent. It
 // is the same for all owners: a purge trusts that the others keep to it.
@@ -11,7 +14,9 @@ const LeaseFor = 2 * time.Second
 // lease allows for clocks of which one runs at half the speed of another.
 const purgeAfter = 2 * LeaseFor
 
-func (l *lease) granted(sentAt time.Duration) { l.until = max(l.until, sentAt+LeaseFor) }
+func (l *lease) granted(sentAt time.Duration) {
+	l.until = max(l.until, sentAt+cmp.Or(l.lasts, LeaseFor))
+}
 
 func (l *lease) holds(now time.Duration) bool { return now < l.until }
 

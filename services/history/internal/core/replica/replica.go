@@ -26,6 +26,8 @@ type Config struct {
 	KeyTasks int
 	// CheckpointEveryMS must be well below the lease; PurgeEveryMS may be anything.
 	CheckpointEveryMS, PurgeEveryMS int64
+	// LeaseFor is how long a saved checkpoint lets the owner go on; 0 = LeaseFor.
+	LeaseFor time.Duration
 	// SnapshotBytes is how much of the log may follow the last snapshot before the next one is made, SnapshotEveryMS how much time,
 	// if anything has followed.
 	SnapshotBytes, SnapshotEveryMS int64
@@ -61,6 +63,7 @@ func New(cfg Config, start *Start) *Replica {
 		replay:  &replay{base: start.Checkpoint, parked: start.Parked, archived: start.Archived}, Members: make(batch.Counts), outbox: outbox{letters: make(map[ids.TaskID]Letter)},
 		gone: gone{max: goneMax, bytesMax: goneBytesMax},
 	}
+	r.lease.lasts = cfg.LeaseFor
 	r.lease.granted(start.ClaimedAt)
 	r.load(start)
 	return r

@@ -158,8 +158,8 @@ type standstill struct {
 	asks bool
 }
 
-// lease is until when the owner may go on.
-type lease struct{ until time.Duration }
+// lease is until when the owner may go on, and how long a saved checkpoint prolongs that; 0 = LeaseFor.
+type lease struct{ until, lasts time.Duration }
 
 // purger decides what may be purged.
 type purger struct {

@@ -11,7 +11,7 @@ import (
 
 // I14: names of domains that no worker is of take no memory for good, and those that have workers are kept.
 func TestNamesOfDomainsAreBounded(t *testing.T) {
-	r := New()
+	r := New(LateMax)
 	r.Passes("shop", 200, time.Second)
 	r.Heard("shop", &Sign{ID: "0123456789abcdef", Every: time.Second}, time.Second)
 	for i := range 3 * domainsMax {
@@ -24,7 +24,7 @@ func TestNamesOfDomainsAreBounded(t *testing.T) {
 
 // I14: a sign that is far too large is not read, and large ones use up their domain's share.
 func TestLargeSignsAreNotRead(t *testing.T) {
-	r := New()
+	r := New(LateMax)
 	if r.Passes("shop", signBytesMax+1, time.Second) || !r.Passes("shop", signBytesMax, time.Second) {
 		t.Error("the bound is not kept")
 	}
@@ -39,7 +39,7 @@ func TestLargeSignsAreNotRead(t *testing.T) {
 
 // I14: a domain that sends far too much gets no new share by the name of another one.
 func TestAShareIsNotForgotten(t *testing.T) {
-	r := New()
+	r := New(LateMax)
 	for r.Passes("flood", signBytesMax, time.Second) {
 	}
 	if !r.Passes("shop", 200, time.Second) || r.Passes("flood", 200, time.Second) {
@@ -49,7 +49,7 @@ func TestAShareIsNotForgotten(t *testing.T) {
 
 // A domain that is full takes no further worker, and hears those that it has.
 func TestAFullDomainHearsItsWorkers(t *testing.T) {
-	r := New()
+	r := New(LateMax)
 	r.Passes("shop", 200, time.Second)
 	worker := func(n int) string { return "0123456789" + strconv.Itoa(100_000+n) }
 	for n := range domainWorkersMax + 1 {
@@ -94,7 +94,7 @@ func TestTheBoundsOfASign(t *testing.T) {
 
 // A worker that rose and fell again is said to be silent for as long as one that fell once, and not forgotten for the first time.
 func TestAWorkerFallsTwice(t *testing.T) {
-	r := New()
+	r := New(LateMax)
 	sign := &Sign{ID: "0123456789abcdef", Every: EveryMin}
 	r.Passes("shop", 200, time.Second)
 	number, now := uint64(0), time.Second

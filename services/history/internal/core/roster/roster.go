@@ -34,8 +34,8 @@ const (
 	SaidFor = 3 * time.Second
 	// Grace is for how long a worker that another process has heard counts as heard here.
 	Grace = 8 * time.Second
-	// lateMax is how late a message of the process to itself may be, and how far apart two of them.
-	lateMax = time.Second
+	// LateMax is how late a message of the process to itself may be, and how far apart two of them.
+	LateMax = time.Second
 	// workersMax bounds the workers, domainWorkersMax those of one domain, signsMax the signs of a domain within a
 	// second: all of its workers at the shortest interval.
 	workersMax, domainWorkersMax = 32_768, 4096
@@ -123,7 +123,8 @@ type Roster struct {
 	count   int
 	due     deadline.Heap[*Worker]
 	// fallen are silent, in the order in which that was found. Those that rose since are left there for a while.
-	fallen []fall
+	fallen  []fall
+	lateMax time.Duration
 	// number and sentAt are of the last message of the process to itself that came; since is when one was missing or late.
 	number        uint64
 	sentAt, since time.Duration
@@ -131,9 +132,9 @@ type Roster struct {
 	listensFrom time.Duration
 }
 
-// New makes a roster of a process that begins to listen.
-func New() *Roster {
-	return &Roster{domains: map[string]*domain{}, due: deadline.Heap[*Worker]{Entry: func(w *Worker) *deadline.Entry { return &w.entry }}}
+// New makes a roster of a process that begins to listen. LateMax bounds how late its messages to itself may be.
+func New(lateMax time.Duration) *Roster {
+	return &Roster{lateMax: lateMax, domains: map[string]*domain{}, due: deadline.Heap[*Worker]{Entry: func(w *Worker) *deadline.Entry { return &w.entry }}}
 }
 
 // Passes tells whether a sign of a domain is to be read at all. One domain that sends far too many, or too large ones,
@@ -224,7 +225,7 @@ func (r *Roster) silentFrom(w *Worker) time.Duration {
 
 // Listens takes in a message of the process to itself, which it sent at a time.
 func (r *Roster) Listens(number uint64, sentAt, now time.Duration) {
-	if number != r.number+1 || sentAt-r.sentAt > lateMax || now-sentAt > lateMax {
+	if number != r.number+1 || sentAt-r.sentAt > r.lateMax || now-sentAt > r.lateMax {
 		r.since = now
 	}
 	if r.listensFrom == 0 {

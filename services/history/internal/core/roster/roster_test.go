@@ -22,7 +22,7 @@ type ear struct {
 	number uint64
 }
 
-func newEar() *ear { return &ear{Roster: New()} }
+func newEar() *ear { return &ear{Roster: New(LateMax)} }
 
 // listen has a message come that was sent late before now.
 func (e *ear) listen(now, late time.Duration) {
