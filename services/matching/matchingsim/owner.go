@@ -3,6 +3,7 @@ package matchingsim
 import (
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
@@ -19,17 +20,17 @@ type (
 	CallOutcome  = match.CallOutcome
 	OpenOutcome  = match.OpenOutcome
 	AskOutcome   = match.AskOutcome
-	Undelivered  = match.Undelivered
+	Undelivered  = grab.Undelivered
 	Held         = limit.Running
-	Verdicts     = match.Verdicts
-	Verdict      = match.Verdict
+	Verdicts     = grab.Verdicts
+	Verdict      = grab.Verdict
 	Hints        = match.Hints
 	Release      = match.Release
 	Triggers     = match.Triggers
 	Poll         = match.Poll
 	SilentWorker = match.SilentWorker
-	Answer       = match.Answer
-	Batch        = match.Batch
+	Answer       = grab.Answer
+	Batch        = grab.Batch
 	Ask          = match.Ask
 	Move         = match.Move
 	Branch       = match.Branch

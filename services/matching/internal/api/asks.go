@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
@@ -112,7 +113,7 @@ func appendHeld(all []limit.Running, g *rpcv1.Bookings) ([]limit.Running, error)
 	return all, nil
 }
 
-func (p *Port) undelivered(ctx context.Context, a match.Ask) (all []match.Undelivered, err error) {
+func (p *Port) undelivered(ctx context.Context, a match.Ask) (all []grab.Undelivered, err error) {
 	req := &rpcv1.UndeliveredRequest{Shard: int32(p.Shard), Epoch: p.Epoch}
 	err = pages(func(cursor []byte) ([]byte, error) {
 		req.Cursor = cursor
@@ -128,7 +129,7 @@ func (p *Port) undelivered(ctx context.Context, a match.Ask) (all []match.Undeli
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, match.Undelivered{
+			all = append(all, grab.Undelivered{
 				Domain: g.Domain, ReplyTo: g.ReplyTo, JSON: g.Json, Max: int(g.MaxTasks), Task: g.Task, Nonce: g.Nonce,
 				Trigger: ids.Trigger{ID: id, Version: g.Version, Position: ids.Position(g.Position)},
 			})

@@ -12,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/api"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
@@ -81,7 +82,7 @@ func TestR39_AnswersAreReadPageByPage(t *testing.T) {
 	got, err = p.Ask(t.Context(), match.Ask{Kind: match.AskUndelivered, Partition: 1})
 	testkit.NoError(t, err)
 	testkit.MustEqual(t, "grants", len(got.Undelivered), 2)
-	testkit.Equal(t, "the second one", fmt.Sprintf("%+v", got.Undelivered[1]), fmt.Sprintf("%+v", match.Undelivered{
+	testkit.Equal(t, "the second one", fmt.Sprintf("%+v", got.Undelivered[1]), fmt.Sprintf("%+v", grab.Undelivered{
 		Domain: "d", ReplyTo: "_INBOX.r1", JSON: true, Max: 3, Trigger: ids.Trigger{Version: 5, Position: 4}, Nonce: 6, Task: []byte("t"),
 	}))
 }

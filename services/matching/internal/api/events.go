@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 )
 
 // handBackReason is the reason in a task's history for an attempt that was handed back.
@@ -33,7 +33,7 @@ func newEncoder(cfg Config, replyTo func(partition int) string) *encoder {
 
 // encode writes a batch as a logv1.EventBatch: the fence, or grabs, or
 // hand-backs, or stops.
-func (e *encoder) encode(b *match.Batch) []byte {
+func (e *encoder) encode(b *grab.Batch) []byte {
 	m := &e.batch
 	m.ReplyTo, m.RequestId = e.replyTo[b.Partition], b.Number
 	m.LogVersion = e.cfg.LogVersion()
@@ -78,7 +78,7 @@ func (e *encoder) event() *logv1.Event {
 	return one
 }
 
-func (e *encoder) grab(g *match.Grab) {
+func (e *encoder) grab(g *grab.Grab) {
 	one := e.event()
 	one.Kind = logv1.EventKind_EVENT_KIND_STARTED
 	one.TaskId = g.Trigger.ID[:]
@@ -89,7 +89,7 @@ func (e *encoder) grab(g *match.Grab) {
 	}
 }
 
-func (e *encoder) handBack(h *match.HandBack) {
+func (e *encoder) handBack(h *grab.HandBack) {
 	one := e.event()
 	one.Kind = logv1.EventKind_EVENT_KIND_RELEASED
 	one.TaskId = h.ID[:]
@@ -97,7 +97,7 @@ func (e *encoder) handBack(h *match.HandBack) {
 	one.Domain, one.Message = h.Domain, handBackReason
 }
 
-func (e *encoder) stop(s *match.Stop) {
+func (e *encoder) stop(s *grab.Stop) {
 	one := e.event()
 	one.Kind, one.ReadyByMs = logv1.EventKind_EVENT_KIND_REJECT, s.ReadyBy
 	one.Message = "limit " + string(s.Limit) + " is full"
@@ -109,7 +109,7 @@ func (e *encoder) stop(s *match.Stop) {
 	one.Position, one.Version, one.Domain = uint64(s.Trigger.Position), s.Trigger.Version, s.Domain
 }
 
-func (e *encoder) pollRefs(polls []match.PollRef) {
+func (e *encoder) pollRefs(polls []grab.PollRef) {
 	if len(polls) > len(e.polls) {
 		e.polls = make([]logv1.PollRef, max(16, 2*len(polls)))
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -22,7 +22,7 @@ func testEncoder(version uint32) *encoder {
 	)
 }
 
-func (e *encoder) read(t rapid.TB, b *match.Batch) *logv1.EventBatch {
+func (e *encoder) read(t rapid.TB, b *grab.Batch) *logv1.EventBatch {
 	m := new(logv1.EventBatch)
 	testkit.NoError(t, m.UnmarshalVT(e.encode(b)))
 	return m
@@ -35,8 +35,8 @@ func drawTrigger(t *rapid.T) ids.Trigger {
 	}
 }
 
-func drawBatch(t *rapid.T) *match.Batch {
-	b := &match.Batch{
+func drawBatch(t *rapid.T) *grab.Batch {
+	b := &grab.Batch{
 		Partition: rapid.IntRange(0, 1).Draw(t, "partition"), Number: rapid.Uint64().Draw(t, "number"),
 		Delivered: rapid.Uint64().Draw(t, "delivered"), Fence: rapid.Bool().Draw(t, "fence"),
 	}
@@ -44,10 +44,10 @@ func drawBatch(t *rapid.T) *match.Batch {
 		return b
 	}
 	for i := range rapid.IntRange(0, 3).Draw(t, "polls") {
-		b.Polls = append(b.Polls, match.PollRef{Domain: fmt.Sprint("d", i), Worker: fmt.Sprint("w", i), WorkerID: fmt.Sprint("id", i), ReplyTo: fmt.Sprint("r", i), JSON: rapid.Bool().Draw(t, "json"), Max: i + 1, BytesMax: i * 1000})
+		b.Polls = append(b.Polls, grab.PollRef{Domain: fmt.Sprint("d", i), Worker: fmt.Sprint("w", i), WorkerID: fmt.Sprint("id", i), ReplyTo: fmt.Sprint("r", i), JSON: rapid.Bool().Draw(t, "json"), Max: i + 1, BytesMax: i * 1000})
 	}
 	for range rapid.IntRange(0, 5).Draw(t, "grabs") {
-		g := match.Grab{Trigger: drawTrigger(t), Nonce: rapid.Uint64().Draw(t, "nonce")}
+		g := grab.Grab{Trigger: drawTrigger(t), Nonce: rapid.Uint64().Draw(t, "nonce")}
 		for i := range rapid.IntRange(0, 3).Draw(t, "path") {
 			g.Path = append(g.Path, table.Ref(fmt.Sprint("type/", i)))
 		}
@@ -58,12 +58,12 @@ func drawBatch(t *rapid.T) *match.Batch {
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "hand-backs") {
 		trigger := drawTrigger(t)
-		b.HandBacks = append(b.HandBacks, match.HandBack{
+		b.HandBacks = append(b.HandBacks, grab.HandBack{
 			ID: trigger.ID, Version: trigger.Version, Position: trigger.Position, Nonce: rapid.Uint64().Draw(t, "nonce"), Domain: "d",
 		})
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "stops") {
-		b.Stops = append(b.Stops, match.Stop{
+		b.Stops = append(b.Stops, grab.Stop{
 			Trigger: drawTrigger(t), Domain: "d", Limit: "type/a", ReadyBy: rapid.Int64().Draw(t, "ready"), Displace: rapid.Bool().Draw(t, "displace"),
 		})
 	}
@@ -71,7 +71,7 @@ func drawBatch(t *rapid.T) *match.Batch {
 }
 
 // wanted is the batch in the words of the log.
-func wanted(b *match.Batch, version uint32) *logv1.EventBatch {
+func wanted(b *grab.Batch, version uint32) *logv1.EventBatch {
 	m := &logv1.EventBatch{
 		ReplyTo: fmt.Sprint("inbox.", b.Partition), RequestId: b.Number, LogVersion: version, Shard: 4, ShardEpoch: 7, Delivered: b.Delivered,
 	}
@@ -126,11 +126,11 @@ func TestI13BatchesCarryTheClustersVersion(t *testing.T) {
 }
 
 // grabs is a batch as large as they get.
-func grabs(n int) *match.Batch {
-	b := &match.Batch{Number: 1, Polls: make([]match.PollRef, 10)}
+func grabs(n int) *grab.Batch {
+	b := &grab.Batch{Number: 1, Polls: make([]grab.PollRef, 10)}
 	path := []table.Ref{"type/pay"}
 	for i := range n {
-		b.Grabs = append(b.Grabs, match.Grab{Trigger: ids.Trigger{Version: 1, Position: 1 << 30}, Nonce: uint64(i), Path: path, Poll: i % 10})
+		b.Grabs = append(b.Grabs, grab.Grab{Trigger: ids.Trigger{Version: 1, Position: 1 << 30}, Nonce: uint64(i), Path: path, Poll: i % 10})
 	}
 	return b
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 )
@@ -97,7 +98,7 @@ func (p *Port) AnswerBytesMax() int {
 }
 
 // Answer implements shard.Outbox.
-func (p *Port) Answer(a *match.Answer) error {
+func (p *Port) Answer(a *grab.Answer) error {
 	if a.ReplyTo == "" {
 		return errors.New("the poll names no inbox")
 	}
@@ -168,7 +169,7 @@ func (p *Port) refuse(to string, why *fault.Error) {
 func (p *Port) tellAnswered(to string, ids []uint64) { p.hint(to, &rpcv1.PollsAnswered{Ids: ids}) }
 
 // Batch implements shard.Outbox. The verdicts are the only answer.
-func (p *Port) Batch(b *match.Batch) {
+func (p *Port) Batch(b *grab.Batch) {
 	p.failed("send events", p.NATS.Publish(topology.EventRequests(b.Partition), p.events.encode(b)))
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
@@ -61,7 +62,7 @@ func TestR41_AnswersThatNobodyGetsAreTold(t *testing.T) {
 	l, n := serving(t)
 	inbox := l.listen("inbox.there")
 	task := testkit.Encoded(t, &yardv1.PolledTask{TaskId: "x", Payload: &yardv1.Payload{Data: []byte(`{"a":1}`)}})
-	n.do(match.Effects{Answers: []match.Answer{
+	n.do(match.Effects{Answers: []grab.Answer{
 		{ID: 5, ReplyTo: "inbox.there", Tasks: [][]byte{task, task}},
 		{ID: 6, ReplyTo: "inbox.gone", Tasks: [][]byte{task}},
 		{ReplyTo: "inbox.gone"},
@@ -101,13 +102,13 @@ func TestAnswersThatAreRepliedToAreHeard(t *testing.T) {
 	l, n := serving(t)
 	inbox := l.listen("inbox.there")
 	task := testkit.Encoded(t, &yardv1.PolledTask{TaskId: "x"})
-	n.do(match.Effects{Answers: []match.Answer{{ID: 5, ReplyTo: "inbox.there", Tasks: [][]byte{task}}}})
+	n.do(match.Effects{Answers: []grab.Answer{{ID: 5, ReplyTo: "inbox.there", Tasks: [][]byte{task}}}})
 	m, err := inbox.NextMsg(patience)
 	if err == nil {
 		err = errors.Join(m.Respond(nil), m.Respond([]byte("thanks")), l.nc.Flush())
 	}
 	testkit.NoError(t, err)
-	n.do(match.Effects{Answers: []match.Answer{{ID: 6, ReplyTo: "inbox.gone", Tasks: [][]byte{task}}}})
+	n.do(match.Effects{Answers: []grab.Answer{{ID: 6, ReplyTo: "inbox.gone", Tasks: [][]byte{task}}}})
 	n.saw(t, func(in *match.Inputs) error {
 		if !slices.Equal(in.Bounced, []uint64{6}) {
 			return fmt.Errorf("bounced are %v", in.Bounced)
@@ -123,7 +124,7 @@ func TestVerdictsAreOfTheirPartition(t *testing.T) {
 	events := l.listen(topology.EventRequests(1))
 	n := l.serve(3)
 	l.served(t)
-	n.do(match.Effects{Batches: []match.Batch{{Partition: 1, Number: 9, Fence: true}}})
+	n.do(match.Effects{Effects: grab.Effects{Batches: []grab.Batch{{Partition: 1, Number: 9, Fence: true}}}})
 	m, err := events.NextMsg(patience)
 	var batch logv1.EventBatch
 	if err != nil || batch.UnmarshalVT(m.Data) != nil || batch.Shard != 1 || batch.ShardEpoch != 3 || batch.RequestId != 9 ||

@@ -1,7 +1,7 @@
 package api
 
 import (
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/shared/protofield"
 )
 
@@ -21,7 +21,7 @@ const (
 // readVerdicts decodes a batch of verdicts, as far as the core wants them. Tasks and
 // traces alias data: they are most of a message, and are copied once more, into the
 // answer, anyway.
-func readVerdicts(data []byte) (match.Verdicts, error) {
+func readVerdicts(data []byte) (grab.Verdicts, error) {
 	count := 0
 	err := protofield.Each(data, func(f protofield.Field) error {
 		if f.Number == batchVerdicts {
@@ -30,9 +30,9 @@ func readVerdicts(data []byte) (match.Verdicts, error) {
 		return nil
 	})
 	if err != nil {
-		return match.Verdicts{}, err
+		return grab.Verdicts{}, err
 	}
-	v := match.Verdicts{All: make([]match.Verdict, 0, count)} // one piece of memory for all
+	v := grab.Verdicts{All: make([]grab.Verdict, 0, count)} // one piece of memory for all
 	err = protofield.Each(data, func(f protofield.Field) error {
 		switch f.Number {
 		case batchRequestID:
@@ -40,7 +40,7 @@ func readVerdicts(data []byte) (match.Verdicts, error) {
 		case batchFirst:
 			v.First = int(uint32(f.Varint))
 		case batchVerdicts:
-			v.All = append(v.All, match.Verdict{})
+			v.All = append(v.All, grab.Verdict{})
 			return readVerdict(&v.All[len(v.All)-1], f.Bytes)
 		}
 		return nil
@@ -48,7 +48,7 @@ func readVerdicts(data []byte) (match.Verdicts, error) {
 	return v, err
 }
 
-func readVerdict(v *match.Verdict, data []byte) error {
+func readVerdict(v *grab.Verdict, data []byte) error {
 	return protofield.Each(data, func(f protofield.Field) error {
 		switch f.Number {
 		case verdictCode:

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -37,7 +37,7 @@ func TestReadVerdictsLikeTheGeneratedDecoder(t *testing.T) {
 }
 
 // same compares all that the core wants.
-func same(got match.Verdicts, want *logv1.VerdictBatch) bool {
+func same(got grab.Verdicts, want *logv1.VerdictBatch) bool {
 	if got.Batch != want.RequestId || got.First != int(want.First) || len(got.All) != len(want.Verdicts) {
 		return false
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
@@ -74,7 +75,7 @@ func (s *Shard) carryOut(fx *match.Effects) {
 }
 
 // answer sends an answer. One that cannot be sent was not delivered.
-func (s *Shard) answer(a *match.Answer) {
+func (s *Shard) answer(a *grab.Answer) {
 	err := s.Outbox.Answer(a)
 	if err == nil {
 		return
@@ -123,7 +124,7 @@ func (s *Shard) open() {
 }
 
 // trace shows what a traced task went through here.
-func (s *Shard) trace(t *match.Traced) {
+func (s *Shard) trace(t *grab.Traced) {
 	if !s.Tracing.On() {
 		return
 	}

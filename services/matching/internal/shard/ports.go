@@ -3,6 +3,7 @@ package shard
 import (
 	"context"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/report"
@@ -25,13 +26,13 @@ type Core interface {
 type Outbox interface {
 	// Answer ends a poll. Inputs.Bounced gets the id if there is no subscriber. An error means
 	// that it was not sent.
-	Answer(a *match.Answer) error
+	Answer(a *grab.Answer) error
 	// Refuse ends a poll that was not taken.
 	Refuse(r *match.Refusal)
 	// Moves gives polls up to their frontends. Inputs.Unmoved gets those that no one took.
 	Moves(all []match.Move)
 	// Batch sends events to the owner of their partition. Nothing tells whether it arrived but its verdicts.
-	Batch(b *match.Batch)
+	Batch(b *grab.Batch)
 	// Hints tells others what may be lost.
 	Hints(freed, restore []match.LimitHint, hungry []match.Hungry)
 	// Branches tells the parents of partitions of tasklists what these hold; it may be lost.

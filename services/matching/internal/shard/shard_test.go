@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/report"
@@ -171,7 +172,7 @@ func (w *world) Drop(_ context.Context, domain string, limit table.Ref) error {
 }
 
 // Answer implements Outbox.
-func (w *world) Answer(a *match.Answer) error {
+func (w *world) Answer(a *grab.Answer) error {
 	w.note("answer to %s", a.ReplyTo)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -196,7 +197,7 @@ func (w *world) roundTrip(context.Context) (broke bool, err error) {
 func (w *world) Refuse(r *match.Refusal) { w.note("refuse %s", r.ReplyTo) }
 
 // Batch implements Outbox.
-func (w *world) Batch(b *match.Batch) { w.note("batch %d", b.Number) }
+func (w *world) Batch(b *grab.Batch) { w.note("batch %d", b.Number) }
 
 // Hints implements Outbox.
 func (w *world) Hints(freed, restore []match.LimitHint, hungry []match.Hungry) {
@@ -374,9 +375,9 @@ func TestR31_SilentPartitionHoldsUpNoOther(t *testing.T) {
 func TestEffectsAreCarriedOutInOrder(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.run(match.Effects{
-			Answers:  []match.Answer{{ReplyTo: "a"}},
+			Answers:  []grab.Answer{{ReplyTo: "a"}},
 			Refusals: []match.Refusal{{ReplyTo: "b"}},
-			Batches:  []match.Batch{{Number: 1}, {Number: 2}},
+			Effects:  grab.Effects{Batches: []grab.Batch{{Number: 1}, {Number: 2}}},
 			Freed:    make([]match.LimitHint, 1),
 			Restore:  make([]match.LimitHint, 2),
 			Hungry:   make([]match.Hungry, 3),
@@ -399,7 +400,7 @@ func TestDroppedLimitsAreForgotten(t *testing.T) {
 func TestAnUnsentAnswerIsBounced(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.unsent = true
-		w.run(match.Effects{Answers: []match.Answer{{ID: 5, ReplyTo: "a"}, {ReplyTo: "b"}}}, 0)
+		w.run(match.Effects{Answers: []grab.Answer{{ID: 5, ReplyTo: "a"}, {ReplyTo: "b"}}}, 0)
 		w.expect("bounced", "0s bounced 5")
 	})
 }
@@ -458,7 +459,7 @@ func TestInputsAreTakenOnce(t *testing.T) {
 			all.Go(func() {
 				for range 100 {
 					w.shard.Put(func(in *match.Inputs) {
-						in.Limits, in.Verdicts = append(in.Limits, "d"), append(in.Verdicts, match.Verdicts{})
+						in.Limits, in.Verdicts = append(in.Limits, "d"), append(in.Verdicts, grab.Verdicts{})
 						in.Freed, in.Restore = append(in.Freed, match.LimitHint{}), append(in.Restore, match.LimitHint{})
 						in.Hints, in.Polls = append(in.Hints, match.Hints{}), append(in.Polls, match.Poll{})
 					})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/pairing"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/report"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
@@ -21,7 +22,7 @@ func (s *Shard) arrivePoll(m *Poll) {
 	}
 	switch {
 	case s.drain.on:
-		s.fx.Answers = append(s.fx.Answers, Answer{Poll: m.ID, ReplyTo: m.ReplyTo, JSON: m.JSON})
+		s.fx.Answers = append(s.fx.Answers, grab.Answer{Poll: m.ID, ReplyTo: m.ReplyTo, JSON: m.JSON})
 		return
 	case m.Domain == "" || m.Tasklist == "" || m.Max < 1 || m.Partition < 0 || m.Partition >= ids.PartitionsMax:
 		s.refuse(m, fault.InvalidArgument, "a poll needs a domain, a tasklist with its partition, and max_tasks", 0)
@@ -154,188 +155,34 @@ func (s *Shard) end(p *poll) {
 // handed back.
 func (s *Shard) answer(p *poll) {
 	s.end(p)
-	tasks := make([][]byte, 0, len(p.Granted))
-	bytes, most := 0, pairing.AnswerBytes(p.JSON, s.cfg.AnswerBytesMax)
-	kept := p.Granted[:0]
-	for _, g := range p.Granted {
-		if bytes+len(g.task) > most && len(tasks) > 0 {
-			g.batch.takeBack(g.i, true)
-			continue
-		}
-		bytes += len(g.task)
-		tasks = append(tasks, g.task)
-		kept = append(kept, g)
-	}
+	a, back := s.answers.Send(grab.Answer{Poll: p.ID, ReplyTo: p.ReplyTo, JSON: p.JSON}, p.List.Domain, p.Granted, s.cfg.AnswerBytesMax)
 	p.Granted = nil
-	a := Answer{Poll: p.ID, ReplyTo: p.ReplyTo, JSON: p.JSON, Tasks: tasks}
-	if len(tasks) > 0 {
-		p.List.queue.Weigh(bytes, len(tasks))
-		a.ID = s.answers.add(&sentAnswer{replyTo: p.ReplyTo, domain: p.List.Domain, json: p.JSON, grants: kept}, s.now.Mono)
+	s.grabs.TakeAllBack(back, true)
+	if len(a.Tasks) > 0 {
+		bytes := 0
+		for _, task := range a.Tasks {
+			bytes += len(task)
+		}
+		p.List.queue.Weigh(bytes, len(a.Tasks))
 	}
 	s.fx.Answers = append(s.fx.Answers, a)
 }
 
 // bounced takes back what an answer held that was not delivered.
-func (s *Shard) bounced(id uint64) {
-	a := s.answers.byID[id]
-	if a == nil || a.bounced {
-		return
-	}
-	a.bounced = true
-	s.fx.Counts.Bounced += int64(len(a.grants))
-	for _, g := range a.grants {
-		g.batch.takeBack(g.i, !a.confirmed)
-	}
+func (s *Shard) bounced(back []grab.Grant, confirms bool) {
+	s.fx.Counts.Bounced += int64(len(back))
+	s.grabs.TakeAllBack(back, confirms)
 }
 
 // givenUp takes back what was sent to an inbox of a domain whose poll was given up without an answer. A poll that waits still ends: the server may
 // take what is sent there for delivered.
 func (s *Shard) givenUp(inbox, domain string) {
 	if p := s.polls.ByInbox(inbox); p != nil && p.List.domain.Name == domain {
-		for _, g := range p.Granted {
-			g.batch.takeBack(g.i, true)
-		}
-		s.fx.Counts.Bounced += int64(len(p.Granted))
+		s.bounced(p.Granted, true)
 		p.Granted = nil
 		s.answer(p)
 	}
-	if a := s.answers.byInbox[inbox]; a != nil && a.domain == domain {
-		s.bounced(a.id)
-	}
-}
-
-// repeat sends again what may have been lost with the connection. A worker that has it ignores it. An undelivered repeat
-// says nothing: a worker that has its tasks waits no more. An old grant is left to its deadline: a worker
-// that gets it now would count from now, and the attempt may be another's before.
-func (s *Shard) repeat() {
-	for _, one := range s.answers.queue[s.answers.confirmed:] {
-		if one.bounced || s.now.Mono-one.firstAt >= repeatWithin {
-			continue
-		}
-		one.at = s.now.Mono
-		s.fx.Answers = append(s.fx.Answers, one.again())
-	}
-}
-
-// again is the answer as it is sent again: no one hears whether there was a subscriber.
-func (a *sentAnswer) again() Answer {
-	out := Answer{ReplyTo: a.replyTo, JSON: a.json}
-	for _, g := range a.grants {
-		if g.task != nil {
-			out.Tasks = append(out.Tasks, g.task)
-		}
-	}
-	return out
-}
-
-// again takes in what an owner before may have sent to an inbox, and returns it with the tasks that fit into an answer; nil if the inbox has been sent
-// some: a second answer reaches no one.
-func (a *answers) again(found *sentAnswer, bytesMax int, now time.Duration) *sentAnswer {
-	if sent := a.byInbox[found.replyTo]; sent != nil {
-		for _, g := range found.grants {
-			g.task = nil
-			if sent.grants = append(sent.grants, g); sent.bounced {
-				g.batch.takeBack(g.i, true)
-			}
-		}
-		return nil
-	}
-	bytes, most := 0, pairing.AnswerBytes(found.json, bytesMax)
-	for i := range found.grants {
-		g := &found.grants[i]
-		if bytes += len(g.task); i > 0 && bytes > most {
-			g.task = nil
-		}
-	}
-	a.add(found, now)
-	return found
-}
-
-// answers are those that held tasks, for as long as they may turn out to be bounced.
-type answers struct {
-	last uint64
-	// proven is when the last round trip to the server began that has ended.
-	proven time.Duration
-	byID   map[uint64]*sentAnswer
-	// byInbox has the last one of each inbox.
-	byInbox map[string]*sentAnswer
-	// queue is in the order of sending; the first forgotten of it are nil, those up to confirmed are confirmed.
-	queue                []*sentAnswer
-	forgotten, confirmed int
-}
-
-// sentAnswer is one of them.
-type sentAnswer struct {
-	id uint64
-	// firstAt is when it was sent, at when last, or when the shard went on after a stop.
-	firstAt, at time.Duration
-	// replyTo, domain and json are its poll's. The grants have their tasks until it is confirmed, but for those of owners before that were not sent again.
-	replyTo string
-	domain  string
-	json    bool
-	grants  []grant
-	// confirmed: it counts as received. bounced: there was no subscriber.
-	confirmed, bounced bool
-}
-
-func (a *answers) add(one *sentAnswer, now time.Duration) uint64 {
-	a.last++
-	if a.last == 0 {
-		a.last++
-	}
-	one.id, one.firstAt, one.at = a.last, now, now
-	a.byID[one.id], a.byInbox[one.replyTo] = one, one
-	a.queue = append(a.queue, one)
-	return one.id
-}
-
-// stopped: the shard has heard nothing for long. The report that there was no subscriber may only come now.
-func (a *answers) stopped(now time.Duration) {
-	for _, one := range a.queue[a.confirmed:] {
-		one.at = now
-	}
-}
-
-// confirm counts as received what was sent long enough before a round trip to the server, which would have
-// brought the word that there was no subscriber. It forgets what cannot be bounced any more.
-func (a *answers) confirm(now time.Duration) {
-	for ; a.confirmed < len(a.queue) && a.proven-a.queue[a.confirmed].at >= heardAfter; a.confirmed++ {
-		one := a.queue[a.confirmed]
-		one.confirmed = true
-		for i := range one.grants {
-			g := &one.grants[i]
-			g.task = nil
-			if !one.bounced {
-				g.batch.unconfirmed--
-			}
-		}
-	}
-	for ; a.forgotten < a.confirmed && now-a.queue[a.forgotten].at >= bouncedWithin; a.forgotten++ {
-		one := a.queue[a.forgotten]
-		a.queue[a.forgotten] = nil
-		delete(a.byID, one.id)
-		if a.byInbox[one.replyTo] == one {
-			delete(a.byInbox, one.replyTo)
-		}
-	}
-	if a.forgotten > len(a.queue)/2 { // not at each: the queue is of seconds
-		a.queue = slices.Delete(a.queue, 0, a.forgotten)
-		a.confirmed -= a.forgotten
-		a.forgotten = 0
-	}
-}
-
-// unproven tells whether a round trip would confirm one.
-func (a *answers) unproven(now time.Duration) bool {
-	return a.confirmed < len(a.queue) && now-a.queue[a.confirmed].at >= heardAfter
-}
-
-// wake is when a round trip confirms the next one. Where one is under way, its end is a turn.
-func (a *answers) wake(w, now time.Duration) time.Duration {
-	if a.confirmed < len(a.queue) && !a.unproven(now) {
-		w = min(w, a.queue[a.confirmed].at+heardAfter)
-	}
-	return w
+	s.bounced(s.answers.BounceOf(inbox, domain))
 }
 
 // fellSilent ends the polls of workers that send no more signs of life, so that no more tasks are granted to them. One whose grabs are under

@@ -25,11 +25,17 @@ func (s *Shard) retrigger(partition int, domain string) {
 	s.questions.AddOnce(asked{Kind: AskRetrigger, Partition: partition, Domain: domain})
 }
 
+// retriggerAll does so in all partitions.
+func (s *Shard) retriggerAll(domain string) {
+	for p := range s.cfg.Partitions {
+		s.retrigger(p, domain)
+	}
+}
+
 // ask asks what is due. Counts must be asked for behind the fence.
 func (s *Shard) ask() {
 	for _, q := range s.questions.Due(s.now.Mono, func(q *asked) (drop, ready bool) {
-		lane := s.lanes[q.Partition]
-		return q.Kind == AskRunning && q.About.count.Pointless(), lane.open && !lane.grabbedUpTo(q.About.after)
+		return q.Kind == AskRunning && q.About.count.Pointless(), s.grabs.MayAsk(q.Partition, q.About.after)
 	}) {
 		s.fx.Asks = append(s.fx.Asks, Ask{
 			ID: q.ID, Kind: q.Kind, Partition: q.Partition, Domain: q.Domain, Types: q.About.types, Holders: q.About.holders,
@@ -54,7 +60,7 @@ func (s *Shard) answered(o *AskOutcome) {
 	case AskBookings:
 		s.booked(o.Held)
 	case AskUndelivered:
-		s.start.undelivered(o.Undelivered, s.lanes)
+		s.undelivered(o.Undelivered)
 	case AskRunning:
 		s.fx.Counts.Malformed += q.About.count.Compare(q.Partition, q.AskedAt, o.Held)
 	case AskHolders:

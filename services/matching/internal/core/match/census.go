@@ -22,12 +22,7 @@ func (s *Shard) Census() Census {
 		Polls: s.polls.Len(), Questions: s.questions.Len(),
 		Domains: len(s.domains), Lists: len(s.lists), Chunks: len(s.arrivals),
 	}
-	for _, l := range s.lanes {
-		c.Grabs += len(l.gather) + l.undecided
-		c.HandBacks += len(l.handBacks) + l.backs
-		c.Aside += l.asideN
-		c.Receipts += len(l.receipts)
-	}
+	c.Grabs, c.HandBacks, c.Aside, c.Receipts = s.grabs.Census()
 	for _, d := range s.domains {
 		c.Chunks += len(d.held) + len(d.puts)
 		if d.call != nil {

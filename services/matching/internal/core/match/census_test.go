@@ -6,6 +6,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -26,7 +27,7 @@ func (o *solo) refused(batch int, code fault.Code) Inputs {
 	o.Helper()
 	in := o.granted(batch, 0)
 	for i := range in.Verdicts[0].All {
-		in.Verdicts[0].All[i] = Verdict{Refused: string(code)}
+		in.Verdicts[0].All[i] = grab.Verdict{Refused: string(code)}
 	}
 	return in
 }
@@ -42,10 +43,10 @@ func TestCensusAndCounts(t *testing.T) {
 	o.step(0, o.hint("b", 0, 3))
 	o.holds(
 		"two are grabbed, one is stored", Census{Domains: 1, Lists: 1, Polls: 1, Grabs: 2, Calls: 1, Receipts: 1},
-		Counts{HintBatches: 1, Triggers: 3, SyncMatches: 2, GrabBatches: 1, WaitingPolls: 1},
+		Counts{HintBatches: 1, Triggers: 3, SyncMatches: 2, WaitingPolls: 1, Counts: grab.Counts{GrabBatches: 1}},
 	)
 	verdicts := o.granted(0, 10)
-	verdicts.Verdicts[0].All[1] = Verdict{Refused: string(fault.Stale)}
+	verdicts.Verdicts[0].All[1] = grab.Verdict{Refused: string(fault.Stale)}
 
 	o.step(0, join(o.poll(1, time.Hour), o.hint("b", 0, 2)))
 	o.holds(
@@ -57,7 +58,7 @@ func TestCensusAndCounts(t *testing.T) {
 	o.step(0, verdicts)
 	o.holds(
 		"one is granted, the other refused", Census{Domains: 1, Lists: 1, Polls: 1, Calls: 1, Receipts: 1, Chunks: 1},
-		Counts{Granted: 1, GrabsRefused: 1, WaitingPolls: 1},
+		Counts{WaitingPolls: 1, Counts: grab.Counts{Granted: 1, GrabsRefused: 1}},
 	)
 	if len(o.fx.Answers) != 1 || len(o.fx.Traced) != 0 {
 		t.Fatalf("answers %+v, traced %+v", o.fx.Answers, o.fx.Traced)
@@ -67,11 +68,11 @@ func TestCensusAndCounts(t *testing.T) {
 	o.step(0, Inputs{Bounced: []uint64{answer}})
 	o.holds(
 		"no one heard the answer", Census{Domains: 1, Lists: 1, Polls: 1, HandBacks: 1, Calls: 1, Receipts: 2, Chunks: 1},
-		Counts{Bounced: 1, HandedBack: 1, WaitingPolls: 1},
+		Counts{Bounced: 1, WaitingPolls: 1, Counts: grab.Counts{HandedBack: 1}},
 	)
 
-	o.step(0, Inputs{Verdicts: []Verdicts{{Batch: o.fx.Batches[0].Number, All: []Verdict{{}}}}})
-	o.step(heardAfter, Inputs{})
+	o.step(0, Inputs{Verdicts: []grab.Verdicts{{Batch: o.fx.Batches[0].Number, All: []grab.Verdict{{}}}}})
+	o.step(grab.HeardAfter, Inputs{})
 	o.step(0, Inputs{})
 	o.holds("history knows", Census{Domains: 1, Lists: 1, Polls: 1, Calls: 1, Chunks: 1}, Counts{WaitingPolls: 1})
 
@@ -86,7 +87,7 @@ func TestCensusAndCounts(t *testing.T) {
 	}}}}}})
 	o.holds(
 		"one comes out of the table", Census{Domains: 1, Lists: 1, Polls: 1, Grabs: 1, Receipts: 1},
-		Counts{Matches: 1, GrabBatches: 1, WaitingPolls: 1},
+		Counts{Matches: 1, WaitingPolls: 1, Counts: grab.Counts{GrabBatches: 1}},
 	)
 	if ready, polls := o.s.Tasklist("d", "l"); ready != 2 || polls != 1 {
 		t.Errorf("%d triggers are ready, %d polls wait", ready, polls)
@@ -119,7 +120,7 @@ func TestARefusedGrabThatWasSentOnceIsNotHandedBack(t *testing.T) {
 	o := alone(t, 1)
 	o.grab()
 	o.step(0, o.refused(0, fault.FailedPrecondition))
-	o.holds("it is refused", Census{Domains: 1, Lists: 1, Polls: 1}, Counts{GrabsRefused: 1, WaitingPolls: 1})
+	o.holds("it is refused", Census{Domains: 1, Lists: 1, Polls: 1}, Counts{WaitingPolls: 1, Counts: grab.Counts{GrabsRefused: 1}})
 }
 
 // A poll that was granted what it did not count on any more, while it waits for another grab, has that much
@@ -129,7 +130,7 @@ func TestRoomOfAPollWithALateGrant(t *testing.T) {
 	o.step(0, o.poll(2, time.Hour, "b"))
 	o.step(0, o.hint("b", 0, 1))
 	late := o.granted(0, 10)
-	o.step(silentAfter, Inputs{}) // it goes on without
+	o.step(grab.SilentAfter, Inputs{}) // it goes on without
 	o.step(0, join(o.poll(1, time.Hour, "other"), o.hint("other", 1, 1)))
 	o.step(0, o.hint("b", 1, 1)) // gathers behind the other grab
 	o.step(0, late)

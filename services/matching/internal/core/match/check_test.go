@@ -46,43 +46,35 @@ func checkGrabs(w *world, s *Shard) (pending map[*poll]int, undecided map[*list]
 	t.Helper()
 	pending, undecided = map[*poll]int{}, map[*list]int{}
 	seen := map[[ids.TriggerBytes]byte]bool{}
-	count := func(g *grab) {
-		key := [ids.TriggerBytes]byte(ids.AppendTrigger(nil, g.trigger))
+	n := 0
+	s.grabs.Undecided(func(r *request) {
+		key := [ids.TriggerBytes]byte(ids.AppendTrigger(nil, r.Trigger))
 		if seen[key] {
 			t.Fatalf("a trigger is under way twice")
 		}
 		seen[key] = true
-		undecided[g.from.list]++
-		if !g.detached {
-			pending[g.poll]++
+		n++
+		undecided[r.From.List]++
+		if r.Waits() {
+			pending[r.Poll]++
 		}
-		for l := range g.from.list.Covering(g.from.Column) {
-			if !l.Holds(limit.MemberOf(g.trigger)) && !w.ran(g.trigger) {
+		for l := range r.From.List.Covering(r.From.Column) {
+			if !l.Holds(limit.MemberOf(r.Trigger)) && !w.ran(r.Trigger) {
 				t.Fatalf("a grab holds no slot of %s", l.Ref)
 			}
 		}
-	}
-	for _, l := range s.lanes {
-		n := 0
-		for i := range l.gather {
-			count(&l.gather[i])
+		if !s.grabs.MayAsk(r.Trigger.ID.Partition(), 0) {
+			t.Fatal("a grab was made before the fence")
 		}
-		for _, b := range l.flight {
-			left := 0
-			for i := range b.grabs {
-				if !b.grabs[i].decided {
-					count(&b.grabs[i])
-					left++
-				}
-			}
-			n += left
-			if len(b.grabs) > 0 && left != b.left {
-				t.Fatalf("%d grabs are left, %d are counted", left, b.left)
-			}
-		}
-		testkit.MustEqual(t, "grabs are undecided, are counted", n, l.undecided)
-		checkLane(t, s, l)
-	}
+	})
+	aside := 0
+	s.grabs.ForgetAside(func(c *table.Chunk) bool {
+		aside += c.Len()
+		return false
+	})
+	census := s.Census()
+	testkit.MustEqual(t, "grabs are under way, are counted", n, census.Grabs)
+	testkit.MustEqual(t, "triggers are aside, are counted", aside, census.Aside)
 	return pending, undecided
 }
 
@@ -103,24 +95,6 @@ func checkPolls(t *testing.T, s *Shard, pending map[*poll]int) map[*list]int {
 		}
 	}
 	return alive
-}
-
-func checkLane(t *testing.T, s *Shard, l *lane) {
-	t.Helper()
-	if l.asideN > asideMax {
-		t.Fatalf("%d triggers are aside", l.asideN)
-	}
-	aside := 0
-	for _, c := range l.aside {
-		aside += c.Len()
-	}
-	testkit.MustEqual(t, "triggers are aside, are counted", aside, l.asideN)
-	if l.grabs > s.cfg.GrabsInFlight {
-		t.Fatalf("%d batches are in flight", l.grabs)
-	}
-	if !l.open && l.undecided > 0 {
-		t.Fatal("grabs went out before the fence")
-	}
 }
 
 // checkNobodyIsForgotten: where nothing is under way, a poll has either nothing to get, or waits for a slot.
@@ -153,17 +127,11 @@ func checkEmpty(t *testing.T, s *Shard) {
 	t.Helper()
 	n := map[string]int{
 		"domains": len(s.domains), "lists": len(s.lists), "polls": s.polls.Len(), "asks": s.questions.Len(),
-		"answers": len(s.answers.byID) + len(s.answers.queue), "found": len(s.start.found),
-		"taken": len(s.taken), "arrivals": len(s.arrivals), "busy": len(s.busy), "telling": len(s.limits.Reporting),
+		"answers": s.answers.Len(),
+		"taken":   len(s.taken), "arrivals": len(s.arrivals), "busy": len(s.busy), "telling": len(s.limits.Reporting),
 		"slack": len(s.limits.Slack), "news": len(s.news), "passing": len(s.passing), "moved": len(s.moved), "spread": s.watched, "ahead": s.limits.AheadTriggers(), "ripening": len(s.limits.Ripening),
 	}
-	for _, l := range s.lanes {
-		n["flight"] += len(l.flight)
-		n["receipts"] += len(l.receipts)
-		n["gather"] += len(l.gather)
-		n["aside"] += l.asideN + len(l.aside)
-		n["handBacks"] += len(l.handBacks)
-	}
+	n["grabs"], n["handBacks"], n["aside"], n["receipts"] = s.grabs.Census()
 	for what, count := range n {
 		if count > 0 {
 			t.Errorf("%d %s are left", count, what)

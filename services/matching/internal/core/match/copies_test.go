@@ -6,6 +6,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -21,7 +22,7 @@ func TestR41ACopyOfARefusedGrabIsHandedBack(t *testing.T) {
 			Shards: 1, Partitions: 1, Epoch: 1, AnswerBytesMax: 1000, PollsMax: 10, GrabEventsMax: 10, GrabsInFlight: 1, PopMax: 10,
 		}
 		s := New(cfg, &world{}, now)
-		var backs []HandBack
+		var backs []grab.HandBack
 		batches := map[uint64]int{}
 		step := func(after time.Duration, in Inputs) {
 			now.Mono += after
@@ -35,11 +36,11 @@ func TestR41ACopyOfARefusedGrabIsHandedBack(t *testing.T) {
 			}
 			check(&world{t: t}, s)
 		}
-		decide := func(batch uint64, v Verdict) {
-			step(0, Inputs{Verdicts: []Verdicts{{Batch: batch, All: []Verdict{v}}}})
+		decide := func(batch uint64, v grab.Verdict) {
+			step(0, Inputs{Verdicts: []grab.Verdicts{{Batch: batch, All: []grab.Verdict{v}}}})
 		}
 		step(0, Inputs{})
-		decide(1, Verdict{})
+		decide(1, grab.Verdict{})
 		list := table.Tasklist{Domain: "d", Name: "l"}
 		step(0, Inputs{Polls: []Poll{{Domain: "d", Tasklist: "l", Max: 1, ReplyTo: "inbox", For: time.Minute}}})
 		step(0, Inputs{Opened: []OpenOutcome{{Domain: "d", Opened: table.Opened{Epoch: "e"}}}})
@@ -47,9 +48,9 @@ func TestR41ACopyOfARefusedGrabIsHandedBack(t *testing.T) {
 		step(0, Inputs{Hints: []Hints{{Delivery: 1, Triggers: []Triggers{{
 			Tasklist: list, Column: table.Column{Priority: 3, Type: "send"}, ReadyAt: 1, Packed: ids.AppendTrigger(nil, trigger),
 		}}}}})
-		step(resendAfter+sweepEvery, Inputs{})
+		step(grab.ResendAfter+sweepEvery, Inputs{})
 		testkit.MustEqual(t, "the grab was sent", batches[2], 2)
-		decide(2, Verdict{Refused: string(code)})
+		decide(2, grab.Verdict{Refused: string(code)})
 		if code == fault.Stale {
 			if len(backs) != 0 {
 				t.Errorf("what can never be granted is handed back: %+v", backs)
@@ -59,8 +60,8 @@ func TestR41ACopyOfARefusedGrabIsHandedBack(t *testing.T) {
 		if len(backs) != 1 || backs[0].ID != trigger.ID {
 			t.Fatalf("handed back is %+v", backs)
 		}
-		decide(3, Verdict{})
-		step(heardAfter, Inputs{})
+		decide(3, grab.Verdict{})
+		step(grab.HeardAfter, Inputs{})
 		if left := s.Census(); left.Receipts != 0 || left.HandBacks != 0 {
 			t.Errorf("what is left is %+v", left)
 		}

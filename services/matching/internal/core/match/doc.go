@@ -1,8 +1,7 @@
 // Package match is one matching shard as a pure turn: Step takes everything that came in
 // and returns everything that is to go out.
 //
-// Owns: the grabs that history has not decided, what is to be handed back, the calls of the
-// shard's tables, and its domains and tasklists with their tree. Limits, polls, groups, questions
+// Owns: the calls of the shard's tables, and its domains and tasklists with their tree. Grabs, limits, polls, groups, questions
 // and reports are rooms of their own. Never does: I/O, waiting, reading a clock or a random source. It never
 // decides who gets a task: it asks history with a grab, and what history says is so. It keeps
 // nothing that cannot be lost.
@@ -23,9 +22,4 @@
 // It looks at a part of the tasklists only that may have something to give: what is left makes the next turn due at once, and
 // other domains are served in between. Tasklists that wait for a slot of a limit stand in line, and one that comes free
 // is tried for the first of them.
-//
-// # When a partition is silent
-//
-// If a verdict is late by silentAfter, and it has said nothing for as long: a partition that is
-// slow, but answers, is not silent.
 package match

@@ -135,9 +135,7 @@ func (s *Shard) opened(o *OpenOutcome) {
 	}
 	if d.lost {
 		d.lost = false
-		for p := range s.lanes {
-			s.retrigger(p, d.Name)
-		}
+		s.retriggerAll(d.Name)
 	}
 	d.Domain.UnblockAll()
 	s.arrivals = append(s.arrivals, d.held...)

@@ -1,15 +1,18 @@
 package match
 
-import "time"
+import (
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
+)
 
 // drain is how a shard is given up: polls are answered, verdicts awaited for a short
 // while, triggers stored, and what no one takes is handed back.
 type drain struct {
 	on bool
-	// end is when it waits no longer; then forced.
-	end    time.Duration
-	forced bool
-	done   bool
+	// end is when it waits no longer.
+	end  time.Duration
+	done bool
 }
 
 // leave gives the shard up.
@@ -18,18 +21,13 @@ func (s *Shard) leave() {
 		return
 	}
 	s.drain = drain{on: true, end: s.now.Mono + drainTimeout}
-	for _, l := range s.lanes {
-		for i := range l.gather {
-			g := &l.gather[i]
-			s.ungrab(g)
-			s.arrivals = append(s.arrivals, arrival{Chunk: g.chunk(), list: g.from.list})
-		}
-		l.gather = nil
-		for _, c := range l.aside {
-			s.arrivals = append(s.arrivals, arrival{Chunk: c, list: s.list(c.Tasklist)})
-		}
-		l.aside, l.asideN = nil, 0
-		s.returnStops(l)
+	ends, aside, stops := s.grabs.Leave()
+	s.endAll(ends)
+	for _, c := range aside {
+		s.arrivals = append(s.arrivals, arrival{Chunk: c, list: s.list(c.Tasklist)})
+	}
+	for i := range stops {
+		s.returnStop(&stops[i])
 	}
 	s.limits.Draining = true
 	for _, d := range s.inOrder {
@@ -59,13 +57,8 @@ func (s *Shard) drained() {
 
 // underWay tells whether something may still come of waiting.
 func (s *Shard) underWay() bool {
-	if s.polls.Len() > 0 || s.answers.confirmed < len(s.answers.queue) {
+	if s.polls.Len() > 0 || s.answers.Unconfirmed() || s.grabs.UnderWay() {
 		return true
-	}
-	for _, l := range s.lanes {
-		if l.undecided > 0 || l.backs > 0 || len(l.handBacks) > 0 || l.stopping > 0 {
-			return true
-		}
 	}
 	for _, d := range s.inOrder {
 		if d.call != nil || d.state == open && len(d.puts) > 0 || len(d.held) > 0 {
@@ -78,19 +71,10 @@ func (s *Shard) underWay() bool {
 // force ends what did not end in time. Grabs without a verdict are handed back: if history
 // grants them yet, no one takes them.
 func (s *Shard) force() {
-	s.drain.forced = true
 	for p, ok := s.polls.Next(); ok; p, ok = s.polls.Next() {
 		s.answer(p)
 	}
-	for _, l := range s.lanes {
-		for _, b := range l.flight {
-			for i := range b.grabs {
-				if !b.grabs[i].decided {
-					b.takeBack(i, false)
-				}
-			}
-		}
-	}
+	s.grabs.Force()
 	s.handOver()
 }
 
@@ -133,11 +117,11 @@ func (s *Shard) ended(in *Inputs) {
 		s.fx.Acks = append(s.fx.Acks, Ack{Delivery: in.Hints[i].Delivery})
 	}
 	for i := range in.Polls {
-		s.fx.Answers = append(s.fx.Answers, Answer{Poll: in.Polls[i].ID, ReplyTo: in.Polls[i].ReplyTo, JSON: in.Polls[i].JSON})
+		s.fx.Answers = append(s.fx.Answers, grab.Answer{Poll: in.Polls[i].ID, ReplyTo: in.Polls[i].ReplyTo, JSON: in.Polls[i].JSON})
 	}
 	for _, id := range in.Unmoved { // no frontend will send it on
 		if p := s.takeMoved(id); p != nil {
-			s.fx.Answers = append(s.fx.Answers, Answer{ReplyTo: p.poll.ReplyTo, JSON: p.poll.JSON})
+			s.fx.Answers = append(s.fx.Answers, grab.Answer{ReplyTo: p.poll.ReplyTo, JSON: p.poll.JSON})
 		}
 	}
 	s.fx.Wake = s.now.Mono + idleAfter

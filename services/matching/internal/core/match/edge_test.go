@@ -224,11 +224,11 @@ func TestGatheredGrabOfAnsweredPoll(t *testing.T) {
 	w.run(30 * ms)
 	o.give(func(in *Inputs) { in.GivenUp = []GivenUp{{"d", []string{"p"}}} })
 	w.run(ms)
-	if p := w.polls["p"]; p.answered != 1 || len(o.s.lanes[0].gather) != 1 {
-		t.Fatalf("%+v; %d have gathered", p, len(o.s.lanes[0].gather))
+	if p := w.polls["p"]; p.answered != 1 || o.s.Census().Grabs != 2 {
+		t.Fatalf("%+v; %+v", p, o.s.Census())
 	}
 	w.run(100 * ms)
-	if n := o.s.Census().Slots; n != 0 || len(o.s.lanes[0].gather) != 0 {
+	if n := o.s.Census().Slots; n != 0 || o.s.Census().Grabs != 0 {
 		t.Fatalf("%d slots are in use", n)
 	}
 	w.wait("q", 1)

@@ -3,7 +3,7 @@ package match
 import (
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
@@ -11,14 +11,13 @@ import (
 // Effects are what a step asks for, to be carried out in the order of the fields.
 type Effects struct {
 	// Answers go to polls.
-	Answers []Answer
+	Answers []grab.Answer
 	// Refusals too.
 	Refusals []Refusal
 	// Moves are polls that are given up to their frontends. If no one takes one, it comes back as Inputs.Unmoved.
 	Moves []Move
-	// Batches go to the log of history partitions. Nothing tells whether they
-	// arrived but their verdicts.
-	Batches []Batch
+	// Effects are those of grabs: batches that go to the log of history partitions.
+	grab.Effects
 	// Calls go to the tables; each comes back as an Outcome. At most one of a domain is
 	// under way. Until its outcome is an input, what a call refers to stays as it is.
 	Calls []table.Call
@@ -36,12 +35,8 @@ type Effects struct {
 	// Loads go to frontends; they may be lost.
 	Loads []Load
 	// Acks say what became of messages of the hint stream.
-	Acks []Ack
-	// Traced are tasks with a trace context of which something is to be shown.
-	Traced []Traced
-	// Decided is how long each batch of grabs took, of which the last verdict came.
-	Decided []time.Duration
-	Counts  Counts
+	Acks   []Ack
+	Counts Counts
 
 	// Prove: a round trip to the server is wanted, unless one is under way.
 	Prove bool
@@ -56,18 +51,6 @@ type Effects struct {
 	Drained bool
 }
 
-// Answer ends a poll.
-type Answer struct {
-	// ID comes back as Bounced if there was no subscriber; 0 where it holds no tasks.
-	ID uint64
-	// Poll is the poll's ID; 0 where an owner before had it.
-	Poll    uint64
-	ReplyTo string
-	JSON    bool
-	// Tasks are encoded yardv1.PolledTask; none = the wait is over.
-	Tasks [][]byte
-}
-
 // Refusal ends a poll that was not taken.
 type Refusal struct {
 	// Poll is the poll's ID.
@@ -77,69 +60,6 @@ type Refusal struct {
 	Code       string
 	Message    string
 	RetryAfter time.Duration
-}
-
-// Batch is one message of events to a history partition: the fence, or grabs, or
-// hand-backs, or stops. Verdicts are by this order.
-type Batch struct {
-	Partition int
-	// Number counts the batches of this owner and partition from 1. One that is sent
-	// again has the same number and events.
-	Number uint64
-	// Delivered: what the batches up to this one granted has reached its polls.
-	Delivered uint64
-	// Fence: this is the fence, and holds nothing else.
-	Fence bool
-	// Grabs ask for attempts; Polls are those that they are for.
-	Grabs []Grab
-	Polls []PollRef
-	// HandBacks give attempts back.
-	HandBacks []HandBack
-	// Stops end what waits for a limit, or makes room in one.
-	Stops []Stop
-}
-
-// PollRef is a poll of a batch.
-type PollRef struct {
-	// Domain is that of its tasklist, and so of all that is grabbed for it.
-	Domain          string
-	Worker, ReplyTo string
-	// WorkerID is that of its worker's signs of life; empty = it sends none.
-	WorkerID string
-	JSON     bool
-	// Max is how many tasks it takes, BytesMax how many bytes of them the batch may grant to it; the first may have more.
-	Max, BytesMax int
-}
-
-// Grab is one STARTED event.
-type Grab struct {
-	Trigger ids.Trigger
-	Nonce   uint64
-	// Path is what was booked; empty = nothing.
-	Path []table.Ref
-	// Poll is an index of the batch's Polls.
-	Poll int
-}
-
-// HandBack is one RELEASED event.
-type HandBack struct {
-	ID       ids.TaskID
-	Version  uint32
-	Position ids.Position
-	Nonce    uint64
-	Domain   string
-}
-
-// Stop is one REJECT or DISPLACE event.
-type Stop struct {
-	// Trigger names the task that waits, or with Displace the attempt that runs.
-	Trigger  ids.Trigger
-	Displace bool
-	Domain   string
-	// Limit is the one that is full.
-	Limit table.Ref
-	// ReadyBy: a task that became ready later, Unix ms, is not rejected.
-	ReadyBy int64
 }
 
 // The questions.
@@ -182,23 +102,12 @@ type Ack struct {
 	OK bool
 }
 
-// Traced is a grab of a traced task that was decided.
-type Traced struct {
-	Trace                  []byte
-	Domain, Tasklist, Type string
-	ID                     ids.TaskID
-	Partition              int
-	// Code is history's refusal, empty = granted.
-	Code string
-	// Matched, Sent and Decided are when, on the clock of Now.Mono.
-	Matched, Sent, Decided time.Duration
-}
-
 // Counts is what one step has done, for metrics; WaitingPolls is how many wait after it.
 type Counts struct {
+	// Counts are those of grabs.
+	grab.Counts
 	HintBatches, Triggers, Polls, PollsRefused, SyncMatches, Matches int64
-	GrabBatches, Granted, GrabsRefused, HandedBack, Bounced, Doubles int64
-	Losses, Audited, WouldWait                                       int64
+	Bounced, Doubles, Losses, Audited, WouldWait                     int64
 	// PollsUp and PollsDown count polls that were given up to the parent of a partition, and to one below it.
 	PollsUp, PollsDown int64
 	// Rejected counts tasks that were, Displaced attempts that were asked to make room.

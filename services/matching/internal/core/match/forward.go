@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/pairing"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
@@ -38,7 +39,7 @@ const (
 	// sparedLooksMax is how many polls of a line are looked at for one that may be sent down.
 	sparedLooksMax = 32
 	// movedFor is for how long it may turn out that no frontend took a poll that was given up, where no round trip shows that one did.
-	movedFor = repeatWithin
+	movedFor = grab.RepeatWithin
 )
 
 // Move is a poll that is given up to its frontend, to be sent to another partition of its tasklist.
@@ -221,13 +222,13 @@ func (s *Shard) unmoved(id uint64) {
 
 // unprovenMoves tells whether a round trip would show that polls were taken that were given up, or that the connection broke.
 func (s *Shard) unprovenMoves() bool {
-	return len(s.moved) > 0 && s.now.Mono-s.moved[0].at >= heardAfter
+	return len(s.moved) > 0 && s.now.Mono-s.moved[0].at >= grab.HeardAfter
 }
 
 // forgetMoved forgets the polls that were taken.
 func (s *Shard) forgetMoved() {
 	n := 0
-	for n < len(s.moved) && (s.answers.proven-s.moved[n].at >= heardAfter || s.now.Mono-s.moved[n].at >= movedFor) {
+	for n < len(s.moved) && (s.answers.Proven()-s.moved[n].at >= grab.HeardAfter || s.now.Mono-s.moved[n].at >= movedFor) {
 		n++
 	}
 	s.moved = slices.Delete(s.moved, 0, n)
@@ -328,7 +329,7 @@ func (l *list) wantedBelow() []wantedFrom {
 
 // spare is a line of polls, and what the tasklist has for them itself.
 type spare struct {
-	line *pairing.Line[*list, grant]
+	line *pairing.Line[*list, grab.Grant]
 	own  []table.Candidate
 }
 
@@ -380,7 +381,7 @@ func (s *Shard) spared(l *list, w wantedFrom, lines []*spare) *poll {
 }
 
 // idle is the first poll of a line that may be sent down, as far as is looked at. The line may be empty by now.
-func (s *Shard) idle(l *list, line *pairing.Line[*list, grant]) *poll {
+func (s *Shard) idle(l *list, line *pairing.Line[*list, grab.Grant]) *poll {
 	p := line.First()
 	if p != nil && l.asksFor(p) {
 		if p = line.Last(); !p.After(l.asked) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -18,15 +19,15 @@ func TestS10WhatDoesNotFitIsNotLostIfItsBatchWasSentTwice(t *testing.T) {
 	o.step(0, o.hint("b", 0, 2))
 	b := o.fx.Batches[0]
 	full := b.Grabs[1].Trigger
-	o.step(resendAfter+sweepEvery, Inputs{})
+	o.step(grab.ResendAfter+sweepEvery, Inputs{})
 	testkit.MustEqual(t, "copies of the batch", len(o.fx.Batches), 1)
-	decide := func(number uint64, all ...Verdict) {
-		o.step(0, Inputs{Verdicts: []Verdicts{{Batch: number, All: all}}})
+	decide := func(number uint64, all ...grab.Verdict) {
+		o.step(0, Inputs{Verdicts: []grab.Verdicts{{Batch: number, All: all}}})
 	}
-	decide(b.Number, Verdict{Task: make([]byte, 10)}, Verdict{Refused: string(fault.ResourceExhausted)})
+	decide(b.Number, grab.Verdict{Task: make([]byte, 10)}, grab.Verdict{Refused: string(fault.ResourceExhausted)})
 	testkit.MustEqual(t, "batches of a hand-back", len(o.fx.Batches), 1)
 	testkit.MustEqual(t, "hand-backs", len(o.fx.Batches[0].HandBacks), 1)
-	decide(o.fx.Batches[0].Number, Verdict{Refused: string(fault.Stale)})
+	decide(o.fx.Batches[0].Number, grab.Verdict{Refused: string(fault.Stale)})
 	o.step(time.Second, Inputs{})
 	for range 3 { // it may go by way of the table
 		if len(o.fx.Batches) == 0 && len(o.fx.Calls) > 0 {

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -18,11 +19,11 @@ func TestAPollWithAGrantDoesNotWaitForOneVerdictForLong(t *testing.T) {
 	for o.now.Mono-began < 10*grantedWait {
 		other := o.poll(1, time.Minute)
 		other.Polls[0].ReplyTo = "other"
-		o.step(silentAfter/4, other)
+		o.step(grab.SilentAfter/4, other)
 		o.step(0, o.hint("b", 1, 1))
 		for i := range o.fx.Batches {
 			if b := &o.fx.Batches[i]; b.Partition == 1 && len(b.Grabs) > 0 {
-				o.step(silentAfter/4, o.granted(i, 10))
+				o.step(grab.SilentAfter/4, o.granted(i, 10))
 				break
 			}
 		}

@@ -26,16 +26,11 @@ func (s *Shard) regroup(d *domain) {
 		})
 	}
 	d.held, d.puts = back(d.held, false), back(d.puts, true)
-	for _, lane := range s.lanes {
-		lane.gather = slices.DeleteFunc(lane.gather, func(g grab) bool {
-			unknown := g.from.list.domain == d && g.from.list.UnknownGroups(g.from.Column)
-			if unknown {
-				s.ungrab(&g)
-				s.arrivals = append(s.arrivals, arrival{Chunk: g.chunk(), list: g.from.list})
-			}
-			return unknown
-		})
+	ends := s.grabs.Withdraw(func(r *request) bool { return r.From.List.domain == d && r.From.List.UnknownGroups(r.From.Column) })
+	for i := range ends {
+		ends[i].Again = true
 	}
+	s.endAll(ends)
 	for _, l := range d.lists {
 		s.clearUnknown(l)
 	}
@@ -57,9 +52,7 @@ func (s *Shard) clearUnknown(l *list) {
 
 // sendAgain has history send all triggers of a domain again.
 func (s *Shard) sendAgain(name string) {
-	for p := range s.lanes {
-		s.retrigger(p, name)
-	}
+	s.retriggerAll(name)
 	if d := s.domains[name]; d != nil {
 		s.work(d)
 	}
@@ -150,9 +143,4 @@ func (s *Shard) found(l *list, k *table.Known) {
 		l.index.PutGroup(k.Column, k.ReadyAt, k.Rank, s.stepOf(k.Domain, k.Column), k.Triggers)
 	}
 	l.ranks.Found(k, s.stepOf(k.Domain, k.Column))
-}
-
-// grabbedUpTo tells whether a batch of grabs is not decided, of those up to a number.
-func (l *lane) grabbedUpTo(number uint64) bool {
-	return number > 0 && slices.ContainsFunc(l.flight, func(b *batch) bool { return b.out.Number <= number && len(b.grabs) > 0 })
 }

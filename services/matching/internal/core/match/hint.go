@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/doubles"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/fairness"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
@@ -256,7 +255,7 @@ func (s *Shard) store(a *arrival) {
 		d.held = append(d.held, *a)
 		return
 	}
-	s.fx.Counts.Doubles += int64(a.keep(func(i int) bool { return !s.doubles.Has(doubles.Print(a.Trigger(i))) }))
+	s.fx.Counts.Doubles += int64(a.keep(func(i int) bool { return !s.grabs.Made(a.Trigger(i)) }))
 	if len(a.Triggers) == 0 {
 		s.finishPart(a.from, true)
 		return

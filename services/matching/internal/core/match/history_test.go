@@ -8,6 +8,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
@@ -180,7 +181,7 @@ func (w *world) retrigger(partition, shard int, domain, list string, present ...
 }
 
 // batch has a partition decide a batch.
-func (o *owner) batch(b Batch) {
+func (o *owner) batch(b grab.Batch) {
 	w := o.w
 	w.batches = append(w.batches, b)
 	o.checkBatch(&b)
@@ -195,10 +196,10 @@ func (o *owner) batch(b Batch) {
 			if len(v.All) == 0 {
 				return
 			}
-			parts := []Verdicts{v}
+			parts := []grab.Verdicts{v}
 			if len(v.All) > 1 && w.twice() { // in two parts, the second one first
 				half := len(v.All) / 2
-				parts = []Verdicts{{v.Partition, v.Batch, half, v.All[half:]}, {v.Partition, v.Batch, 0, v.All[:half]}}
+				parts = []grab.Verdicts{{Partition: v.Partition, Batch: v.Batch, First: half, All: v.All[half:]}, {Partition: v.Partition, Batch: v.Batch, All: v.All[:half]}}
 			}
 			late := w.late()
 			for _, part := range parts {
@@ -209,7 +210,7 @@ func (o *owner) batch(b Batch) {
 }
 
 // checkBatch: a number stands for the same events forever, and none is left out.
-func (o *owner) checkBatch(b *Batch) {
+func (o *owner) checkBatch(b *grab.Batch) {
 	at := [2]uint64{uint64(b.Partition), b.Number}
 	text := fmt.Sprint(b.Fence, b.Grabs, b.HandBacks, b.Polls, b.Stops)
 	if was, again := o.sent[at]; again && was != text {
@@ -230,7 +231,7 @@ func (o *owner) checkBatch(b *Batch) {
 		if o.outstanding[key] > 0 {
 			o.w.t.Fatalf("batch %d is said to be delivered, %d grants of it are not", n, o.outstanding[key])
 		}
-		if sent, ok := o.sentAt[key]; ok && o.w.now-sent < heardAfter {
+		if sent, ok := o.sentAt[key]; ok && o.w.now-sent < grab.HeardAfter {
 			o.w.t.Fatalf("batch %d is said to be delivered after %v", n, o.w.now-sent)
 		}
 	}
@@ -240,7 +241,7 @@ func (o *owner) checkBatch(b *Batch) {
 }
 
 // checkPaused: nothing is asked for of a group that its owner knows to be paused.
-func (o *owner) checkPaused(b *Batch) {
+func (o *owner) checkPaused(b *grab.Batch) {
 	for _, g := range b.Grabs {
 		if t := o.w.tasks[g.Trigger.ID]; o.s.domains[t.domain].withheld[t.group] {
 			o.w.t.Fatalf("a grab of group %s, which is paused", t.group)
@@ -255,7 +256,7 @@ func (o *owner) checkPaused(b *Batch) {
 }
 
 // checkGrab: no grab without a slot.
-func (o *owner) checkGrab(g *Grab) {
+func (o *owner) checkGrab(g *grab.Grab) {
 	t := o.w.tasks[g.Trigger.ID]
 	for _, ref := range g.Path {
 		if l := o.s.domains[t.domain].Limit(ref); l != nil && (l.Of != nil && covers(&l.Of.Setting, t.list, t.typ) || covers(&l.Setting, t.list, t.typ)) && !l.Holds(limit.MemberOf(g.Trigger)) {
@@ -264,13 +265,13 @@ func (o *owner) checkGrab(g *Grab) {
 	}
 }
 
-func (w *world) decide(o *owner, b *Batch) Verdicts {
-	v := Verdicts{Partition: b.Partition, Batch: b.Number}
+func (w *world) decide(o *owner, b *grab.Batch) grab.Verdicts {
+	v := grab.Verdicts{Partition: b.Partition, Batch: b.Number}
 	at := w.partitions[b.Partition]
 	stale := o.epoch < at.fences[o.shard]
 	if b.Fence {
 		at.fences[o.shard] = max(at.fences[o.shard], o.epoch)
-		return Verdicts{b.Partition, b.Number, 0, []Verdict{{Fenced: stale}}}
+		return grab.Verdicts{Partition: b.Partition, Batch: b.Number, All: []grab.Verdict{{Fenced: stale}}}
 	}
 	for _, t := range w.tasks { // what has been delivered needs no second answer
 		if t.shard == o.shard && t.id.Partition() == b.Partition && t.owner[0] == o.epoch && t.owner[1] <= b.Delivered {
@@ -286,7 +287,7 @@ func (w *world) decide(o *owner, b *Batch) Verdicts {
 	for _, h := range b.HandBacks {
 		t := w.tasks[h.ID]
 		if stale {
-			v.All = append(v.All, Verdict{Refused: string(fault.Stale), Fenced: true})
+			v.All = append(v.All, grab.Verdict{Refused: string(fault.Stale), Fenced: true})
 		} else if t.state == "running" && t.version == h.Version && t.nonce == h.Nonce {
 			if t.worked {
 				w.t.Fatalf("an attempt was handed back that a worker has")
@@ -294,23 +295,23 @@ func (w *world) decide(o *owner, b *Batch) Verdicts {
 			o.outstanding[[2]uint64{uint64(b.Partition), t.owner[1]}]--
 			w.over(t, "ready")
 			w.trigger(t)
-			v.All = append(v.All, Verdict{})
+			v.All = append(v.All, grab.Verdict{})
 		} else {
-			v.All = append(v.All, Verdict{Refused: string(fault.Stale)})
+			v.All = append(v.All, grab.Verdict{Refused: string(fault.Stale)})
 		}
 	}
 	return v
 }
 
 // start decides a grab.
-func (w *world) start(o *owner, b *Batch, g *Grab, stale bool) Verdict {
+func (w *world) start(o *owner, b *grab.Batch, g *grab.Grab, stale bool) grab.Verdict {
 	t := w.tasks[g.Trigger.ID]
 	switch {
 	case stale:
-		return Verdict{Refused: string(fault.Stale), Fenced: true}
+		return grab.Verdict{Refused: string(fault.Stale), Fenced: true}
 	case t.state == "running" && t.version == g.Trigger.Version && t.nonce == g.Nonce:
 	case t.state != "ready" || t.version+1 != g.Trigger.Version:
-		return Verdict{Refused: string(fault.Stale)}
+		return grab.Verdict{Refused: string(fault.Stale)}
 	default:
 		poll := b.Polls[g.Poll]
 		t.state, t.version, t.nonce, t.path = "running", t.version+1, g.Nonce, g.Path
@@ -333,7 +334,7 @@ func (w *world) start(o *owner, b *Batch, g *Grab, stale bool) Verdict {
 			}
 		})
 	}
-	return Verdict{Task: t.encode(), DeadlineMS: epochMS + w.now.Milliseconds() + 60_000, Trace: traceOf(t)}
+	return grab.Verdict{Task: t.encode(), DeadlineMS: epochMS + w.now.Milliseconds() + 60_000, Trace: traceOf(t)}
 }
 
 func traceOf(t *task) []byte {
@@ -402,7 +403,7 @@ func (w *world) end(o *owner, inbox string, id uint64) *pollSeen {
 
 // answer has workers take what an answer holds. A poll gets one; what an owner sends again
 // counts only where the poll waits still.
-func (o *owner) answer(a Answer) {
+func (o *owner) answer(a grab.Answer) {
 	w := o.w
 	w.answers = append(w.answers, a)
 	again := len(a.Tasks) > 0 && a.ID == 0

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
@@ -60,7 +61,7 @@ func (s *Shard) askHolders(d *domain, limits []*limit.Limit) {
 	if d.round != nil || len(limits) == 0 {
 		return
 	}
-	r := &round{at: s.now.Mono, left: len(s.lanes)}
+	r := &round{at: s.now.Mono, left: s.cfg.Partitions}
 	var queries []HoldersQuery
 	slices.SortStableFunc(limits, func(a, b *limit.Limit) int { return cmp.Compare(a.Over.At, b.Over.At) }) // what there is no room for is first next time
 	room := askedMax
@@ -81,7 +82,7 @@ func (s *Shard) askHolders(d *domain, limits []*limit.Limit) {
 		return
 	}
 	d.round, r.found = r, make([]Holders, len(queries))
-	for p := range s.lanes {
+	for p := range s.cfg.Partitions {
 		s.questions.Add(asked{Kind: AskHolders, Partition: p, Domain: d.Name, About: subject{holders: queries, round: r}})
 	}
 }
@@ -142,11 +143,10 @@ func (s *Shard) displace(l *limit.Limit, found *Holders, here int) {
 	})
 	n := min(found.Waiting, here) - found.Leaving
 	for _, o := range found.Oldest[:max(0, min(n, len(found.Oldest), overflowMax))] {
-		at := o.Trigger.ID.Partition()
-		if at >= len(s.lanes) {
+		if o.Trigger.ID.Partition() >= s.cfg.Partitions {
 			s.fx.Counts.Malformed++
 			continue
 		}
-		s.lanes[at].addStop(stop{Stop: Stop{Trigger: o.Trigger, Domain: l.Domain.Name, Limit: l.Ref, Displace: true}, limit: l})
+		s.grabs.AddStop(grab.StopRequest{Stop: grab.Stop{Trigger: o.Trigger, Domain: l.Domain.Name, Limit: l.Ref, Displace: true}, Limit: l})
 	}
 }

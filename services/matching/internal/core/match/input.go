@@ -3,7 +3,7 @@ package match
 import (
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
@@ -27,7 +27,7 @@ type Inputs struct {
 	// Answers are what became of Effects.Asks.
 	Answers []AskOutcome
 	// Verdicts are history's answers to batches.
-	Verdicts []Verdicts
+	Verdicts []grab.Verdicts
 	// Bounced are ids of answers that were not delivered.
 	Bounced []uint64
 	// Proven is when a round trip to the server began that has ended, on the clock of Now.Mono; 0 = none.
@@ -78,45 +78,9 @@ type AskOutcome struct {
 	Held      []limit.Running
 	Overtaken bool
 	// Undelivered are grants of owners before (AskUndelivered).
-	Undelivered []Undelivered
+	Undelivered []grab.Undelivered
 	// Holders are by Ask.Holders (AskHolders).
 	Holders []Holders
-}
-
-// Undelivered is a grant that may not have reached its poll.
-type Undelivered struct {
-	// Domain, ReplyTo, JSON and Max are those of its poll.
-	Domain, ReplyTo string
-	JSON            bool
-	Max             int
-	// Trigger and Nonce name the attempt.
-	Trigger ids.Trigger
-	Nonce   uint64
-	// Task is the encoded yardv1.PolledTask.
-	Task []byte
-}
-
-// Verdicts are history's answers to a batch, or to a part of it.
-type Verdicts struct {
-	Partition int
-	// Batch is the batch's number, First the index of the first verdict.
-	Batch uint64
-	First int
-	All   []Verdict
-}
-
-// Verdict is what history decided about one event.
-type Verdict struct {
-	// Refused: a fault code; empty = it was applied.
-	Refused string
-	// Fenced: a newer owner serves this shard.
-	Fenced bool
-	// Task is the encoded yardv1.PolledTask of a grant.
-	Task []byte
-	// Trace is the task's trace context, empty where it is not traced.
-	Trace []byte
-	// DeadlineMS is when the attempt must be over, Unix ms.
-	DeadlineMS int64
 }
 
 // LimitHint names limits of a domain.

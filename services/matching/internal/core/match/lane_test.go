@@ -1,54 +1,24 @@
 package match
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
-// What is put aside comes back to the column of its tasklist that it came from, in chunks of a bounded size.
-func TestWhatIsAsideKeepsItsPlace(t *testing.T) {
-	home := &list{List: &limit.List{Tasklist: table.Tasklist{Domain: "d", Name: "l"}}}
-	away := &list{List: &limit.List{Tasklist: table.Tasklist{Domain: "d", Name: "m"}}}
-	low, high := table.Column{Priority: 2, Type: "b"}, table.Column{Priority: 1, Type: "b"}
-	var l lane
-	for _, c := range []struct {
-		from origin
-		n    int
-	}{
-		{origin{list: home, Chunk: table.Chunk{Tasklist: home.Tasklist, Column: low, ReadyAt: 1}}, 2},
-		{origin{list: home, Chunk: table.Chunk{Tasklist: home.Tasklist, Column: low, ReadyAt: 2}}, 1},
-		{origin{list: home, Chunk: table.Chunk{Tasklist: home.Tasklist, Column: high, ReadyAt: 2}}, 1},
-		{origin{list: away, Chunk: table.Chunk{Tasklist: away.Tasklist, Column: high, ReadyAt: 2}}, table.ChunkTriggersMax + 1},
-	} {
-		for range c.n {
-			l.keep(&c.from, ids.Trigger{})
-		}
-	}
-	got := ""
-	for _, c := range l.aside {
-		got += fmt.Sprint(c.Name, c.Priority, c.ReadyAt, ":", c.Len(), " ")
-	}
-	if want := "l2 1:2 l2 2:1 l1 2:1 m1 2:128 m1 2:1 "; got != want || l.asideN != 5+table.ChunkTriggersMax {
-		t.Errorf("aside are %s(%d), want %s", got, l.asideN, want)
-	}
-}
-
-// A poll waits detachAfter for a grab of a partition that is silent, also where others wait for it already.
+// A poll waits DetachAfter for a grab of a partition that is silent, also where others wait for it already.
 func TestPollWaitsAWhileForASilentPartition(t *testing.T) {
 	o := alone(t, 2, func(c *Config) { c.GrabsInFlight = 2 })
 	o.grab()
-	o.step(silentAfter, Inputs{})
+	o.step(grab.SilentAfter, Inputs{})
 	o.grab()
 	waits := func() int { return o.s.lists[table.Tasklist{Domain: "d", Name: "l"}].queue.Len() }
-	if waits() != 1 || o.fx.Wake != o.now.Mono+detachAfter {
+	if waits() != 1 || o.fx.Wake != o.now.Mono+grab.DetachAfter {
 		t.Fatalf("%d polls wait for others; it wakes in %v", waits(), o.fx.Wake-o.now.Mono)
 	}
-	if o.step(detachAfter-1, Inputs{}); waits() != 1 {
+	if o.step(grab.DetachAfter-1, Inputs{}); waits() != 1 {
 		t.Fatalf("%d polls wait for others", waits())
 	}
 	if o.step(1, Inputs{}); waits() != 2 {
@@ -60,7 +30,7 @@ func TestPollWaitsAWhileForASilentPartition(t *testing.T) {
 func TestASilentPartitionWithFullFlightGetsNoMore(t *testing.T) {
 	o := alone(t, 1, func(c *Config) { c.GrabsInFlight = 1 })
 	o.grab()
-	o.step(silentAfter, o.poll(1, time.Hour))
+	o.step(grab.SilentAfter, o.poll(1, time.Hour))
 	o.step(0, o.hint("b", 0, 1))
 	if c := o.s.Census(); c.Grabs != 1 || c.Aside != 1 {
 		t.Fatalf("%+v", c)
@@ -76,7 +46,7 @@ func TestAPollWithRoomKeepsItsPlace(t *testing.T) {
 	if c := o.s.Census(); c.Grabs != 2 || c.Aside != 0 {
 		t.Fatalf("%+v", c)
 	}
-	o.step(silentAfter, Inputs{})
+	o.step(grab.SilentAfter, Inputs{})
 	if c := o.s.Census(); c.Grabs != 1 || c.Aside != 1 {
 		t.Fatalf("%+v", c)
 	}
@@ -86,14 +56,14 @@ func TestAPollWithRoomKeepsItsPlace(t *testing.T) {
 	}
 }
 
-// A batch is repeated when it is not answered for resendAfter, and each time as long after the last.
+// A batch is repeated when it is not answered for ResendAfter, and each time as long after the last.
 func TestBatchesAreRepeated(t *testing.T) {
 	o := alone(t, 1)
 	o.grab()
 	for range 3 {
-		for at := sweepEvery; at <= resendAfter; at += sweepEvery {
+		for at := sweepEvery; at <= grab.ResendAfter; at += sweepEvery {
 			o.step(sweepEvery, Inputs{})
-			if again := len(o.fx.Batches) == 1; again != (at == resendAfter) {
+			if again := len(o.fx.Batches) == 1; again != (at == grab.ResendAfter) {
 				t.Fatalf("after %v it is repeated: %v", at, again)
 			}
 		}
@@ -123,7 +93,7 @@ func TestGrabsGatherBehindTheBatchUnderWay(t *testing.T) {
 			t.Fatalf("hint %d: %d batches were sent, want %d", i, sent, c.sent)
 		}
 	}
-	o.step(ms, Inputs{Verdicts: []Verdicts{{Partition: 0, Batch: 2, All: []Verdict{{DeadlineMS: o.now.MS + 60_000}}}}}) // 1 is the fence
+	o.step(ms, Inputs{Verdicts: []grab.Verdicts{{Partition: 0, Batch: 2, All: []grab.Verdict{{DeadlineMS: o.now.MS + 60_000}}}}}) // 1 is the fence
 	if len(o.fx.Batches) != 1 || o.fx.Batches[0].Partition != 0 || len(o.fx.Batches[0].Grabs) != 4 {
 		t.Fatalf("then %+v", o.fx.Batches)
 	}
@@ -151,13 +121,13 @@ func TestHandBacksInFlightAreBounded(t *testing.T) {
 		t.Fatalf("%d are handed back, %+v", backs(), o.s.Census())
 	}
 	first := o.fx.Batches[0]
-	o.step(0, Inputs{Verdicts: []Verdicts{{Batch: first.Number, All: []Verdict{{}}}}})
+	o.step(0, Inputs{Verdicts: []grab.Verdicts{{Batch: first.Number, All: []grab.Verdict{{}}}}})
 	if backs() != 1 || o.s.Census().HandBacks != 2 {
 		t.Fatalf("%d are handed back, %+v", backs(), o.s.Census())
 	}
 }
 
-// What has been delivered is reported alone only where no batch has reported anything for heardAfter.
+// What has been delivered is reported alone only where no batch has reported anything for HeardAfter.
 func TestDeliveredIsToldAloneAfterAWhile(t *testing.T) {
 	o := alone(t, 1)
 	o.grab()
@@ -170,7 +140,7 @@ func TestDeliveredIsToldAloneAfterAWhile(t *testing.T) {
 	for _, c := range []struct {
 		after   time.Duration
 		batches int
-	}{{heardAfter - 200*ms, 0}, {200*ms - 1, 0}, {1, 1}, {heardAfter, 0}} {
+	}{{grab.HeardAfter - 200*ms, 0}, {200*ms - 1, 0}, {1, 1}, {grab.HeardAfter, 0}} {
 		o.step(c.after, Inputs{})
 		if len(o.fx.Batches) != c.batches || c.batches == 1 && o.fx.Batches[0].Delivered != 2 {
 			t.Fatalf("at %v: %+v", o.now.Mono, o.fx.Batches)
@@ -183,7 +153,7 @@ func TestDeliveredIsToldAloneAfterAWhile(t *testing.T) {
 func TestOvertakenLetsGoOfWhatIsNotStored(t *testing.T) {
 	o := alone(t, 1)
 	o.grab()
-	fenced := Inputs{Verdicts: []Verdicts{{Batch: o.fx.Batches[0].Number, All: []Verdict{{Fenced: true}}}}}
+	fenced := Inputs{Verdicts: []grab.Verdicts{{Batch: o.fx.Batches[0].Number, All: []grab.Verdict{{Fenced: true}}}}}
 	o.step(0, o.hint("b", 0, 1))
 	o.step(0, o.hint("b", 0, 1))
 	if c := o.s.Census(); c.Calls != 1 || c.Chunks != 1 {

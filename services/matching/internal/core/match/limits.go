@@ -83,21 +83,11 @@ func (s *Shard) meetLimits(d *domain, all []limit.Setting) []*limit.Limit {
 	if len(met) == 0 {
 		return nil
 	}
-	adopt := func(g *grab) {
-		if !g.decided && g.from.list.domain == d {
-			g.from.list.AdoptGrab(g.from.Column, limit.MemberOf(g.trigger), g.from.path)
+	s.grabs.Undecided(func(r *request) { // what is under way may come to run
+		if r.From.List.domain == d {
+			r.From.List.AdoptGrab(r.From.Column, limit.MemberOf(r.Trigger), r.From.Path)
 		}
-	}
-	for _, lane := range s.lanes { // what is under way may come to run
-		for i := range lane.gather {
-			adopt(&lane.gather[i])
-		}
-		for _, b := range lane.flight {
-			for i := range b.grabs {
-				adopt(&b.grabs[i])
-			}
-		}
-	}
+	})
 	s.audit(d, met, true)
 	return met
 }
@@ -145,10 +135,10 @@ func (s *Shard) audit(d *domain, all []*limit.Limit, adopt bool) {
 		return
 	}
 	s.askForEntries(d, restore)
-	for p, lane := range s.lanes {
+	for p := range s.cfg.Partitions {
 		about := subject{types: types, count: c}
 		if adopt && c.CountsGroups() {
-			about.after = lane.number
+			about.after = s.grabs.LastBatch(p)
 		}
 		s.questions.Add(asked{Kind: AskRunning, Partition: p, Domain: d.Name, About: about})
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/fairness"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/pairing"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
@@ -17,7 +18,7 @@ type list struct {
 	shard  *Shard
 	domain *domain
 	index  table.Index
-	queue  pairing.Queue[*list, grant]
+	queue  pairing.Queue[*list, grab.Grant]
 	// undecided counts grabs of its triggers.
 	undecided int
 	// dirty: in domain.dirty, to be asked for.
@@ -47,7 +48,7 @@ func (s *Shard) list(name table.Tasklist) *list {
 	if l == nil {
 		l = &list{shard: s, domain: s.domain(name.Domain)}
 		l.List = limit.NewList(name, l.domain.Domain, &l.index, l)
-		l.queue = pairing.NewQueue[*list, grant](&l.domain.polls)
+		l.queue = pairing.NewQueue[*list, grab.Grant](&l.domain.polls)
 		s.lists[name] = l
 		l.domain.lists = append(l.domain.lists, l)
 		s.lookSpread(l)

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/doubles"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/pairing"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
@@ -29,12 +29,6 @@ type Config struct {
 
 // Times, on the clock of Now.Mono.
 const (
-	// detachAfter is how long a poll waits for a grab of a silent partition.
-	detachAfter = 50 * time.Millisecond
-	// silentAfter is how late a verdict is when its partition counts as silent.
-	silentAfter = 100 * time.Millisecond
-	// resendAfter is how long a verdict may take before its batch is sent again.
-	resendAfter = limit.UnusedMax
 	// grantedWait is how long a poll with a grant waits for the verdicts on its other grabs, whose partition is not silent.
 	grantedWait = time.Second
 	// pollGrace is how long past its time a poll waits for what is under way.
@@ -43,16 +37,6 @@ const (
 	retryEvery = 250 * time.Millisecond
 	// sweepEvery is how often the shard looks after what nothing wakes it for.
 	sweepEvery = 250 * time.Millisecond
-	// heardAfter is when an answer counts as received, if no one has said otherwise and the server then answers.
-	heardAfter = 250 * time.Millisecond
-	// stoppedAfter is after how long without a turn a shard was stopped: while an answer may not have been received,
-	// it takes one within heardAfter.
-	stoppedAfter = 2 * heardAfter
-	// bouncedWithin is for how long an answer may turn out to be undelivered: a worker may take seconds to
-	// find out that its connection is dead.
-	bouncedWithin = 10 * time.Second
-	// repeatWithin is for how long an answer may be sent again: a dead connection is found out within.
-	repeatWithin = 5 * time.Second
 	// startWait is how long the first fence waits for what other partitions have to send again.
 	startWait = time.Second
 	// hungryMin and hungryMax bound how often an empty table is complained about.
@@ -78,12 +62,8 @@ const (
 	heldChunksMax = 4096
 	// putChunksMax is how many chunks one call stores.
 	putChunksMax = 512
-	// silentGrabsMax is how many grabs a silent partition may have without a verdict.
-	silentGrabsMax = 64
 	// presentMax is how many types a tasklist that complains says to hold.
 	presentMax = 256
-	// asideMax is how many triggers of a silent partition are kept.
-	asideMax = 16_384
 	// idleListsMax is how many tasklists a domain may have for its idle ones to be remembered.
 	idleListsMax = 1000
 	// wastedRounds is how often a poll whose time is over tries again after all
@@ -104,12 +84,11 @@ type Shard struct {
 	domains   map[string]*domain
 	inOrder   []*domain
 	lists     map[table.Tasklist]*list
-	lanes     []*lane
-	polls     pairing.Polls[*list, grant]
+	grabs     grab.Lanes[*list]
+	polls     pairing.Polls[*list, grab.Grant]
 	pollers   report.Pollers
 	questions question.Queue[subject]
-	answers   answers
-	doubles   doubles.Set
+	answers   grab.Answers
 	start     start
 	drain     drain
 	limits    limit.Limits
@@ -142,24 +121,23 @@ type turn struct {
 func New(cfg Config, catalog Catalog, now Now) *Shard {
 	s := &Shard{
 		cfg: cfg, catalog: catalog, now: now, dice: rand.New(rand.NewPCG(cfg.Seed, cfg.Epoch)),
-		domains: map[string]*domain{}, lists: map[table.Tasklist]*list{}, lanes: make([]*lane, cfg.Partitions),
-		polls: pairing.NewPolls[*list, grant](), pollers: report.NewPollers(now.Mono), questions: question.New[subject](AskRunning),
+		domains: map[string]*domain{}, lists: map[table.Tasklist]*list{},
+		polls: pairing.NewPolls[*list, grab.Grant](), pollers: report.NewPollers(now.Mono), questions: question.New[subject](AskRunning),
 	}
 	s.limits = limit.New(catalog, cfg.Partitions)
-	s.answers = answers{byID: map[uint64]*sentAnswer{}, byInbox: map[string]*sentAnswer{}, last: s.dice.Uint64()}
-	for p := range s.lanes {
-		s.lanes[p] = &lane{partition: p, inFlightMax: cfg.GrabsInFlight, eventsMax: cfg.GrabEventsMax}
-	}
+	s.answers = grab.NewAnswers(s.dice.Uint64(), now.Mono)
+	s.grabs = grab.New[*list](grab.Config{
+		Partitions: cfg.Partitions, InFlightMax: cfg.GrabsInFlight, EventsMax: cfg.GrabEventsMax, AnswerBytesMax: cfg.AnswerBytesMax, Nonce: s.dice.Uint64,
+	})
 	return s
 }
 
 // Step is one turn. fx is emptied first; it is good until the next step.
 func (s *Shard) Step(in *Inputs, now Now, fx *Effects) {
 	fx.reset()
-	if now.Mono-s.now.Mono >= stoppedAfter {
-		s.answers.stopped(now.Mono)
-	}
 	s.now, s.fx = now, fx
+	s.answers.Begin(now.Mono)
+	s.grabs.Begin(now.Mono, &fx.Effects, &fx.Counts.Counts)
 	s.limits.Begin(now.Mono, now.MS)
 	if s.overtaken || s.drain.done {
 		s.ended(in)
@@ -192,12 +170,12 @@ func (s *Shard) Step(in *Inputs, now Now, fx *Effects) {
 
 // hear takes in what was said to the shard.
 func (s *Shard) hear(in *Inputs) {
-	s.answers.proven = max(s.answers.proven, in.Proven)
+	s.answers.Prove(in.Proven)
 	for _, id := range in.Bounced {
-		s.bounced(id)
+		s.bounced(s.answers.Bounce(id))
 	}
 	if in.Broke {
-		s.repeat()
+		s.fx.Answers = append(s.fx.Answers, s.answers.Repeat()...)
 	}
 	for _, g := range in.GivenUp {
 		for _, inbox := range g.Inboxes {
@@ -222,9 +200,7 @@ func (s *Shard) hear(in *Inputs) {
 		s.auditAll()
 	}
 	if in.HintsLost {
-		for p := range s.lanes {
-			s.retrigger(p, "")
-		}
+		s.retriggerAll("")
 	}
 }
 
@@ -238,7 +214,7 @@ func (s *Shard) act() {
 	s.limits.Ripen()
 	s.passAll()
 	s.callAll()
-	s.send()
+	s.endAll(s.grabs.Send())
 	s.expirePolls()
 	s.finishPolls()
 	s.tellParents()
@@ -263,19 +239,19 @@ func (s *Shard) learn(in *Inputs) {
 		s.answered(&in.Answers[i])
 	}
 	for i := range in.Verdicts {
-		s.decideAll(&in.Verdicts[i])
+		s.decide(&in.Verdicts[i])
 	}
 }
 
 // reset empties fx and keeps its memory.
 func (fx *Effects) reset() {
 	clear(fx.Answers)
-	clear(fx.Batches)
 	clear(fx.Calls)
+	fx.Effects.Reset()
 	*fx = Effects{
-		Answers: fx.Answers[:0], Refusals: fx.Refusals[:0], Moves: fx.Moves[:0], Batches: fx.Batches[:0], Calls: fx.Calls[:0],
+		Answers: fx.Answers[:0], Refusals: fx.Refusals[:0], Moves: fx.Moves[:0], Effects: fx.Effects, Calls: fx.Calls[:0],
 		Opens: fx.Opens[:0], Drops: fx.Drops[:0], Asks: fx.Asks[:0], Freed: fx.Freed[:0], Restore: fx.Restore[:0],
-		Hungry: fx.Hungry[:0], Branches: fx.Branches[:0], Loads: fx.Loads[:0], Acks: fx.Acks[:0], Traced: fx.Traced[:0], Decided: fx.Decided[:0],
+		Hungry: fx.Hungry[:0], Branches: fx.Branches[:0], Loads: fx.Loads[:0], Acks: fx.Acks[:0],
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/fairness"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/pairing"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
@@ -126,7 +127,7 @@ func (s *Shard) acts(l *limit.Limit, on *list, typ string, readyAt int64) bool {
 // polledFor tells whether a poll waits for a type here. One of a tasklist with several partitions may wait in any of them.
 func (l *list) polledFor(typ string) bool {
 	return l.spread || l.queue.Takes(typ) ||
-		slices.ContainsFunc(l.queue.Lines(), func(line *pairing.Line[*list, grant]) bool { return line.First().Accepts(typ) })
+		slices.ContainsFunc(l.queue.Lines(), func(line *pairing.Line[*list, grab.Grant]) bool { return line.First().Accepts(typ) })
 }
 
 // longAgo tells whether a trigger that is ready since an instant, Unix µs, has waited for long enough. Where groups take turns it may be younger.
@@ -179,16 +180,14 @@ func (s *Shard) reject(l *limit.Limit, c table.Chunk) (left []byte) {
 	for i := 0; i < len(c.Triggers); i += ids.TriggerBytes {
 		packed := c.Triggers[i : i+ids.TriggerBytes]
 		t := ids.TriggerAt(packed, 0)
-		at := t.ID.Partition()
-		if at >= len(s.lanes) {
+		if t.ID.Partition() >= s.cfg.Partitions {
 			s.fx.Counts.Malformed++
 			continue
 		}
-		lane := s.lanes[at]
 		back := c
 		back.Triggers = packed
-		st := stop{Stop: Stop{Trigger: t, Domain: l.Domain.Name, Limit: l.Ref, ReadyBy: s.readyBy(l)}, limit: l, back: back}
-		if !lane.open || lane.silent || !lane.addStop(st) {
+		st := grab.StopRequest{Stop: grab.Stop{Trigger: t, Domain: l.Domain.Name, Limit: l.Ref, ReadyBy: s.readyBy(l)}, Limit: l, Back: back}
+		if !s.grabs.AddStop(st) {
 			left = append(left, packed...)
 		}
 	}

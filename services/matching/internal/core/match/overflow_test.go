@@ -8,6 +8,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -17,21 +18,21 @@ import (
 const overflowAfter = 200 * time.Millisecond
 
 // stop decides what a policy asks for, as history does. No task is named that is not ready for long enough by the asker's own word.
-func (w *world) stop(s *Stop, stale bool) Verdict {
+func (w *world) stop(s *grab.Stop, stale bool) grab.Verdict {
 	t := w.tasks[s.Trigger.ID]
 	running := t.state == "running" && t.version == s.Trigger.Version
 	switch {
 	case stale:
-		return Verdict{Refused: string(fault.Stale), Fenced: true}
+		return grab.Verdict{Refused: string(fault.Stale), Fenced: true}
 	case s.Displace && running:
 		t.leaving = true
 	case s.Displace:
-		return Verdict{Refused: string(fault.Stale)}
+		return grab.Verdict{Refused: string(fault.Stale)}
 	case t.rejected && t.version+1 == s.Trigger.Version:
 	case t.state != "ready" || t.version+1 != s.Trigger.Version:
-		return Verdict{Refused: string(fault.Stale)}
+		return grab.Verdict{Refused: string(fault.Stale)}
 	case epochMS+t.readyAt.Milliseconds() > s.ReadyBy:
-		return Verdict{Refused: string(fault.FailedPrecondition)}
+		return grab.Verdict{Refused: string(fault.FailedPrecondition)}
 	default:
 		if now := epochMS + w.now.Milliseconds(); s.ReadyBy > now-overflowAfter.Milliseconds() {
 			w.t.Fatalf("%d ms before its time a task is rejected", s.ReadyBy+overflowAfter.Milliseconds()-now)
@@ -39,7 +40,7 @@ func (w *world) stop(s *Stop, stale bool) Verdict {
 		t.state, t.rejected = "done", true
 	}
 	w.stops = append(w.stops, *s)
-	return Verdict{}
+	return grab.Verdict{}
 }
 
 // holders are the attempts that hold slots of limits, and the tasks that wait.
@@ -365,18 +366,18 @@ func (w *world) readyIn(partition, n int) (made []*task) {
 // TestNoMoreMakeRoomThanWait: neither more than wait at this shard, nor more than wait for long enough, less those on their way out.
 func TestNoMoreMakeRoomThanWait(t *testing.T) {
 	for _, c := range []struct{ waiting, here, leaving, want int }{{3, 1, 0, 1}, {1, 3, 0, 1}, {3, 3, 2, 1}, {2, 2, 2, 0}, {1, 2, 2, 0}, {0, 2, 0, 0}} {
-		s, found := &Shard{lanes: []*lane{{}}}, &Holders{Waiting: c.waiting, Leaving: c.leaving}
+		s, found := stopping(), &Holders{Waiting: c.waiting, Leaving: c.leaving}
 		for n := range 4 {
 			found.Oldest = append(found.Oldest, OldHolder{StartedAtMS: int64(4 - n)})
 		}
 		s.displace(&limit.Limit{Domain: &limit.Domain{}}, found, c.here)
-		testkit.Equal(t, fmt.Sprintf("%+v: are asked to stop", c), len(s.lanes[0].stops), c.want)
+		testkit.Equal(t, fmt.Sprintf("%+v: are asked to stop", c), len(s.stops()), c.want)
 	}
 }
 
 // TestI14OneDomainsRejectsDoNotHoldUpOthers: more is to be rejected of one domain than waits to be sent at most.
 func TestI14OneDomainsRejectsDoNotHoldUpOthers(t *testing.T) {
-	s := &Shard{lanes: []*lane{{open: true}}, fx: &Effects{}}
+	s := stopping()
 	chunk := func(n int) (c table.Chunk) {
 		for i := range uint64(n) {
 			c.Triggers = ids.AppendTrigger(c.Triggers, ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(epochMS), 0, i), Version: 1})
@@ -384,8 +385,8 @@ func TestI14OneDomainsRejectsDoNotHoldUpOthers(t *testing.T) {
 		return c
 	}
 	d, e := &limit.Limit{Domain: &limit.Domain{Name: "d"}}, &limit.Limit{Domain: &limit.Domain{Name: "e"}}
-	left := s.reject(d, chunk(2*stopsMax))
-	testkit.Equal(t, "there is no room for", len(left)/ids.TriggerBytes, 2*stopsMax-stopsOfDomainMax)
+	left := s.reject(d, chunk(2*grab.StopsMax))
+	testkit.Equal(t, "there is no room for", len(left)/ids.TriggerBytes, 2*grab.StopsMax-grab.StopsOfDomainMax)
 	left = s.reject(e, chunk(5))
 	testkit.Equal(t, "of another domain", len(left), 0)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/fairness"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/pairing"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
@@ -35,6 +36,33 @@ func overflowing(t *testing.T, key string, policy limit.OnFull) (w *world, s *Sh
 	s.now = Now{Mono: w.now + overflowAfter, MS: epochMS + (w.now + overflowAfter).Milliseconds()}
 	s.limits.Begin(s.now.Mono, s.now.MS)
 	return w, s, l
+}
+
+// stopping is a shard without anything, whose only partition is fenced.
+func stopping() *Shard {
+	s := &Shard{cfg: Config{Partitions: 1}, fx: &Effects{}}
+	s.grabs = grab.New[*list](grab.Config{Partitions: 1, InFlightMax: 1, EventsMax: 1})
+	s.grabs.Begin(0, &s.fx.Effects, &s.fx.Counts.Counts)
+	s.grabs.SendFences()
+	s.grabs.Decide(&grab.Verdicts{Batch: 1, All: []grab.Verdict{{}}})
+	return s
+}
+
+// stops are those that wait to be sent; they are sent no more.
+func (s *Shard) stops() []grab.StopRequest {
+	_, _, stops := s.grabs.Leave()
+	return stops
+}
+
+// fill has as many stops wait to be sent, of several domains.
+func (s *Shard) fill(n int) {
+	var other *limit.Limit
+	for i := range n {
+		if i%grab.StopsOfDomainMax == 0 {
+			other = &limit.Limit{Domain: &limit.Domain{}}
+		}
+		s.grabs.AddStop(grab.StopRequest{Limit: other, Stop: grab.Stop{Displace: true}})
+	}
 }
 
 // TestASweepLooksAtFullLimits: not while nothing can be called or asked, nor more often than it should.
@@ -110,7 +138,7 @@ func TestWhoWaitsForALimit(t *testing.T) {
 		"too young":                       func(s *Shard, _ *limit.Limit) { s.now.MS -= overflowAfter.Milliseconds() },
 		"for another, which is full, too": func(s *Shard, l *limit.Limit) { l.Domain.Limits["domain"].Blocked = table.Full },
 		"without a worker": func(s *Shard, _ *limit.Limit) {
-			s.list(table.Tasklist{Domain: "d", Name: "l0"}).queue = pairing.Queue[*list, grant]{}
+			s.list(table.Tasklist{Domain: "d", Name: "l0"}).queue = pairing.Queue[*list, grab.Grant]{}
 		},
 	} {
 		_, s, l := overflowing(t, "d/a", limit.RejectNewest)
@@ -173,8 +201,9 @@ func TestWhatCameOutOfTheTablesIsLookedAtAgain(t *testing.T) {
 		"and its own column": {func(_ *Shard, _ *limit.Limit, c *call, o *table.Outcome) {
 			c.stale, o.Taken[0].Batches[0].Group = true, "g"
 		}, 1, 0, 0},
-		"silent":         {func(s *Shard, _ *limit.Limit, _ *call, _ *table.Outcome) { s.lanes[0].silent = true }, 0, 1, 0},
-		"not fenced yet": {func(s *Shard, _ *limit.Limit, _ *call, _ *table.Outcome) { s.lanes[0].open = false }, 0, 1, 0},
+		"not fenced yet": {func(s *Shard, _ *limit.Limit, _ *call, _ *table.Outcome) {
+			s.grabs = grab.New[*list](grab.Config{Partitions: 1})
+		}, 0, 1, 0},
 		"no partition": {func(_ *Shard, _ *limit.Limit, _ *call, o *table.Outcome) {
 			o.Taken[0].Batches[0].Triggers = ids.AppendTrigger(nil, ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(epochMS), 7, 1), Version: 1})
 		}, 0, 0, 0},
@@ -190,7 +219,7 @@ func TestWhatCameOutOfTheTablesIsLookedAtAgain(t *testing.T) {
 		c.change(s, l, out, o)
 		asks := s.questions.Len()
 		s.spilled(out, 0, o)
-		if stops, back, again := len(s.lanes[0].stops), len(s.arrivals), s.questions.Len()-asks; stops != c.stops || back != c.back || again != c.again {
+		if stops, back, again := len(s.stops()), len(s.arrivals), s.questions.Len()-asks; stops != c.stops || back != c.back || again != c.again {
 			t.Errorf("%s: %d are to be rejected, %d go back, %d questions", name, stops, back, again)
 		}
 		if malformed := s.fx.Counts.Malformed; malformed != map[bool]int64{true: 1}[name == "no partition"] {
@@ -206,14 +235,14 @@ func TestWhatIsRejectedMayGoBack(t *testing.T) {
 	for _, one := range w.sorted()[2:5] {
 		packed = ids.AppendTrigger(packed, ids.Trigger{ID: one.id, Version: 1})
 	}
-	lane := s.lanes[0]
-	lane.stops = make([]stop, stopsMax-2)
+	s.fill(grab.StopsMax - 2)
 	left := s.reject(l, table.Chunk{Triggers: packed})
-	if !slices.Equal(left, packed[2*ids.TriggerBytes:]) || len(lane.stops) != stopsMax {
+	stops := s.stops()
+	if !slices.Equal(left, packed[2*ids.TriggerBytes:]) || len(stops) != grab.StopsMax {
 		t.Fatalf("%d bytes are left", len(left))
 	}
-	for i, st := range lane.stops[stopsMax-2:] {
-		if at := i * ids.TriggerBytes; !slices.Equal(st.back.Triggers, packed[at:at+ids.TriggerBytes]) || st.ReadyBy != s.readyBy(l) || st.Limit != l.Ref || st.Domain != "d" {
+	for i, st := range stops[grab.StopsMax-2:] {
+		if at := i * ids.TriggerBytes; !slices.Equal(st.Back.Triggers, packed[at:at+ids.TriggerBytes]) || st.ReadyBy != s.readyBy(l) || st.Stop.Limit != l.Ref || st.Domain != "d" {
 			t.Errorf("number %d: %+v", i, st)
 		}
 	}
@@ -234,93 +263,59 @@ func TestWhatBecomesOfAStop(t *testing.T) {
 	own := table.Column{Priority: 3, Type: "a", Group: "g"}
 	shared := table.Column{Priority: 3, Type: "a"}
 	for name, c := range map[string]struct {
-		st                    stop
+		st                    grab.StopRequest
 		refused               fault.Code
 		rejected, displaced   int64
 		back, again           int
 		patience, rest, until time.Duration
 	}{
-		"rejected":              {st: stop{back: table.Chunk{Column: shared}}, rejected: 1},
-		"displaced":             {st: stop{Stop: Stop{Displace: true}}, displaced: 1},
-		"has begun":             {st: stop{back: table.Chunk{Column: shared}}, refused: fault.Stale},
-		"is over":               {st: stop{back: table.Chunk{Column: shared}}, refused: fault.NotFound},
-		"too young":             {st: stop{back: table.Chunk{Column: shared}}, refused: fault.FailedPrecondition, back: 1, until: overflowEvery},
-		"too young, by a lot":   {st: stop{back: table.Chunk{Column: shared}}, refused: fault.FailedPrecondition, back: 1, patience: time.Minute, until: time.Minute},
-		"not decided":           {st: stop{back: table.Chunk{Column: shared}}, refused: fault.Unavailable, back: 1},
-		"of a paused group":     {st: stop{back: table.Chunk{Column: shared}, stale: true}, refused: fault.Unavailable, again: 1},
-		"of another":            {st: stop{back: table.Chunk{Column: own}, stale: true}, refused: fault.Unavailable, back: 1},
-		"an attempt, too young": {st: stop{Stop: Stop{Displace: true}}, refused: fault.FailedPrecondition},
+		"rejected":              {st: grab.StopRequest{Back: table.Chunk{Column: shared}}, rejected: 1},
+		"displaced":             {st: grab.StopRequest{Stop: grab.Stop{Displace: true}}, displaced: 1},
+		"has begun":             {st: grab.StopRequest{Back: table.Chunk{Column: shared}}, refused: fault.Stale},
+		"is over":               {st: grab.StopRequest{Back: table.Chunk{Column: shared}}, refused: fault.NotFound},
+		"too young":             {st: grab.StopRequest{Back: table.Chunk{Column: shared}}, refused: fault.FailedPrecondition, back: 1, until: overflowEvery},
+		"too young, by a lot":   {st: grab.StopRequest{Back: table.Chunk{Column: shared}}, refused: fault.FailedPrecondition, back: 1, patience: time.Minute, until: time.Minute},
+		"not decided":           {st: grab.StopRequest{Back: table.Chunk{Column: shared}}, refused: fault.Unavailable, back: 1},
+		"of a paused group":     {st: grab.StopRequest{Back: table.Chunk{Column: shared}, Stale: true}, refused: fault.Unavailable, again: 1},
+		"of another":            {st: grab.StopRequest{Back: table.Chunk{Column: own}, Stale: true}, refused: fault.Unavailable, back: 1},
+		"an attempt, too young": {st: grab.StopRequest{Stop: grab.Stop{Displace: true}}, refused: fault.FailedPrecondition},
 	} {
 		for _, perGroup := range []bool{false, true} {
 			_, o := begun(t, 1)
 			s := o.s
 			of := &limit.Limit{Setting: limit.Setting{OnFullAfter: c.patience}, Domain: s.domains["d"].Domain}
-			c.st.limit = of
+			c.st.Limit = of
 			if perGroup {
-				c.st.limit = &limit.Limit{Of: of, Domain: of.Domain}
+				c.st.Limit = &limit.Limit{Of: of, Domain: of.Domain}
 			}
-			c.st.back.Tasklist = table.Tasklist{Domain: "d", Name: "l0"}
-			b, asks := &batch{stops: []stop{c.st}, left: 1}, s.questions.Len()
-			for range 2 {
-				s.stopped(b, 0, &Verdict{Refused: string(c.refused)})
-			}
+			c.st.Back.Tasklist = table.Tasklist{Domain: "d", Name: "l0"}
+			asks := s.questions.Len()
+			s.stopped(&grab.Stopped{StopRequest: c.st, Refused: c.refused})
 			u := &of.Usage
-			if u.Rejected.Sum(0) != c.rejected || u.Displaced.Sum(0) != c.displaced || s.fx.Counts.Rejected != c.rejected || s.fx.Counts.Displaced != c.displaced || b.left != 0 {
-				t.Errorf("%s: %d rejected, %d displaced, %d left", name, u.Rejected.Sum(0), u.Displaced.Sum(0), b.left)
+			if u.Rejected.Sum(0) != c.rejected || u.Displaced.Sum(0) != c.displaced || s.fx.Counts.Rejected != c.rejected || s.fx.Counts.Displaced != c.displaced {
+				t.Errorf("%s: %d rejected, %d displaced", name, u.Rejected.Sum(0), u.Displaced.Sum(0))
 			}
 			if back, again := len(s.arrivals), s.questions.Len()-asks; back != c.back || again != c.again {
 				t.Errorf("%s: %d go back, %d questions", name, back, again)
 			}
-			if at := c.st.limit.Over.At; c.until > 0 && at != s.now.Mono+c.until || c.until == 0 && at != 0 {
+			if at := c.st.Limit.Over.At; c.until > 0 && at != s.now.Mono+c.until || c.until == 0 && at != 0 {
 				t.Errorf("%s: it acts again at %v", name, at)
 			}
 		}
 	}
 }
 
-// TestAPauseLetsGoOfWhatIsToBeRejected: of its domain, in its own column or one that groups share, if it is not sent yet. What is sent is marked.
-func TestAPauseLetsGoOfWhatIsToBeRejected(t *testing.T) {
-	d := &domain{Domain: &limit.Domain{}, withheld: map[string]bool{"g": true}}
-	mine, others := &limit.Limit{Domain: d.Domain}, &limit.Limit{Domain: &limit.Domain{}}
-	all := func() []stop {
-		return []stop{
-			{limit: mine},
-			{limit: mine, back: table.Chunk{Column: table.Column{Group: "g"}}},
-			{limit: mine, back: table.Chunk{Column: table.Column{Group: "h"}}},
-			{limit: mine, Stop: Stop{Displace: true}},
-			{limit: others},
-		}
-	}
-	l := &lane{flight: []*batch{{stops: all()}}}
-	for _, st := range all() {
-		l.addStop(st)
-	}
-	l.stopsStale(d)
-	l.stopsStale(&domain{}) // another one
-	if len(l.stops) != 3 || l.stops[0].back.Group != "h" || !l.stops[1].Displace || l.stops[2].limit != others {
-		t.Errorf("%d are left", len(l.stops))
-	}
-	for i, st := range l.flight[0].stops {
-		if st.stale != (i < 4) {
-			t.Errorf("number %d is stale: %v", i, st.stale)
-		}
-	}
-}
-
-// TestAShardThatIsLeftStopsNobody: what was to be rejected goes back to the tables, and what was sent is waited for.
+// TestAShardThatIsLeftStopsNobody: what was to be rejected goes back to the tables.
 func TestAShardThatIsLeftStopsNobody(t *testing.T) {
 	_, s, l := overflowing(t, "d/a", limit.RejectNewest)
-	name := table.Tasklist{Domain: "d", Name: "l0"}
-	lane := s.lanes[0]
-	lane.stops = []stop{{limit: l, back: table.Chunk{Tasklist: name}}, {limit: l, Stop: Stop{Displace: true}}, {limit: l, back: table.Chunk{Tasklist: name}}}
-	s.returnStops(lane)
-	if len(lane.stops) > 0 || len(s.arrivals) != 2 {
-		t.Errorf("%d are to be sent, %d go back", len(lane.stops), len(s.arrivals))
+	back := table.Chunk{Tasklist: table.Tasklist{Domain: "d", Name: "l0"}}
+	for _, st := range []grab.StopRequest{{Back: back}, {Stop: grab.Stop{Displace: true}}, {Back: back}} {
+		st.Limit = l
+		s.grabs.AddStop(st)
 	}
-	lane.addStop(stop{limit: l})
-	s.sendStops(lane)
-	if lane.stopping != 1 || len(lane.flight) != 1 || !s.underWay() {
-		t.Errorf("%d batches are under way", lane.stopping)
+	s.leave()
+	if n := len(s.stops()); n > 0 || len(s.arrivals) != 2 {
+		t.Errorf("%d are to be sent, %d go back", n, len(s.arrivals))
 	}
 }
 
@@ -408,17 +403,17 @@ func TestWhatHoldersAnswer(t *testing.T) {
 			found.Oldest = append(found.Oldest, OldHolder{Trigger: ids.Trigger{ID: one.id, Version: 1}})
 		}
 		s.heldBy(&asked{Domain: "d", About: subject{round: r}}, []Holders{found})
-		if n := len(s.lanes[0].stops); n != c.stops || (d.round == nil) != c.over {
+		if n := len(s.stops()); n != c.stops || (d.round == nil) != c.over {
 			t.Errorf("%s: %d are asked to stop", name, n)
 		}
 	}
-	s := &Shard{lanes: []*lane{{}}, fx: &Effects{}}
+	s := stopping()
 	odd := OldHolder{Trigger: ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(epochMS), 7, 1)}}
 	s.displace(&limit.Limit{Domain: &limit.Domain{}}, &Holders{Waiting: 2, Oldest: []OldHolder{odd, {}}}, 2)
-	if len(s.lanes[0].stops) != 1 || s.fx.Counts.Malformed != 1 {
-		t.Errorf("of no partition: %d are asked to stop, %d malformed", len(s.lanes[0].stops), s.fx.Counts.Malformed)
+	if n := len(s.stops()); n != 1 || s.fx.Counts.Malformed != 1 {
+		t.Errorf("of no partition: %d are asked to stop, %d malformed", n, s.fx.Counts.Malformed)
 	}
-	s.lanes[0].stops = slices.Repeat(s.lanes[0].stops, stopsMax)
+	s.fill(grab.StopsMax)
 	s.displace(&limit.Limit{Domain: &limit.Domain{}}, &Holders{Waiting: 1, Oldest: make([]OldHolder, 1)}, 1)
-	testkit.Equal(t, "are to be sent", len(s.lanes[0].stops), stopsMax)
+	testkit.Equal(t, "are to be sent", len(s.stops()), grab.StopsMax)
 }

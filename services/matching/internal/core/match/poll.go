@@ -3,19 +3,11 @@ package match
 import (
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/pairing"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 )
 
 // poll is a worker's poll until it is answered.
-type poll = pairing.Poll[*list, grant]
-
-// grant is an attempt that history granted to a poll.
-type grant struct {
-	batch *batch
-	i     int
-	// task is the encoded yardv1.PolledTask.
-	task []byte
-}
+type poll = grab.Poll[*list]
 
 func newPoll(l *list, m *Poll, now time.Duration) *poll {
 	p := &poll{

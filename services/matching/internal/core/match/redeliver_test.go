@@ -3,6 +3,8 @@ package match
 import (
 	"testing"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 )
 
 // S21: a poll was granted too many tasks, since a partition was silent for a while. The owner dies before it has answered. The next one sends no more tasks
@@ -13,7 +15,7 @@ func TestS21APollGetsNoMoreThanItTakesFromTheNextOwner(t *testing.T) {
 	w.wait("p", 2)
 	w.run(ms)
 	w.trigger(w.task("d", "l0", "b", 1, 0), w.task("d", "l0", "b", 1, 0))
-	w.run(silentAfter + 50*ms)
+	w.run(grab.SilentAfter + 50*ms)
 	w.delay = func() time.Duration { return 10 * ms }
 	w.trigger(w.task("d", "l0", "b", 1, 1), w.task("d", "l0", "b", 1, 1))
 	w.run(25 * ms)

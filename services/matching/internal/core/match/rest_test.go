@@ -6,9 +6,13 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
+
+// restMax is how long grabs wait for others at most, restEnough how many do not.
+const restMax, restEnough = 20 * ms, 100
 
 // rests is a shard whose only partition has just granted n grabs of type "b" in one batch, which took a while.
 func rests(t *testing.T, n int, took time.Duration) *solo {
@@ -201,7 +205,7 @@ func TestWhatRestsIsStoredWhenTheShardDrains(t *testing.T) {
 	if o.grabs() != 0 || len(o.fx.Answers) != 1 || len(o.fx.Calls) != 1 || len(o.fx.Calls[0].Put) != 1 {
 		t.Fatalf("%d are sent, %d answers, it calls %+v", o.grabs(), len(o.fx.Answers), o.fx.Calls)
 	}
-	o.step(heardAfter, o.called())
+	o.step(grab.HeardAfter, o.called())
 	o.step(0, Inputs{})
 	if !o.fx.Drained || o.s.Census().Grabs != 0 {
 		t.Fatalf("drained: %v; %+v", o.fx.Drained, o.s.Census())
@@ -216,7 +220,7 @@ func TestWhatRestsForASilentPartitionIsPutAside(t *testing.T) {
 		t.Fatalf("handed back are %+v", o.fx.Batches)
 	}
 	o.grab()
-	if o.step(silentAfter, Inputs{}); o.s.Census().Aside != 1 || o.s.Census().Grabs != 0 {
+	if o.step(grab.SilentAfter, Inputs{}); o.s.Census().Aside != 1 || o.s.Census().Grabs != 0 {
 		t.Fatalf("%+v", o.s.Census())
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -68,7 +69,7 @@ func TestRefusedGrabMayComeAgain(t *testing.T) {
 		b := w.batches[len(w.batches)-1]
 		w.partitions[0].kept = nil
 		o.give(func(in *Inputs) {
-			in.Verdicts = append(in.Verdicts, Verdicts{Partition: 0, Batch: b.Number, All: []Verdict{{Refused: code}}})
+			in.Verdicts = append(in.Verdicts, grab.Verdicts{Partition: 0, Batch: b.Number, All: []grab.Verdict{{Refused: code}}})
 		})
 		w.run(10 * ms)
 		w.speak(0)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -23,8 +24,8 @@ func TestS10BatchesShareTheBytesOfAnAnswer(t *testing.T) {
 		testkit.MustEqual(t, "batches", len(o.fx.Batches), 2)
 		testkit.Equal(t, "bytes of two of three grabs", o.fx.Batches[0].Polls[0].BytesMax, most/3*2)
 		testkit.Equal(t, "bytes of one of three grabs", o.fx.Batches[1].Polls[0].BytesMax, most/3)
-		refused := []Verdict{{Refused: string(fault.Stale)}, {Refused: string(fault.Stale)}}
-		o.step(0, Inputs{Verdicts: []Verdicts{{Partition: 0, Batch: o.fx.Batches[0].Number, All: refused}, {Partition: 1, Batch: o.fx.Batches[1].Number, All: refused[:1]}}})
+		refused := []grab.Verdict{{Refused: string(fault.Stale)}, {Refused: string(fault.Stale)}}
+		o.step(0, Inputs{Verdicts: []grab.Verdicts{{Partition: 0, Batch: o.fx.Batches[0].Number, All: refused}, {Partition: 1, Batch: o.fx.Batches[1].Number, All: refused[:1]}}})
 		o.step(time.Second, o.hint("b", 0, 1))
 		testkit.MustEqual(t, "batches of the next grab", len(o.fx.Batches), 1)
 		testkit.Equal(t, "its bytes", o.fx.Batches[0].Polls[0].BytesMax, most)
@@ -42,7 +43,7 @@ func TestS10WhatDoesNotFitGoesToTheNextPoll(t *testing.T) {
 		b := o.fx.Batches[0]
 		testkit.MustEqual(t, "grabs", len(b.Grabs), 2)
 		full := b.Grabs[1].Trigger
-		o.step(0, Inputs{Verdicts: []Verdicts{{Batch: b.Number, All: []Verdict{{Task: make([]byte, 10)}, {Refused: string(fault.ResourceExhausted)}}}}})
+		o.step(0, Inputs{Verdicts: []grab.Verdicts{{Batch: b.Number, All: []grab.Verdict{{Task: make([]byte, 10)}, {Refused: string(fault.ResourceExhausted)}}}}})
 		if len(o.fx.Answers) != 1 || len(o.fx.Answers[0].Tasks) != 1 {
 			t.Fatalf("%d polls: %+v", polls, o.fx.Answers)
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -65,7 +66,7 @@ func TestR31AnswersWithoutSilentPartition(t *testing.T) {
 	w.wait("p", 10)
 	w.run(ms)
 	w.ready("d", "l0", "b", 1, 2) // one in each partition
-	w.run(silentAfter + 10*ms)
+	w.run(grab.SilentAfter + 10*ms)
 	if p := w.polls["p"]; p.answered != 1 || p.tasks != 1 {
 		t.Fatalf("it is %+v", p)
 	}
@@ -130,8 +131,8 @@ func TestR31SilentPartitionHasABudget(t *testing.T) {
 	}
 	w.trigger(silent...)
 	w.run(50 * ms)
-	if n := o.s.lanes[0].undecided; n != silentGrabsMax || o.s.lanes[0].asideN != 201-silentGrabsMax {
-		t.Fatalf("%d grabs are undecided, %d aside", n, o.s.lanes[0].asideN)
+	if c := o.s.Census(); c.Grabs != grab.SilentGrabsMax || c.Aside != 201-grab.SilentGrabsMax {
+		t.Fatalf("%d grabs are undecided, %d aside", c.Grabs, c.Aside)
 	}
 	w.run(2500 * ms)
 	if n := len(w.batches); n < 4 {
@@ -157,15 +158,12 @@ func TestR31AsideIsBounded(t *testing.T) {
 	w.run(150 * ms)
 	w.wait("q", 100)
 	var all []*task
-	for range asideMax + 100 {
+	for range grab.AsideMax + 100 {
 		all = append(all, w.task("d", "l0", "b", 1, 0))
 	}
 	w.trigger(all...)
 	w.run(50 * ms)
-	l := o.s.lanes[0]
-	if l.asideN != asideMax || !l.dropped {
-		t.Fatalf("%d are aside, dropped: %v", l.asideN, l.dropped)
-	}
+	testkit.MustEqual(t, "are aside", o.s.Census().Aside, grab.AsideMax)
 	w.speak(0)
 	w.run(20 * ms)
 	if len(w.retrigs) == 0 || w.retrigs[len(w.retrigs)-1].Domain != "" {
@@ -184,12 +182,10 @@ func TestR31GatheredGrabsGoAside(t *testing.T) {
 		w.trigger(w.task("d", "l0", "b", 1, 0))
 	}
 	w.run(20 * ms)
-	if l := o.s.lanes[0]; len(l.gather) != 4 && len(l.gather) != 3 {
-		t.Fatalf("%d have gathered", len(l.gather))
-	}
+	testkit.MustEqual(t, "grabs are gathered or under way", o.s.Census().Grabs, 5)
 	w.run(150 * ms)
-	if l := o.s.lanes[0]; len(l.gather) != 0 || l.asideN+l.undecided != 5 {
-		t.Fatalf("%d have gathered, %d are aside", len(l.gather), l.asideN)
+	if c := o.s.Census(); c.Grabs > 2 || c.Grabs+c.Aside != 5 {
+		t.Fatalf("%+v", c)
 	}
 	for range 5 {
 		w.trigger(w.task("d", "l0", "b", 1, 1))
@@ -211,9 +207,11 @@ func TestSlowIsNotSilent(t *testing.T) {
 	for range 80 {
 		w.trigger(w.task("d", "l0", "b", 1, 0))
 		w.run(5 * ms)
-		if w.now > 650*ms && o.s.lanes[0].silent {
-			t.Fatal("it is silent")
-		}
+		o.s.grabs.Undecided(func(r *request) {
+			if w.now > 650*ms && !r.Waits() {
+				t.Fatal("it is silent")
+			}
+		})
 	}
 	w.run(time.Second)
 	testkit.MustEqual(t, "of 80 tasks are done", w.done(), 80)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -48,7 +49,7 @@ func aloneAt(t *testing.T, begins time.Duration, partitions int, change ...func(
 	o.step(begins, Inputs{})
 	var fenced Inputs
 	for p := range partitions {
-		fenced.Verdicts = append(fenced.Verdicts, Verdicts{Partition: p, Batch: 1, All: []Verdict{{}}})
+		fenced.Verdicts = append(fenced.Verdicts, grab.Verdicts{Partition: p, Batch: 1, All: []grab.Verdict{{}}})
 	}
 	o.step(0, fenced)
 	o.reply()
@@ -125,11 +126,11 @@ func (o *solo) granted(batch, bytes int) Inputs {
 		o.Fatalf("%d batches", len(o.fx.Batches))
 	}
 	b := o.fx.Batches[batch]
-	v := Verdicts{Partition: b.Partition, Batch: b.Number}
+	v := grab.Verdicts{Partition: b.Partition, Batch: b.Number}
 	for range b.Grabs {
-		v.All = append(v.All, Verdict{Task: make([]byte, bytes), DeadlineMS: o.now.MS + 60_000})
+		v.All = append(v.All, grab.Verdict{Task: make([]byte, bytes), DeadlineMS: o.now.MS + 60_000})
 	}
-	return Inputs{Verdicts: []Verdicts{v}}
+	return Inputs{Verdicts: []grab.Verdicts{v}}
 }
 
 // grab has a poll be given a trigger of partition 0.
@@ -191,7 +192,7 @@ func TestPollWaitsForAllItsGrants(t *testing.T) {
 	o.step(0, join(o.hint("b", 0, 1), o.hint("b", 1, 1)))
 	first, last := o.granted(0, 10), o.granted(1, 10)
 	o.step(10*ms, first)
-	o.step(silentAfter-10*ms-1, Inputs{})
+	o.step(grab.SilentAfter-10*ms-1, Inputs{})
 	testkit.MustEqual(t, "answers while a verdict is missing", len(o.fx.Answers), 0)
 	o.step(0, last)
 	if len(o.fx.Answers) != 1 || len(o.fx.Answers[0].Tasks) != 2 || o.fx.Counts.HandedBack != 0 {
@@ -206,7 +207,7 @@ func TestPollWithAGrantDoesNotWaitForASilentPartition(t *testing.T) {
 	o.step(0, join(o.hint("b", 0, 1), o.hint("b", 1, 1)))
 	first, last := o.granted(0, 10), o.granted(1, 10)
 	o.step(10*ms, first)
-	o.step(silentAfter-10*ms, Inputs{})
+	o.step(grab.SilentAfter-10*ms, Inputs{})
 	if len(o.fx.Answers) != 1 || len(o.fx.Answers[0].Tasks) != 1 {
 		t.Fatalf("%+v, want one answer with a task", o.fx.Answers)
 	}
@@ -270,7 +271,7 @@ func TestATaskThatIsTooLargeIsAnswered(t *testing.T) {
 // No answer has the number 0: it stands for none.
 func TestAnswersHaveNumbers(t *testing.T) {
 	o := alone(t, 1)
-	o.s.answers.last = math.MaxUint64 - 1
+	o.s.answers = grab.NewAnswers(math.MaxUint64-1, o.now.Mono)
 	for _, want := range []uint64{math.MaxUint64, 1} {
 		o.grab()
 		if o.step(0, o.granted(0, 1)); len(o.fx.Answers) != 1 || o.fx.Answers[0].ID != want {

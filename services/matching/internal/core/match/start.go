@@ -3,9 +3,7 @@ package match
 import (
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 )
 
 // start is how an owner takes its shard over: it fences every partition, sends again what
@@ -15,85 +13,50 @@ import (
 //	                        └────────────────── or startWait later ────────────────────►─┘
 type start struct {
 	begun, open bool
-	// fenced: a fence was applied, the first one at fencedAt.
-	fenced   bool
-	fencedAt time.Duration
 	// left counts partitions that have not answered.
 	left int
-	// found are grants to be sent again, by inbox; order is that of the inboxes.
-	found map[string]*sentAnswer
-	order []string
 }
 
 // begin does what is left of the start.
 func (s *Shard) begin() {
-	st := &s.start
-	if !st.begun {
-		st.begun = true
-		st.found = map[string]*sentAnswer{}
-		st.left = len(s.lanes)
-		s.sendFences()
-		for p := range s.lanes {
-			s.questions.Add(asked{Kind: AskBookings, Partition: p})
-			s.questions.Add(asked{Kind: AskUndelivered, Partition: p})
-		}
-	}
-}
-
-// fence notes that a partition is fenced.
-func (st *start) fence(now time.Duration) {
-	if !st.fenced {
-		st.fenced, st.fencedAt = true, now
-	}
-}
-
-// undelivered takes in what a partition has to be sent again. An inbox gets no more tasks than its poll takes: the owner before may have been granted
-// more, and handed back what was too much.
-func (st *start) undelivered(grants []Undelivered, lanes []*lane) {
-	st.left--
-	for i := range grants {
-		g := &grants[i]
-		at := g.Trigger.ID.Partition()
-		if g.ReplyTo == "" || at >= len(lanes) {
-			continue
-		}
-		a := st.found[g.ReplyTo]
-		if a == nil {
-			a = &sentAnswer{replyTo: g.ReplyTo, domain: g.Domain, json: g.JSON}
-			st.found[g.ReplyTo] = a
-			st.order = append(st.order, g.ReplyTo)
-		}
-		one := lanes[at].grantedBefore(g)
-		if len(a.grants) >= g.Max {
-			one.task = nil
-		}
-		a.grants = append(a.grants, one)
-	}
-}
-
-// grantedBefore is an attempt that an owner before was granted: as if this one had been, but history waits for no receipt of it.
-func (l *lane) grantedBefore(g *Undelivered) grant {
-	from := &origin{list: &list{List: &limit.List{Tasklist: table.Tasklist{Domain: g.Domain}}}, scarce: ids.Scarce(g.Nonce)}
-	return grant{batch: &batch{lane: l, nonce: g.Nonce, grabs: []grab{{trigger: g.Trigger, from: from, decided: true}}, unconfirmed: 1}, task: g.Task}
-}
-
-// redeliver sends again what owners before may not have sent, each inbox once, and opens the shard. A worker that has the tasks ignores them. So an
-// undelivered repeat says nothing, but an inbox whose worker says that it has got nothing is known: all of its grants are handed back. A grant that
-// comes later than startWait is sent if its inbox has been sent none.
-func (s *Shard) redeliver() {
-	st := &s.start
-	ready := st.fenced && (st.left == 0 || s.now.Mono-st.fencedAt >= startWait)
-	if !ready {
+	if s.start.begun {
 		return
 	}
-	for _, inbox := range st.order {
-		if a := s.answers.again(st.found[inbox], s.cfg.AnswerBytesMax, s.now.Mono); a != nil {
-			s.fx.Answers = append(s.fx.Answers, a.again())
+	s.start = start{begun: true, left: s.cfg.Partitions}
+	s.grabs.SendFences()
+	for p := range s.cfg.Partitions {
+		s.questions.Add(asked{Kind: AskBookings, Partition: p})
+		s.questions.Add(asked{Kind: AskUndelivered, Partition: p})
+	}
+}
+
+// undelivered takes in what a partition has to be sent again.
+func (s *Shard) undelivered(grants []grab.Undelivered) {
+	s.start.left--
+	for i := range grants {
+		if g, ok := s.grabs.GrantedBefore(&grants[i]); ok && grants[i].ReplyTo != "" {
+			s.answers.Find(&grants[i], g)
 		}
 	}
-	clear(st.found)
-	st.order = nil
-	if !st.open {
-		st.open, s.fx.Open = true, true
+}
+
+// openAt is when the shard is opened at the latest; ok is false before the first fence, and once it is open.
+func (s *Shard) openAt() (at time.Duration, ok bool) {
+	fencedAt, fenced := s.grabs.FencedAt()
+	return fencedAt + startWait, fenced && !s.start.open
+}
+
+// redeliver sends again what owners before may not have sent, and opens the shard. A
+// grant that comes later than startWait is sent if its inbox has been sent none.
+func (s *Shard) redeliver() {
+	at, opens := s.openAt()
+	if !s.start.open && (!opens || s.start.left > 0 && s.now.Mono < at) {
+		return
+	}
+	again, back := s.answers.Redeliver(s.cfg.AnswerBytesMax)
+	s.fx.Answers = append(s.fx.Answers, again...)
+	s.grabs.TakeAllBack(back, true)
+	if opens {
+		s.start.open, s.fx.Open = true, true
 	}
 }

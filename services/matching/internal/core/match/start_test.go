@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -114,7 +115,7 @@ func TestRefusedFence(t *testing.T) {
 	o := w.own(0, 1)
 	w.run(10 * ms)
 	o.give(func(in *Inputs) {
-		in.Verdicts = []Verdicts{{Partition: 0, Batch: 1, All: []Verdict{{Refused: "UNAVAILABLE"}}}, {Partition: 1}, {Partition: -1}}
+		in.Verdicts = []grab.Verdicts{{Partition: 0, Batch: 1, All: []grab.Verdict{{Refused: "UNAVAILABLE"}}}, {Partition: 1}, {Partition: -1}}
 	})
 	w.run(10 * time.Second)
 	if o.open || len(w.batches) < 5 {
@@ -212,15 +213,15 @@ func TestABouncedAnswerIsHandedBack(t *testing.T) {
 }
 
 // The word that an answer was not delivered counts also after the answer counted as received, up to
-// bouncedWithin; once.
+// grab.BouncedWithin; once.
 func TestHowLateAnAnswerBounces(t *testing.T) {
-	for after, backs := range map[time.Duration]int{0: 1, heardAfter: 1, bouncedWithin - 1: 1, bouncedWithin: 0} {
+	for after, backs := range map[time.Duration]int{0: 1, grab.HeardAfter: 1, grab.BouncedWithin - 1: 1, grab.BouncedWithin: 0} {
 		o := alone(t, 1)
 		o.grab()
 		o.step(0, o.granted(0, 10))
 		answer := o.fx.Answers[0].ID
-		for left := after; left > 0; left -= heardAfter { // it is never stopped
-			o.step(min(left, heardAfter), Inputs{})
+		for left := after; left > 0; left -= grab.HeardAfter { // it is never stopped
+			o.step(min(left, grab.HeardAfter), Inputs{})
 		}
 		o.step(0, Inputs{Bounced: []uint64{answer, answer}})
 		got := 0
@@ -230,8 +231,8 @@ func TestHowLateAnAnswerBounces(t *testing.T) {
 		if got != backs || o.fx.Counts.Bounced != int64(backs) {
 			t.Errorf("after %v %d are handed back, want %d; %+v", after, got, backs, o.fx.Counts)
 		}
-		o.step(heardAfter, Inputs{Verdicts: []Verdicts{{Batch: 3, All: []Verdict{{}}}, {Batch: 4, All: []Verdict{{}}}}})
-		o.step(heardAfter, Inputs{})
+		o.step(grab.HeardAfter, Inputs{Verdicts: []grab.Verdicts{{Batch: 3, All: []grab.Verdict{{}}}, {Batch: 4, All: []grab.Verdict{{}}}}})
+		o.step(grab.HeardAfter, Inputs{})
 		if o.step(0, Inputs{}); o.s.Census().Receipts != 0 {
 			t.Errorf("after %v: %+v", after, o.s.Census())
 		}
@@ -279,7 +280,7 @@ func TestHandBackIsRepeated(t *testing.T) {
 	}
 	w.partitions[0].kept = nil
 	o.give(func(in *Inputs) {
-		in.Verdicts = []Verdicts{{Partition: 0, Batch: back.Number, All: []Verdict{{Refused: "UNAVAILABLE"}, {}}}}
+		in.Verdicts = []grab.Verdicts{{Partition: 0, Batch: back.Number, All: []grab.Verdict{{Refused: "UNAVAILABLE"}, {}}}}
 	})
 	w.run(10 * ms)
 	if last := w.batches[len(w.batches)-1]; len(last.HandBacks) != 1 || last.Number != back.Number+1 {
@@ -293,7 +294,7 @@ func TestHandBackIsRepeated(t *testing.T) {
 	}
 }
 
-// R41: an answer counts as received only by a round trip to the server that began heardAfter later. If the connection
+// R41: an answer counts as received only by a round trip to the server that began grab.HeardAfter later. If the connection
 // broke before, it is sent again to the same inbox, and not handed back where the repeat finds no subscriber.
 func TestR41AnswersAreSentAgainWhenTheConnectionBroke(t *testing.T) {
 	o := alone(t, 1)
@@ -301,7 +302,7 @@ func TestR41AnswersAreSentAgainWhenTheConnectionBroke(t *testing.T) {
 	o.step(0, o.granted(0, 10))
 	first := o.fx.Answers[0]
 	o.unproven = true
-	o.step(heardAfter-1, Inputs{})
+	o.step(grab.HeardAfter-1, Inputs{})
 	if o.fx.Prove {
 		t.Error("a round trip is too early")
 	}
@@ -309,7 +310,7 @@ func TestR41AnswersAreSentAgainWhenTheConnectionBroke(t *testing.T) {
 	if !o.fx.Prove {
 		t.Error("no round trip is asked for")
 	}
-	o.step(2*heardAfter, Inputs{Proven: o.now.Mono - 1})
+	o.step(2*grab.HeardAfter, Inputs{Proven: o.now.Mono - 1})
 	if receipts := o.s.Census().Receipts; receipts == 0 {
 		t.Error("a round trip from too early a time resolves it")
 	}
@@ -320,7 +321,7 @@ func TestR41AnswersAreSentAgainWhenTheConnectionBroke(t *testing.T) {
 		t.Errorf("sent again is %+v, first was %+v", again, first)
 	}
 	o.unproven = false
-	o.step(heardAfter, Inputs{})
+	o.step(grab.HeardAfter, Inputs{})
 	if o.step(0, Inputs{}); o.s.Census().Receipts != 0 || o.fx.Counts.HandedBack != 0 {
 		t.Errorf("%+v, %+v", o.s.Census(), o.fx.Counts)
 	}
@@ -331,13 +332,13 @@ func TestR41AnswersAreSentAgainWhenTheConnectionBroke(t *testing.T) {
 
 // R41: what was sent so long ago that another may have the attempt soon is not sent again.
 func TestR41OldAnswersAreNotSentAgain(t *testing.T) {
-	for after, want := range map[time.Duration]int{repeatWithin - 1: 1, repeatWithin: 0} {
+	for after, want := range map[time.Duration]int{grab.RepeatWithin - 1: 1, grab.RepeatWithin: 0} {
 		o := alone(t, 1)
 		o.grab()
 		o.step(0, o.granted(0, 10))
 		o.unproven = true
-		for left := after; left > 0; left -= heardAfter {
-			o.step(min(left, heardAfter), Inputs{Broke: left == after}) // a repeat does not make it younger
+		for left := after; left > 0; left -= grab.HeardAfter {
+			o.step(min(left, grab.HeardAfter), Inputs{Broke: left == after}) // a repeat does not make it younger
 		}
 		if o.step(0, Inputs{Broke: true}); len(o.fx.Answers) != want {
 			t.Errorf("after %v: %d answers are sent again", after, len(o.fx.Answers))
@@ -387,8 +388,8 @@ func TestR41WhatAGivenUpPollWasSentIsHandedBack(t *testing.T) {
 		hinted        bool
 	}{
 		{"d", "inbox", 0, 1, false},
-		{"d", "inbox", bouncedWithin - 1, 1, false},
-		{"d", "inbox", bouncedWithin, 0, false},
+		{"d", "inbox", grab.BouncedWithin - 1, 1, false},
+		{"d", "inbox", grab.BouncedWithin, 0, false},
 		{"d", "another", 0, 0, false},
 		{"e", "inbox", 0, 0, false},
 		{"d", "inbox", 0, 1, true},
@@ -400,8 +401,8 @@ func TestR41WhatAGivenUpPollWasSentIsHandedBack(t *testing.T) {
 		o.step(0, first)
 		o.step(0, o.hint("b", 0, 1))
 		o.step(0, o.granted(0, 10))
-		for left := c.after; left > 0; left -= heardAfter {
-			o.step(min(left, heardAfter), Inputs{})
+		for left := c.after; left > 0; left -= grab.HeardAfter {
+			o.step(min(left, grab.HeardAfter), Inputs{})
 		}
 		lost := []string{c.inbox, c.inbox}
 		if in := (Inputs{Polls: []Poll{{Domain: c.domain, Tasklist: "l", Max: 1, ReplyTo: "next", Unanswered: lost}}}); c.hinted {

@@ -7,9 +7,7 @@ func (s *Shard) sweep() {
 	if s.watchful() {
 		s.sweepAt = s.now.Mono + sweepEvery
 	}
-	for _, l := range s.lanes {
-		s.resend(l)
-	}
+	s.grabs.Resend()
 	s.forgetMoved()
 	for _, d := range s.inOrder {
 		s.sweepDomain(d)
@@ -19,13 +17,8 @@ func (s *Shard) sweep() {
 
 // watchful tells whether something may become due before long.
 func (s *Shard) watchful() bool {
-	if s.polls.Len() > 0 || s.watched > 0 || len(s.moved) > 0 || s.questions.Len() > 0 || len(s.answers.byID) > 0 {
+	if s.polls.Len() > 0 || s.watched > 0 || len(s.moved) > 0 || s.questions.Len() > 0 || s.answers.Len() > 0 || s.grabs.Busy() {
 		return true
-	}
-	for _, l := range s.lanes {
-		if l.busy() {
-			return true
-		}
 	}
 	for _, d := range s.inOrder {
 		if d.state != open { // what waits in one that is open waits for a call, or for answers
@@ -50,16 +43,12 @@ func (s *Shard) conclude(in *Inputs) {
 		s.fx.Wake = max(s.now.Mono, 1) // 0 means never
 		return
 	}
-	w := s.answers.wake(s.sweepAt, s.now.Mono)
+	w := s.limits.Wake(s.grabs.Wake(s.answers.Wake(s.sweepAt)))
 	if p, ok := s.polls.Next(); ok {
 		w = min(w, p.At())
 	}
-	for _, l := range s.lanes {
-		w = l.wake(w)
-	}
-	w = s.limits.Wake(w)
-	if st := &s.start; st.fenced && !st.open {
-		w = min(w, st.fencedAt+startWait)
+	if at, ok := s.openAt(); ok {
+		w = min(w, at)
 	}
 	for _, l := range s.news {
 		w = min(w, l.newsAt())

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -16,19 +17,19 @@ func TestTimesRelate(t *testing.T) {
 		name        string
 		less, bound time.Duration
 	}{
-		{"a poll with a grant waits for a silent partition, but not long", silentAfter, pollGrace},
-		{"a poll waits for a grab of a silent partition", 0, detachAfter},
-		{"what rests goes while a poll waits for its verdicts", restMax, silentAfter},
-		{"who is silent was waited for as long as a grab of one that is", detachAfter, silentAfter},
-		{"a batch is repeated where its partition is silent", silentAfter, resendAfter},
+		{"a poll with a grant waits for a silent partition, but not long", grab.SilentAfter, pollGrace},
+		{"a poll waits for a grab of a silent partition", 0, grab.DetachAfter},
+		{"what rests goes while a poll waits for its verdicts", restMax, grab.SilentAfter},
+		{"who is silent was waited for as long as a grab of one that is", grab.DetachAfter, grab.SilentAfter},
+		{"a batch is repeated where its partition is silent", grab.SilentAfter, grab.ResendAfter},
 		{"what does not answer is not asked all the time", 100 * time.Millisecond, retryEvery},
-		{"an answer may be bounced after it counted as received", heardAfter, bouncedWithin},
+		{"an answer may be bounced after it counted as received", grab.HeardAfter, grab.BouncedWithin},
 		{"slots that are freed together are reported together", 0, limit.ReportAfter},
 		{"who waits in a line shows itself before it loses its place", limit.LineEvery, table.LineStale},
 		{"slots in use are shown before they expire", limit.RefreshAfter, table.ExpiryAfter},
 		{"complaints become rare", hungryMin, hungryMax},
 		{"the audit of a full limit is rare", limit.AuditSoon, limit.AuditEvery},
-		{"a drain waits for verdicts", silentAfter, drainTimeout},
+		{"a drain waits for verdicts", grab.SilentAfter, drainTimeout},
 		{"an idle shard sleeps", sweepEvery, idleAfter},
 	} {
 		if c.less >= c.bound {

@@ -1,6 +1,7 @@
 package match
 
 import (
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/pairing"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
@@ -13,7 +14,7 @@ func (s *Shard) want(l *list, c *call) bool {
 		return false
 	}
 	first := l.index.BeginTurn(func() bool { return s.catalog.Strict(l.Domain, l.Name) })
-	byLine := map[*pairing.Line[*list, grant]]int{}
+	byLine := map[*pairing.Line[*list, grab.Grant]]int{}
 	total, before := 0, len(c.out.Wants)
 	l.queue.Each(func(p *poll) bool {
 		room := min(p.Room(s.cfg.AnswerBytesMax), s.cfg.PopMax-total)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -87,7 +88,7 @@ func TestAPollWithoutRoomIsPassedOver(t *testing.T) {
 	o.step(0, o.poll(2, time.Hour, "b"))
 	o.step(0, o.hint("b", 0, 1))
 	late := o.granted(0, 10)
-	o.step(silentAfter, Inputs{})
+	o.step(grab.SilentAfter, Inputs{})
 	o.step(0, join(o.poll(1, time.Hour, "other"), o.hint("other", 1, 1)))
 	o.step(0, o.hint("b", 1, 1))
 	o.step(0, late)

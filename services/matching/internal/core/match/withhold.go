@@ -35,23 +35,9 @@ func (d *domain) holdsPaused(at table.Column) bool { return at.Group == "" || d.
 func (s *Shard) cleanse(d *domain) {
 	d.Domain.UnreadAll()
 	s.letGoUnknown(d)
-	for _, lane := range s.lanes {
-		lane.gather = slices.DeleteFunc(lane.gather, func(g grab) bool {
-			out := g.from.list.domain == d && d.holdsPaused(g.from.Column)
-			if out {
-				s.ungrab(&g)
-			}
-			return out
-		})
-		lane.aside = slices.DeleteFunc(lane.aside, func(c table.Chunk) bool {
-			out := c.Domain == d.Name && d.holdsPaused(c.Column)
-			if out {
-				lane.asideN -= c.Len()
-			}
-			return out
-		})
-		lane.stopsStale(d)
-	}
+	s.endAll(s.grabs.Withdraw(func(r *request) bool { return r.From.List.domain == d && d.holdsPaused(r.From.Column) }))
+	s.grabs.ForgetAside(func(c *table.Chunk) bool { return c.Domain == d.Name && d.holdsPaused(c.Column) })
+	s.grabs.DropStops(d.Domain, d.holdsPaused)
 	for i := range s.taken {
 		t := &s.taken[i]
 		t.stale = t.stale || t.list.domain == d

@@ -187,14 +187,14 @@ func TestWhatHasGatheredOfAPausedGroupIsTakenBack(t *testing.T) {
 	w.pollAll(40)
 	w.run(time.Second)
 	w.grouped("acme", "l0", "a", 20)
-	for len(w.newest(0).s.lanes[0].gather) == 0 {
+	for w.newest(0).s.Census().Grabs < 2 { // one is under way
 		w.run(10 * time.Millisecond)
 	}
 	w.pauseGroup("acme", true)
 	w.run(time.Second)
 	before := w.startedOf("acme")
 	w.run(20 * time.Second)
-	if n := w.startedOf("acme"); n != before || n == 20 || len(w.newest(0).s.lanes[0].gather) > 0 {
+	if n := w.startedOf("acme"); n != before || n == 20 || w.newest(0).s.Census().Grabs > 0 {
 		t.Errorf("%d have started, %d later", before, n)
 	}
 	w.pauseGroup("acme", false)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/fairness"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -72,11 +73,13 @@ func TestAPauseFindsWhatIsUnderWay(t *testing.T) {
 // TestAPauseFindsWhatWasTaken: what is set aside for a partition, or comes out of the tables, or stands there.
 func TestAPauseFindsWhatWasTaken(t *testing.T) {
 	_, o := begun(t, 1)
-	s, d, lane := o.s, o.s.domains["d"], o.s.lanes[0]
+	s, d := o.s, o.s.domains["d"]
 	d.withheld = map[string]bool{"g": true}
 	l, other := s.list(table.Tasklist{Domain: "d", Name: "l0"}), s.list(table.Tasklist{Domain: "e", Name: "l0"})
-	for _, at := range [][2]string{{"d", ""}, {"d", "g"}, {"d", "h"}, {"e", ""}} {
-		lane.aside, lane.asideN = append(lane.aside, onItsWay(s, at[0], at[1], true).Chunk), lane.asideN+1
+	s.grabs = grab.New[*list](grab.Config{Partitions: 1}) // it is not fenced, so it sets all triggers aside
+	for i, at := range [][2]string{{"d", ""}, {"d", "g"}, {"d", "h"}, {"e", ""}} {
+		trigger := ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(epochMS), 0, uint64(i))}
+		s.grabs.Ask(request{Trigger: trigger, From: &origin{Chunk: onItsWay(s, at[0], at[1], true).Chunk}}, ids.AppendTrigger(nil, trigger))
 	}
 	shared := table.Column{Priority: 3, Type: "a"}
 	l.index.Put(shared, 1, 1)
@@ -88,8 +91,8 @@ func TestAPauseFindsWhatWasTaken(t *testing.T) {
 	s.taken = []taken{{list: l}, {list: other}}
 	d.call, other.domain.call = &call{}, &call{}
 	s.cleanse(d)
-	if lane.asideN != 2 || len(lane.aside) != 2 || lane.aside[0].Group != "h" || lane.aside[1].Domain != "e" {
-		t.Errorf("%d are aside, counted %d", len(lane.aside), lane.asideN)
+	if _, aside, _ := s.grabs.Leave(); len(aside) != 2 || aside[0].Group != "h" || aside[1].Domain != "e" {
+		t.Errorf("%d are aside", len(aside))
 	}
 	if l.index.Triggers() != 1 || l.index.InColumn(table.Column{Priority: 3, Type: "a", Group: "h"}) != 1 || len(d.clears) != 2 || l.ranks.Now(shared) != 0 || l.ranks.Now(shared.Any()) == 0 {
 		t.Errorf("%d triggers are left, to be forgotten: %v", l.index.Triggers(), d.clears)

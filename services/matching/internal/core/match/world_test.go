@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/heap"
@@ -41,7 +42,7 @@ type world struct {
 	pauses          map[string]bool
 	// policies are those of limits, by name; they act after overflowAfter. stops are what they asked for.
 	policies map[string]limit.OnFull
-	stops    []Stop
+	stops    []grab.Stop
 	owners   []*owner
 	shards   int
 
@@ -51,13 +52,13 @@ type world struct {
 	asked    []Ask
 	restores []LimitHint
 	freeds   []LimitHint
-	batches  []Batch
+	batches  []grab.Batch
 	calls    []table.Call
-	traced   []Traced
+	traced   []grab.Traced
 	refusals []Refusal
 	drops    []LimitHint
 	acks     map[uint64]bool
-	answers  []Answer
+	answers  []grab.Answer
 	loads    []Load
 	grantedN int
 	counts   Counts
@@ -451,11 +452,11 @@ func (w *world) held(a Ask, shard int) []limit.Running {
 	return all
 }
 
-func (w *world) undelivered(p, shard int, epoch uint64) []Undelivered {
-	var all []Undelivered
+func (w *world) undelivered(p, shard int, epoch uint64) []grab.Undelivered {
+	var all []grab.Undelivered
 	for _, t := range w.sorted() {
 		if t.id.Partition() == p && t.shard == shard && t.state == "running" && !t.received && t.owner[0] < epoch {
-			all = append(all, Undelivered{
+			all = append(all, grab.Undelivered{
 				Domain: t.domain, ReplyTo: t.inbox, JSON: t.json, Max: w.polls[t.inbox].poll.Max, Trigger: ids.Trigger{ID: t.id, Version: t.version}, Nonce: t.nonce, Task: t.encode(),
 			})
 		}

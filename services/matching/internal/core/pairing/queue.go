@@ -239,3 +239,10 @@ func (q *Queue[L, G]) Each(f func(p *Poll[L, G]) bool) {
 		}
 	}
 }
+
+// LeaveLine takes a poll out of its line: it waits for its grabs.
+func (p *Poll[L, G]) LeaveLine() {
+	if p.line != nil {
+		p.queue.Remove(p)
+	}
+}

@@ -1,4 +1,4 @@
-package match
+package grab
 
 import (
 	"math"
@@ -10,9 +10,24 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
+// Times, on the clock of the turn.
+const (
+	// DetachAfter is how long a poll waits for a grab of a silent partition.
+	DetachAfter = 50 * time.Millisecond
+	// SilentAfter is how late a verdict is when its partition counts as silent.
+	SilentAfter = 100 * time.Millisecond
+)
+
+const (
+	// SilentGrabsMax is how many grabs a silent partition may have without a verdict.
+	SilentGrabsMax = 64
+	// AsideMax is how many triggers of a silent partition are kept.
+	AsideMax = 16_384
+)
+
 // lane is the way to one history partition: a few batches under way, the next one
 // gathering.
-type lane struct {
+type lane[L any] struct {
 	partition              int
 	inFlightMax, eventsMax int
 	// open: this owner's fence is in the log.
@@ -24,99 +39,77 @@ type lane struct {
 	// number is the last batch's. flight are the batches that are not answered, receipts all
 	// those behind delivered.
 	number           uint64
-	flight, receipts []*batch
+	flight, receipts []*batch[L]
 	// delivered: what the batches up to this one granted has reached its polls. reported is
-	// what history knows of it, and since when; news is whether there is more to tell.
+	// what history knows of it, and since when; unreported: there is more to report.
 	delivered, reported uint64
 	reportedAt          time.Duration
-	news                bool
+	unreported          bool
 
 	// grabs and backs count batches of these kinds in flight, undecided their grabs.
 	grabs, backs, undecided int
-	gather                  []grab
-	// restUntil: what gathers waits for company until then.
+	gather                  []Request[L]
+	// restUntil: the grabs that gather wait for others until then.
 	restUntil time.Duration
-	handBacks []handBack
+	handBacks []handBack[L]
 	// stops are to be sent, stopsOf counts those of each domain that has any, stopping batches of them in flight.
-	stops    []stop
+	stops    []StopRequest
 	stopsOf  map[*limit.Domain]int
 	stopping int
 
-	// aside are triggers kept until it speaks again, asideN how many, dropped that there
+	// aside are triggers kept until it answers again, asideN how many, dropped that there
 	// were too many.
 	aside   []table.Chunk
 	asideN  int
 	dropped bool
 }
 
-// origin is where the triggers of one chunk come from.
-type origin struct {
-	list *list
-	// Chunk has no triggers, and so no step.
-	table.Chunk
-	// path is what was booked for each; empty = nothing. It never changes, whatever becomes of the limits. scarce: others may soon wait for one of these slots.
-	path   []table.Ref
-	scarce bool
-	// rates are those of which starts were taken for each.
-	rates []*limit.Limit
-	at    time.Duration
-}
-
-// chunk is one of the triggers as it was in the table.
-func (o *origin) chunk(t ids.Trigger) table.Chunk {
-	c := o.Chunk
-	c.Triggers = ids.AppendTrigger(nil, t)
-	return c
-}
-
-// grab is a trigger on its way to a poll.
-type grab struct {
-	trigger ids.Trigger
-	poll    *poll
-	from    *origin
-	// decided: history has answered. detached: the poll does not wait for it. unsure: it was refused, and
-	// another copy of it may have been granted. full: it was refused since the answer of its poll is full.
-	decided, detached, unsure, full bool
-}
-
-// nonceOf is the nonce of the i-th grab, g.
-func (b *batch) nonceOf(i int, g *grab) uint64 { return ids.Nonce(b.nonce+uint64(i), g.from.scarce) }
-
-// chunk is the grab's trigger as it was in the table.
-func (g *grab) chunk() table.Chunk { return g.from.chunk(g.trigger) }
-
 // batch is one message of events, or a fence.
-type batch struct {
-	lane *lane
+type batch[L any] struct {
+	receipt
+	lane *lane[L]
 	out  Batch
-	// grabs or backs are its events; nonce is what those of the grabs are counted from.
+	// grabs or backs or stops are its events; nonce is what those of the grabs are counted from.
 	nonce uint64
-	grabs []grab
-	backs []handBack
-	stops []stop
-	// left counts events without a verdict, unconfirmed grants that may not have reached
-	// their polls, granted all of them.
-	left, unconfirmed, granted int
-	firstAt, sentAt            time.Duration
+	grabs []Request[L]
+	backs []handBack[L]
+	stops []StopRequest
+	// left counts events without a verdict.
+	left            int
+	firstAt, sentAt time.Duration
 	// copies counts how often it was sent.
 	copies int
 	// detached: no poll waits for its grabs.
 	detached bool
 }
 
-// handBack is a granted attempt that no one holds.
-type handBack struct {
-	batch *batch
-	i     int
-	// confirms: when history knows of it, the grant is confirmed.
-	confirms bool
-	done     bool
+// nonceOf is the nonce of the i-th grab.
+func (b *batch[L]) nonceOf(i int) uint64 {
+	return ids.Nonce(b.nonce+uint64(i), b.grabs[i].From.Scarce)
 }
 
-func (b *batch) finished() bool { return b.left == 0 && b.unconfirmed == 0 }
+// grant is the attempt of the i-th grab.
+func (b *batch[L]) grant(i int, task []byte) Grant {
+	t := b.grabs[i].Trigger
+	return Grant{Task: task, of: &b.receipt, attempt: HandBack{
+		ID: t.ID, Version: t.Version, Position: t.Position, Nonce: b.nonceOf(i), Domain: b.grabs[i].From.Domain,
+	}}
+}
 
-// room is how many grabs more may be meant for it.
-func (l *lane) room() int {
+func (b *batch[L]) finished() bool { return b.left == 0 && b.unconfirmed == 0 }
+
+// handBack is a granted attempt that no worker has.
+type handBack[L any] struct {
+	Grant
+	// confirms: when history knows of it, the grant is confirmed.
+	confirms bool
+	// unsure is a request that was refused, of which an earlier copy may have been granted.
+	unsure *Request[L]
+	done   bool
+}
+
+// budget is how many grabs more may be meant for it.
+func (l *lane[L]) budget() int {
 	switch {
 	case !l.open:
 		return 0
@@ -125,17 +118,14 @@ func (l *lane) room() int {
 	case l.grabs >= l.inFlightMax:
 		return 0
 	}
-	return silentGrabsMax - l.undecided - len(l.gather)
+	return SilentGrabsMax - l.undecided - len(l.gather)
 }
 
-// listen notes whether the partition is silent.
-func (l *lane) listen(now time.Duration) { l.silent = len(l.flight) > 0 && now >= l.silentAt() }
-
 // silentAt is when it counts as silent if it does not answer; a verdict is due.
-func (l *lane) silentAt() time.Duration { return max(l.flight[0].firstAt, l.heardAt) + silentAfter }
+func (l *lane[L]) silentAt() time.Duration { return max(l.flight[0].firstAt, l.heardAt) + SilentAfter }
 
 // find returns the batch of a number that is not answered.
-func (l *lane) find(number uint64) *batch {
+func (l *lane[L]) find(number uint64) *batch[L] {
 	for _, b := range l.flight {
 		if b.out.Number == number {
 			return b
@@ -145,7 +135,7 @@ func (l *lane) find(number uint64) *batch {
 }
 
 // add numbers a batch. One without events waits for nothing.
-func (l *lane) add(b *batch, now time.Duration) {
+func (l *lane[L]) add(b *batch[L], now time.Duration) {
 	l.number++
 	b.lane, b.firstAt = l, now
 	b.out.Partition, b.out.Number = l.partition, l.number
@@ -166,19 +156,19 @@ const (
 	restEnough  = 100
 )
 
-// rested tells whether what has gathered may go.
-func (l *lane) rested(now time.Duration) bool {
+// rested reports whether the grabs that have gathered may be sent.
+func (l *lane[L]) rested(now time.Duration) bool {
 	return now >= l.restUntil || len(l.gather) >= restEnough ||
-		slices.ContainsFunc(l.gather, func(g grab) bool { return g.from.scarce })
+		slices.ContainsFunc(l.gather, func(r Request[L]) bool { return r.From.Scarce })
 }
 
 // rest begins when a batch of n grabs is over that took so long.
-func (l *lane) rest(n int, took, now time.Duration) {
+func (l *lane[L]) rest(n int, took, now time.Duration) {
 	l.restUntil = now + min(took*restShare*time.Duration(min(n-1, restCompany))/restCompany, restMax)
 }
 
 // close takes an answered batch out of flight.
-func (l *lane) close(b *batch, now time.Duration) {
+func (l *lane[L]) close(b *batch[L], now time.Duration) {
 	if i := slices.Index(l.flight, b); i >= 0 {
 		l.flight = slices.Delete(l.flight, i, i+1)
 	}
@@ -194,41 +184,43 @@ func (l *lane) close(b *batch, now time.Duration) {
 }
 
 // advance counts what has been delivered.
-func (l *lane) advance() {
+func (l *lane[L]) advance() {
 	n := 0
 	for n < len(l.receipts) && l.receipts[n].finished() {
-		l.news = l.news || l.receipts[n].granted > 0
+		l.unreported = l.unreported || l.receipts[n].granted > 0
 		n++
 	}
 	l.delivered += uint64(n)
 	l.receipts = slices.Delete(l.receipts, 0, n)
 }
 
-// keep puts a trigger aside, or forgets it if there are too many.
-func (l *lane) keep(from *origin, t ids.Trigger) {
-	if l.asideN >= asideMax {
+// keep puts a trigger aside; false if there are too many, and it is forgotten.
+func (l *lane[L]) keep(r *Request[L]) bool {
+	if l.asideN >= AsideMax {
 		l.dropped = true
-		return
+		return false
 	}
 	l.asideN++
-	from.list.ranks.Aside(from.Column, from.Rank)
 	if n := len(l.aside); n > 0 {
-		last := &l.aside[n-1]
+		last, from := &l.aside[n-1], r.From
 		if last.Tasklist == from.Tasklist && last.Column == from.Column && last.Place() == from.Place() && last.Cost == from.Cost && last.Len() < table.ChunkTriggersMax {
-			last.Triggers = ids.AppendTrigger(last.Triggers, t)
-			return
+			last.Triggers = ids.AppendTrigger(last.Triggers, r.Trigger)
+			return true
 		}
 	}
-	l.aside = append(l.aside, from.chunk(t))
+	l.aside = append(l.aside, r.Chunk())
+	return true
 }
 
-// busy tells whether something is under way, or about to be.
-func (l *lane) busy() bool { return len(l.flight) > 0 || l.news || len(l.gather)+len(l.stops) > 0 }
+// busy reports whether something is under way, or about to be.
+func (l *lane[L]) busy() bool {
+	return len(l.flight) > 0 || l.unreported || len(l.gather)+len(l.stops) > 0
+}
 
-// wake is when it has to be looked at.
-func (l *lane) wake(w time.Duration) time.Duration {
-	if l.news {
-		w = min(w, l.reportedAt+heardAfter)
+// wake is when something of it is due.
+func (l *lane[L]) wake(w time.Duration) time.Duration {
+	if l.unreported {
+		w = min(w, l.reportedAt+HeardAfter)
 	}
 	if l.grabs < l.inFlightMax && len(l.gather) > 0 {
 		w = min(w, l.restUntil)
@@ -241,7 +233,7 @@ func (l *lane) wake(w time.Duration) time.Duration {
 	}
 	for _, b := range l.flight {
 		if !b.detached {
-			w = min(w, b.firstAt+detachAfter)
+			w = min(w, b.firstAt+DetachAfter)
 		}
 	}
 	return w

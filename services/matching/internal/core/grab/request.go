@@ -1,0 +1,105 @@
+package grab
+
+import (
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/pairing"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+// Poll is a poll of a tasklist L, with the attempts that it was granted.
+type Poll[L any] = pairing.Poll[L, Grant]
+
+// Origin is where the triggers of one chunk come from.
+type Origin[L any] struct {
+	List L
+	// Chunk has no triggers, and so no step.
+	table.Chunk
+	// Path is what was booked for each; empty = nothing. It never changes, whatever becomes of the limits. Scarce: others may soon wait for one of these slots.
+	Path   []table.Ref
+	Scarce bool
+	// Rates are those of which starts were taken for each.
+	Rates []*limit.Limit
+	At    time.Duration
+}
+
+// of is one of the triggers as it was in the table.
+func (o *Origin[L]) of(t ids.Trigger) table.Chunk {
+	c := o.Chunk
+	c.Triggers = ids.AppendTrigger(nil, t)
+	return c
+}
+
+// Request is a trigger on its way to a poll.
+type Request[L any] struct {
+	Trigger ids.Trigger
+	Poll    *Poll[L]
+	From    *Origin[L]
+	// decided: history has answered. detached: the poll does not wait for it. full: it was refused since the answer of its poll is full.
+	decided, detached, full bool
+}
+
+// Chunk is the trigger of a request as it was in the table.
+func (r *Request[L]) Chunk() table.Chunk { return r.From.of(r.Trigger) }
+
+// Waits reports whether its poll waits for it.
+func (r *Request[L]) Waits() bool { return !r.detached }
+
+// End is what became of a request.
+type End[L any] struct {
+	Request[L]
+	// Detach: its poll waits for it no more.
+	Detach bool
+	// Over: it is not under way any more.
+	Over bool
+	// Free: no attempt of it runs, so its slots and starts are free.
+	Free bool
+	// Again: its trigger is to be matched again. Aside: it is set aside until its partition answers.
+	Again, Aside bool
+	// Grant is the attempt that history granted, which must be over at DeadlineMS, Unix ms; nil = none.
+	Grant      *Grant
+	DeadlineMS int64
+}
+
+// unsent is the end of a request that history has not received.
+func unsent[L any](r *Request[L]) End[L] {
+	return End[L]{Request: *r, Detach: true, Over: true, Free: true}
+}
+
+// Grant is an attempt that history granted to a poll.
+type Grant struct {
+	// Task is the encoded yardv1.PolledTask.
+	Task []byte
+	// attempt names it, of counts the grants of its batch.
+	attempt HandBack
+	of      *receipt
+}
+
+// receipt counts the grants of a batch: unconfirmed are those that may not have reached their polls, granted all of them.
+type receipt struct{ unconfirmed, granted int }
+
+// StopRequest is a task that is to be rejected, or an attempt that is to make room.
+type StopRequest struct {
+	Stop
+	Limit *limit.Limit
+	// Back is where the trigger stood of one to be rejected.
+	Back table.Chunk
+	// Stale: since it was taken from the tables a group was paused, of which it may be.
+	Stale bool
+	done  bool
+}
+
+// Stopped is what history decided about one; Refused is empty if it was applied.
+type Stopped struct {
+	StopRequest
+	Refused fault.Code
+}
+
+// WaitsOn reports whether a task that was to be rejected waits on.
+func (st *Stopped) WaitsOn() bool { return !st.Displace && st.Refused != "" && passes(st.Refused) }
+
+// passes reports whether a grab that was refused may be granted another time.
+func passes(code fault.Code) bool { return code != fault.Stale && code != fault.NotFound }
