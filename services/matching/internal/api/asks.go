@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/overflow"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 )
@@ -139,7 +140,7 @@ func (p *Port) undelivered(ctx context.Context, a match.Ask) (all []grab.Undeliv
 	return all, err
 }
 
-func (p *Port) holders(ctx context.Context, a match.Ask) (all []match.Holders, err error) {
+func (p *Port) holders(ctx context.Context, a match.Ask) (all []overflow.Holders, err error) {
 	req := &rpcv1.BookingsRequest{Shard: int32(p.Shard), Domain: a.Domain, Epoch: p.Epoch}
 	for _, q := range a.Holders {
 		req.Holders = append(req.Holders, &rpcv1.HoldersQuery{
@@ -154,13 +155,13 @@ func (p *Port) holders(ctx context.Context, a match.Ask) (all []match.Holders, e
 		return nil, fmt.Errorf("history answered about %d limits, not %d", len(resp.Holders), len(a.Holders))
 	}
 	for _, l := range resp.Holders {
-		one := match.Holders{Leaving: int(l.Leaving), Waiting: int(l.Waiting)}
+		one := overflow.Holders{Leaving: int(l.Leaving), Waiting: int(l.Waiting)}
 		for _, o := range l.Oldest {
 			id, err := ids.TaskIDFromBytes(o.TaskId)
 			if err != nil {
 				return nil, fmt.Errorf("history answered with an attempt of no task: %w", err)
 			}
-			one.Oldest = append(one.Oldest, match.OldHolder{
+			one.Oldest = append(one.Oldest, overflow.OldHolder{
 				Trigger: ids.Trigger{ID: id, Version: o.Version, Position: ids.Position(o.Position)}, StartedAtMS: o.StartedAtMs,
 			})
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/api"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/overflow"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -140,14 +141,14 @@ func TestHoldersAreAskedOfHistory(t *testing.T) {
 		}
 		return &rpcv1.BookingsResponse{Holders: []*rpcv1.LimitHolders{one}}, nil
 	})
-	q := match.HoldersQuery{Ref: "type/a", Most: 9, Types: []string{"a", "b"}, Group: "g", ReadyBy: 77}
-	a := match.Ask{Kind: match.AskHolders, Partition: 1, Domain: "d", Holders: []match.HoldersQuery{q}}
+	q := overflow.Query{Ref: "type/a", Most: 9, Types: []string{"a", "b"}, Group: "g", ReadyBy: 77}
+	a := match.Ask{Kind: match.AskHolders, Partition: 1, Domain: "d", Holders: []overflow.Query{q}}
 	got, err := p.Ask(t.Context(), a)
 	if err != nil || len(got.Holders) != 1 {
 		t.Fatalf("%v %v", got, err)
 	}
-	want := match.OldHolder{Trigger: ids.Trigger{ID: id, Version: 6, Position: 5}, StartedAtMS: 8}
-	if h := got.Holders[0]; h.Leaving != 3 || h.Waiting != 4 || !slices.Equal(h.Oldest, []match.OldHolder{want}) {
+	want := overflow.OldHolder{Trigger: ids.Trigger{ID: id, Version: 6, Position: 5}, StartedAtMS: 8}
+	if h := got.Holders[0]; h.Leaving != 3 || h.Waiting != 4 || !slices.Equal(h.Oldest, []overflow.OldHolder{want}) {
 		t.Errorf("%+v", h)
 	}
 	odd = true

@@ -142,10 +142,10 @@ func TestASilentPartition(t *testing.T) {
 	l.turn(SilentAfter - 1)
 	testkit.Equal(t, "it may answer yet", summary(l.Listen().Ends), "")
 	stop := StopRequest{Limit: &limit.Limit{Domain: &limit.Domain{}}}
-	testkit.Equal(t, "may be rejected", l.AddStop(stop), true)
+	testkit.Equal(t, "may be rejected", l.AddStop(stop), Gathered)
 	l.turn(1)
 	testkit.Equal(t, "it is silent", summary(l.Listen().Ends), "detach | detach over free aside | ")
-	testkit.Equal(t, "may be rejected while it is silent", l.AddStop(stop), false)
+	testkit.Equal(t, "may be rejected while it is silent", l.AddStop(stop), Dropped)
 	l.decide(2, Verdict{})
 	if back := l.Listen().Back; len(back) != 1 || back[0].Len() != 1 {
 		t.Errorf("%+v come back", back)
@@ -242,3 +242,24 @@ func TestAnAnswerIsProven(t *testing.T) {
 		testkit.Equal(t, "are handed back once", len(back), 0)
 	}
 }
+
+// TestI14OneDomainsStopsDoNotBlockOthers: more is to be stopped of one domain than waits to be sent at most.
+func TestI14OneDomainsStopsDoNotBlockOthers(t *testing.T) {
+	l := fenced(t)
+	d, e := &limit.Limit{Domain: &limit.Domain{}}, &limit.Limit{Domain: &limit.Domain{}}
+	for n := range StopsOfDomainMax + 1 {
+		testkit.MustEqual(t, "is refused", l.AddStop(StopRequest{Limit: d}) == Dropped, n == StopsOfDomainMax)
+	}
+	testkit.Equal(t, "of another domain", l.AddStop(StopRequest{Limit: e}), Gathered)
+	testkit.Equal(t, "of no partition", l.AddStop(StopRequest{Limit: e, Stop: Stop{Trigger: ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(1), 7, 1)}}}), Malformed)
+	for len(l.stops()) < StopsMax {
+		other := &limit.Limit{Domain: &limit.Domain{}}
+		for range StopsOfDomainMax {
+			l.AddStop(StopRequest{Limit: other})
+		}
+	}
+	testkit.Equal(t, "are too many", l.AddStop(StopRequest{Limit: e}), Dropped)
+}
+
+// stops are those that wait to be sent.
+func (l *lanes) stops() []StopRequest { return l.all[0].stops }

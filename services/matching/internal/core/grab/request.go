@@ -101,5 +101,8 @@ type Stopped struct {
 // WaitsOn reports whether a task that was to be rejected waits on.
 func (st *Stopped) WaitsOn() bool { return !st.Displace && st.Refused != "" && passes(st.Refused) }
 
+// TooYoung reports whether a task waits on that has not waited for as long as it seemed.
+func (st *Stopped) TooYoung() bool { return st.WaitsOn() && st.Refused == fault.FailedPrecondition }
+
 // passes reports whether a grab that was refused may be granted another time.
 func passes(code fault.Code) bool { return code != fault.Stale && code != fault.NotFound }

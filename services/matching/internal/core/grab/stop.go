@@ -10,18 +10,22 @@ import (
 // StopsMax is how many tasks and attempts may wait to be sent to a partition, StopsOfDomainMax how many of one domain (I14).
 const StopsMax, StopsOfDomainMax = 4096, 1024
 
-// AddStop has a task or an attempt stopped; false if too many wait for that. No task is rejected if its partition is silent.
-func (s *Lanes[L]) AddStop(st StopRequest) bool {
-	l := s.all[st.Trigger.ID.Partition()]
+// AddStop has a task or an attempt stopped. It is dropped if too many wait for that. No task is rejected if its partition is silent.
+func (s *Lanes[L]) AddStop(st StopRequest) Asked {
+	at := st.Trigger.ID.Partition()
+	if at >= len(s.all) {
+		return Malformed
+	}
+	l := s.all[at]
 	if !st.Displace && (!l.open || l.silent) || len(l.stops) >= StopsMax || l.stopsOf[st.Limit.Domain] >= StopsOfDomainMax {
-		return false
+		return Dropped
 	}
 	if l.stopsOf == nil {
 		l.stopsOf = map[*limit.Domain]int{}
 	}
 	l.stops = append(l.stops, st)
 	l.stopsOf[st.Limit.Domain]++
-	return true
+	return Gathered
 }
 
 // unstop notes that one waits no more.

@@ -101,10 +101,9 @@ type Domain struct {
 	paths  paths
 	// Rings are the limits of single groups, some of which are looked at at a time.
 	Rings [rings]ring
-	// waited are limits for whose slots tasklists wait, due those to be reported, overflows those of which triggers are to be rejected.
-	waited    []*Limit
-	Due       []*Limit
-	Overflows []*Limit
+	// waited are limits for whose slots tasklists wait, due those to be reported.
+	waited []*Limit
+	Due    []*Limit
 	// Forgotten: it is forgotten.
 	Forgotten bool
 }
@@ -200,7 +199,7 @@ func (d *Domain) Recount() (counted []*Limit) {
 	for _, l := range d.Met {
 		if l.Unknown == 0 && l.counted() {
 			l.Unknown, l.unsaid = s.partitions, true
-			s.Unread(l)
+			l.Domain.Unread(l)
 			counted = append(counted, l)
 		}
 	}
@@ -216,7 +215,7 @@ func (d *Domain) Change(all []Setting) (gone []table.Ref) {
 			s.resize(l, &all[at])
 			return false
 		}
-		s.Unread(l)
+		l.Domain.Unread(l)
 		s.unparkAll(l)
 		d.Rings[ringOver].remove(l, ringOver)
 		delete(d.Limits, l.Ref)
@@ -304,9 +303,8 @@ func (d *Domain) Sweep() (audit []*Limit) {
 
 // UnreadAll puts back what was read ahead in a domain.
 func (d *Domain) UnreadAll() {
-	s := d.shard
 	for _, l := range d.Met {
-		s.Unread(l)
+		l.Domain.Unread(l)
 	}
 }
 
@@ -314,7 +312,7 @@ func (d *Domain) UnreadAll() {
 func (d *Domain) Leave() {
 	s := d.shard
 	for _, l := range d.Met {
-		s.Unread(l)
+		l.Domain.Unread(l)
 		if l.Entry > len(l.Slots) {
 			s.ReportSoon(l)
 		}

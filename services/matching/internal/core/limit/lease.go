@@ -135,7 +135,7 @@ func (s *Limits) reuse(l *Limit) {
 					a.List.wait(l, a.Chunk.Priority)
 				}
 			}
-			s.Unread(l)
+			l.Domain.Unread(l)
 			return
 		}
 		part := a.Chunk
@@ -155,9 +155,9 @@ func (s *Limits) reuse(l *Limit) {
 }
 
 // Unread puts back what was read ahead: the tables are asked again.
-func (s *Limits) Unread(l *Limit) {
+func (d *Domain) Unread(l *Limit) {
 	for i := range l.Ahead {
-		s.putBack(&l.Ahead[i])
+		d.shard.putBack(&l.Ahead[i])
 	}
 	l.Ahead = nil
 }

@@ -221,7 +221,7 @@ func (s *Limits) unblock(l *Limit) {
 		return
 	}
 	l.Blocked, l.Wait = 0, 0
-	s.Unread(l)
+	l.Domain.Unread(l)
 	s.unpark(l)
 	s.ReportSoon(l)
 }

@@ -73,7 +73,7 @@ type Overflow struct {
 	FullAt time.Duration
 	// At is when it may act again.
 	At time.Duration
-	// Wanted: in domain.overflows.
+	// Wanted: a call is to take triggers that are to be rejected.
 	Wanted bool
 }
 

@@ -2,20 +2,20 @@ package match
 
 import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/overflow"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 )
 
 // subject is what a question is about.
 type subject struct {
-	// types and holders are asked for.
-	types   []string
-	holders []HoldersQuery
+	// types are those that are asked for.
+	types []string
 	// count is that of AskRunning.
 	count *limit.Count
 	// after is the last batch of grabs that must be decided before: it may hold tasks of groups that are not known.
 	after uint64
 	// round is that of AskHolders.
-	round *round
+	round *overflow.Round
 }
 
 type asked = question.Question[subject]
@@ -37,9 +37,11 @@ func (s *Shard) ask() {
 	for _, q := range s.questions.Due(s.now.Mono, func(q *asked) (drop, ready bool) {
 		return q.Kind == AskRunning && q.About.count.Pointless(), s.grabs.MayAsk(q.Partition, q.About.after)
 	}) {
-		s.fx.Asks = append(s.fx.Asks, Ask{
-			ID: q.ID, Kind: q.Kind, Partition: q.Partition, Domain: q.Domain, Types: q.About.types, Holders: q.About.holders,
-		})
+		a := Ask{ID: q.ID, Kind: q.Kind, Partition: q.Partition, Domain: q.Domain, Types: q.About.types}
+		if r := q.About.round; r != nil {
+			a.Holders = r.Queries
+		}
+		s.fx.Asks = append(s.fx.Asks, a)
 	}
 }
 
@@ -64,7 +66,11 @@ func (s *Shard) answered(o *AskOutcome) {
 	case AskRunning:
 		s.fx.Counts.Malformed += q.About.count.Compare(q.Partition, q.AskedAt, o.Held)
 	case AskHolders:
-		s.heldBy(q, o.Holders)
+		if d := s.domains[q.Domain]; d != nil {
+			for _, st := range d.policies.Hear(s.policyTurn(), q.About.round, o.Holders, s.drain.on) {
+				s.addStop(st)
+			}
+		}
 	}
 }
 

@@ -25,7 +25,7 @@ func TestLimitsAreShownInABusyDomain(t *testing.T) {
 			if key == "d/a*" && c.blocked == table.Restoring { // of groups it is their limit that is
 				continue
 			}
-			_, s, l := overflowing(t, key, limit.RejectNewest)
+			_, s, l := overflowing(t, key)
 			domainOf(s, l).call = &call{}
 			l.Blocked, l.Wait, l.ShownAt = c.blocked, 0, s.now.Mono-c.since
 			if l.Of != nil && c.blocked != 0 {
@@ -44,7 +44,7 @@ func TestLimitsAreShownInABusyDomain(t *testing.T) {
 // TestGroupsAreForgottenInABusyDomain: those of which nothing is known any more, however busy their domain is.
 func TestGroupsAreForgottenInABusyDomain(t *testing.T) {
 	for _, called := range []bool{false, true} {
-		_, s, l := overflowing(t, "d/a*", limit.RejectNewest)
+		_, s, l := overflowing(t, "d/a*")
 		c := &call{}
 		if domainOf(s, l).call = c; called {
 			l.In = &c.Call

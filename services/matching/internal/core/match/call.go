@@ -6,6 +6,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/fairness"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/overflow"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -25,7 +26,7 @@ type call struct {
 	looks int
 	cut   bool
 	// spills are the wants behind those of lists: for triggers that are to be rejected.
-	spills []spill
+	spills []overflow.Want
 	// stale: since it was made a group was paused, whose triggers it may take.
 	stale bool
 }
@@ -63,7 +64,7 @@ func (s *Shard) call(d *domain) {
 	}
 	d.StandDue(&c.Call)
 	s.wantAll(d, c)
-	s.wantOverflows(d, c)
+	s.wantSpills(d, c)
 	if len(c.out.Clear)+len(c.out.Put)+len(c.Limits)+len(c.out.Wants) == 0 {
 		if c.cut {
 			s.work(d)
@@ -241,7 +242,7 @@ func (s *Shard) called(o *CallOutcome) {
 			if i < len(c.lists) {
 				s.took(c, i, &o.Outcome)
 			} else {
-				s.spilled(c, i, &o.Outcome)
+				s.spilled(c, &c.spills[i-len(c.lists)], &o.Outcome.Taken[i], o.Outcome.Limits)
 			}
 		}
 		c.GiveUp()
@@ -299,12 +300,9 @@ func (s *Shard) took(c *call, i int, o *table.Outcome) {
 		}
 	}
 	for j, h := range got.Heads {
-		l.index.Seen(h)
-		l.ranks.End(h.Column, l.keepsRanks)
+		s.sawHead(l, h)
 		progress = progress || h.Empty
-		if h.Empty {
-			l.ForgetParked(h.Column)
-		} else {
+		if !h.Empty {
 			s.limits.ParkBehind(c.paths[i][j], l.List, h.Column)
 		}
 	}
@@ -315,4 +313,13 @@ func (s *Shard) took(c *call, i int, o *table.Outcome) {
 		s.mark(l)
 	}
 	s.tellUp(l)
+}
+
+// sawHead takes in the head of a column after a call.
+func (s *Shard) sawHead(l *list, h table.Head) {
+	l.index.Seen(h)
+	l.ranks.End(h.Column, l.keepsRanks)
+	if h.Empty {
+		l.ForgetParked(h.Column)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/overflow"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/pairing"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
@@ -42,8 +43,8 @@ type domain struct {
 	withheld map[string]bool
 	// dirty are tasklists whose polls may find something.
 	dirty []*list
-	// round asks whose attempts are to make room.
-	round *round
+	// policies are those of its limits that are full.
+	policies overflow.Policies
 	// call is under way.
 	call *call
 	// busy: in turn.busy.
@@ -185,5 +186,5 @@ func (s *Shard) sweepDomain(d *domain) {
 		l.ranks.Sweep(l.keepsRanks)
 	}
 	d.Domain.SweepGroups()
-	s.sweepOverflows(d)
+	s.sweepPolicies(d)
 }

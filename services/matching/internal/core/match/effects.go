@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/overflow"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
@@ -85,7 +86,7 @@ type Ask struct {
 	Partition int
 	Domain    string
 	Types     []string
-	Holders   []HoldersQuery
+	Holders   []overflow.Query
 }
 
 // Hungry is a tasklist where polls wait for what its table does not hold.

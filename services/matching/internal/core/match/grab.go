@@ -1,7 +1,6 @@
 package match
 
 import (
-	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
@@ -142,23 +141,6 @@ func (s *Shard) handOver() {
 		return s.list(st.Back.Tasklist).TypePath(st.Back.Type).Paused()
 	}) {
 		s.returnStop(&st)
-	}
-}
-
-// stopped applies one verdict about a stop. One that has begun, or is over, is left alone.
-func (s *Shard) stopped(st *grab.Stopped) {
-	switch {
-	case st.Refused == "" && st.Displace:
-		st.Limit.Ended(true, s.now.Mono)
-		s.fx.Counts.Displaced++
-	case st.Refused == "":
-		st.Limit.Ended(false, s.now.Mono)
-		s.fx.Counts.Rejected++
-	case st.WaitsOn():
-		s.returnStop(&st.StopRequest)
-		if st.Refused == fault.FailedPrecondition {
-			st.Limit.Over.At = s.now.Mono + max(st.Limit.Patience(), overflowEvery)
-		}
 	}
 }
 

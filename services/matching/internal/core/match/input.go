@@ -5,6 +5,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/overflow"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -80,7 +81,7 @@ type AskOutcome struct {
 	// Undelivered are grants of owners before (AskUndelivered).
 	Undelivered []grab.Undelivered
 	// Holders are by Ask.Holders (AskHolders).
-	Holders []Holders
+	Holders []overflow.Holders
 }
 
 // LimitHint names limits of a domain.

@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/overflow"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -44,8 +45,8 @@ func (w *world) stop(s *grab.Stop, stale bool) grab.Verdict {
 }
 
 // holders are the attempts that hold slots of limits, and the tasks that wait.
-func (w *world) holders(a *Ask) []Holders {
-	all := make([]Holders, len(a.Holders))
+func (w *world) holders(a *Ask) []overflow.Holders {
+	all := make([]overflow.Holders, len(a.Holders))
 	for i, q := range a.Holders {
 		for _, t := range w.sorted() {
 			switch {
@@ -58,7 +59,7 @@ func (w *world) holders(a *Ask) []Holders {
 			case t.leaving:
 				all[i].Leaving++
 			default:
-				all[i].Oldest = append(all[i].Oldest, OldHolder{
+				all[i].Oldest = append(all[i].Oldest, overflow.OldHolder{
 					Trigger: ids.Trigger{ID: t.id, Version: t.version}, StartedAtMS: t.triggeredAt.Milliseconds(),
 				})
 			}
@@ -312,7 +313,7 @@ func TestARoundIsOfWhatWaitsAtItsEnd(t *testing.T) {
 // TestARoundThatTookLongIsVoid: what waits at its end is not what was counted, though one of it has waited for long enough.
 func TestARoundThatTookLongIsVoid(t *testing.T) {
 	w := openRound(t, 4)
-	w.run(roundFor)
+	w.run(3 * time.Second)
 	w.readyIn(0, 1)
 	w.run(2 * overflowAfter)
 	w.readyIn(0, 3)
@@ -328,7 +329,7 @@ func TestAQuestionIsBounded(t *testing.T) {
 	testkit.Slow(t, "pairs tens of thousands of tasks")
 	w, o := begun(t, 1)
 	w.ends, w.policies["d/a*"] = false, limit.CancelOldest
-	const groups, each = 40, overflowMax / 2
+	const groups, each = 40, overflow.Max / 2
 	w.set(o, map[string]int{"d/a*": each})
 	for n := range groups {
 		w.grouped(fmt.Sprint("g", n), "l0", "a", each)
@@ -348,7 +349,7 @@ func TestAQuestionIsBounded(t *testing.T) {
 		for _, q := range a.Holders {
 			n += q.Most + len(q.Types)
 		}
-		if n > askedMax {
+		if n > 4096 {
 			t.Errorf("one question asks for %d attempts of %d limits", n, len(a.Holders))
 		}
 	}
@@ -363,34 +364,6 @@ func (w *world) readyIn(partition, n int) (made []*task) {
 	return made
 }
 
-// TestNoMoreMakeRoomThanWait: neither more than wait at this shard, nor more than wait for long enough, less those on their way out.
-func TestNoMoreMakeRoomThanWait(t *testing.T) {
-	for _, c := range []struct{ waiting, here, leaving, want int }{{3, 1, 0, 1}, {1, 3, 0, 1}, {3, 3, 2, 1}, {2, 2, 2, 0}, {1, 2, 2, 0}, {0, 2, 0, 0}} {
-		s, found := stopping(), &Holders{Waiting: c.waiting, Leaving: c.leaving}
-		for n := range 4 {
-			found.Oldest = append(found.Oldest, OldHolder{StartedAtMS: int64(4 - n)})
-		}
-		s.displace(&limit.Limit{Domain: &limit.Domain{}}, found, c.here)
-		testkit.Equal(t, fmt.Sprintf("%+v: are asked to stop", c), len(s.stops()), c.want)
-	}
-}
-
-// TestI14OneDomainsRejectsDoNotHoldUpOthers: more is to be rejected of one domain than waits to be sent at most.
-func TestI14OneDomainsRejectsDoNotHoldUpOthers(t *testing.T) {
-	s := stopping()
-	chunk := func(n int) (c table.Chunk) {
-		for i := range uint64(n) {
-			c.Triggers = ids.AppendTrigger(c.Triggers, ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(epochMS), 0, i), Version: 1})
-		}
-		return c
-	}
-	d, e := &limit.Limit{Domain: &limit.Domain{Name: "d"}}, &limit.Limit{Domain: &limit.Domain{Name: "e"}}
-	left := s.reject(d, chunk(2*grab.StopsMax))
-	testkit.Equal(t, "there is no room for", len(left)/ids.TriggerBytes, 2*grab.StopsMax-grab.StopsOfDomainMax)
-	left = s.reject(e, chunk(5))
-	testkit.Equal(t, "of another domain", len(left), 0)
-}
-
 // TestAFloodIsRejectedAsItComes: a call takes a part of it, and the next one follows.
 func TestAFloodIsRejectedAsItComes(t *testing.T) {
 	w, o := begun(t, 2)
@@ -399,7 +372,7 @@ func TestAFloodIsRejectedAsItComes(t *testing.T) {
 	w.pollAll(40)
 	w.ready("d", "l0", "a", 3, 2)
 	w.run(100 * ms)
-	const flood = 20*overflowMax + 7
+	const flood = 20*overflow.Max + 7
 	w.ready("d", "l0", "a", 3, flood)
 	w.run(3 * time.Second)
 	w.wantEnded(flood, 0)

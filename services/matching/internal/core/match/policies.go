@@ -1,0 +1,88 @@
+package match
+
+import (
+	"slices"
+
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/overflow"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/pairing"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+// policyTurn is the turn as the policies of limits see it.
+func (s *Shard) policyTurn() overflow.Turn {
+	return overflow.Turn{Now: s.now.Mono, MS: s.now.MS, Polled: func(l *limit.List, typ string) bool { return s.listOf(l).polledFor(typ) }}
+}
+
+// polledFor reports whether a poll waits for a type here. One of a tasklist with several partitions may wait in any of them.
+func (l *list) polledFor(typ string) bool {
+	return l.spread || l.queue.Takes(typ) ||
+		slices.ContainsFunc(l.queue.Lines(), func(line *pairing.Line[*list, grab.Grant]) bool { return line.First().Accepts(typ) })
+}
+
+// sweepPolicies has the policies act of limits that have been full for long enough.
+func (s *Shard) sweepPolicies(d *domain) {
+	if d.state != open || s.drain.on { // also while a call is under way: in a busy domain one always is
+		return
+	}
+	if r := d.policies.Sweep(s.policyTurn(), d.Domain, s.cfg.Partitions); r != nil {
+		for p := range s.cfg.Partitions {
+			s.questions.Add(asked{Kind: AskHolders, Partition: p, Domain: d.Name, About: subject{round: r}})
+		}
+	}
+}
+
+// wantSpills has a call take triggers that are to be rejected.
+func (s *Shard) wantSpills(d *domain, c *call) {
+	c.spills = d.policies.Wants(s.policyTurn(), &c.Call, callCandidatesMax-c.candidates, s.drain.on)
+	for i := range c.spills {
+		c.out.Wants = append(c.out.Wants, c.spills[i].Want)
+	}
+}
+
+// spilled takes in what came out of the tables to be rejected.
+func (s *Shard) spilled(c *call, w *overflow.Want, got *table.Taken, states []table.LimitState) {
+	l := s.listOf(w.List)
+	var chunks []table.Chunk
+	for _, b := range got.Batches {
+		t := taken{list: l, chunk: b.Chunk(l.Tasklist), stale: c.stale}
+		if !t.withhold(s) {
+			chunks = append(chunks, t.chunk)
+		}
+	}
+	if !s.drain.on {
+		chunks = l.domain.policies.Reject(s.policyTurn(), w.Limit, &c.Call, states, chunks, s.addStop)
+	}
+	for _, chunk := range chunks {
+		s.arrivals = append(s.arrivals, arrival{Chunk: chunk, list: l})
+	}
+	for _, h := range got.Heads {
+		s.sawHead(l, h)
+	}
+	s.reconsider(l)
+	s.tellUp(l)
+}
+
+// addStop has a task or an attempt stopped; false if it is refused.
+func (s *Shard) addStop(st grab.StopRequest) bool {
+	asked := s.grabs.AddStop(st)
+	if asked == grab.Malformed {
+		s.fx.Counts.Malformed++
+	}
+	return asked != grab.Dropped
+}
+
+// stopped applies one verdict about a stop.
+func (s *Shard) stopped(st *grab.Stopped) {
+	overflow.Stopped(st, s.now.Mono)
+	switch {
+	case st.WaitsOn():
+		s.returnStop(&st.StopRequest)
+	case st.Refused != "":
+	case st.Displace:
+		s.fx.Counts.Displaced++
+	default:
+		s.fx.Counts.Rejected++
+	}
+}
