@@ -7,6 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tree"
 )
 
 // The core's types, for who may not import them.
@@ -32,8 +33,8 @@ type (
 	Answer       = grab.Answer
 	Batch        = grab.Batch
 	Ask          = match.Ask
-	Move         = match.Move
-	Branch       = match.Branch
+	Move         = tree.Move
+	Branch       = tree.Branch
 	Ack          = match.Ack
 	Census       = match.Census
 	Ref          = table.Ref

@@ -14,6 +14,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tree"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/shard"
 )
 
@@ -81,7 +82,7 @@ type givenUp struct {
 }
 
 // giveUp forgets polls that are given up, and returns them by the frontend that sent them.
-func (a *answered) giveUp(all []match.Move) map[string]*givenUp {
+func (a *answered) giveUp(all []tree.Move) map[string]*givenUp {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	by := map[string]*givenUp{}
@@ -103,7 +104,7 @@ func (a *answered) giveUp(all []match.Move) map[string]*givenUp {
 }
 
 // Moves implements shard.Outbox.
-func (p *Port) Moves(all []match.Move) {
+func (p *Port) Moves(all []tree.Move) {
 	by := p.answered.giveUp(all)
 	for _, to := range slices.Sorted(maps.Keys(by)) {
 		for part := range slices.Chunk(by[to].polls, answeredMax) {
@@ -141,7 +142,7 @@ func (p *Port) unmoved(s *shard.Shard, m *nats.Msg) {
 const branchesBytesMax = 256 << 10
 
 // Branches implements shard.Outbox: one message to each shard of parents.
-func (p *Port) Branches(all []match.Branch) {
+func (p *Port) Branches(all []tree.Branch) {
 	by, sizes := map[int]*rpcv1.Branches{}, map[int]int{}
 	send := func(shard int) {
 		p.hint(topology.HintBranch(shard), by[shard])
@@ -164,7 +165,7 @@ func (p *Port) Branches(all []match.Branch) {
 	}
 }
 
-func branchOf(b *match.Branch) *rpcv1.Branch {
+func branchOf(b *tree.Branch) *rpcv1.Branch {
 	m := &rpcv1.Branch{Domain: b.Domain, Tasklist: b.Name, TasklistPartition: int32(b.Partition), Present: b.Present}
 	for _, w := range b.Wanted {
 		m.Wanted = append(m.Wanted, &rpcv1.Wanted{Type: w.Type, Priority: int32(w.Priority), ReadyAtUs: w.ReadyAt, Limited: w.Limited, Triggers: int64(w.Triggers)})
@@ -175,12 +176,12 @@ func branchOf(b *match.Branch) *rpcv1.Branch {
 // branches reads what partitions of tasklists tell their parents.
 func branches(in *match.Inputs, m *rpcv1.Branches) {
 	for _, one := range m.Branches {
-		b := match.Branch{
+		b := tree.Branch{
 			Tasklist: table.Tasklist{Domain: one.Domain, Name: one.Tasklist, Partition: int(one.TasklistPartition)},
 			Present:  one.Present,
 		}
 		for _, w := range one.Wanted {
-			b.Wanted = append(b.Wanted, match.Wanted{
+			b.Wanted = append(b.Wanted, tree.Wanted{
 				Column: table.Column{Priority: int(w.Priority), Type: w.Type}, ReadyAt: w.ReadyAtUs, Limited: w.Limited, Triggers: int(w.Triggers),
 			})
 		}
@@ -192,7 +193,7 @@ func branches(in *match.Inputs, m *rpcv1.Branches) {
 const loadsMax = 1000
 
 // Loads implements shard.Outbox.
-func (p *Port) Loads(all []match.Load) {
+func (p *Port) Loads(all []tree.Load) {
 	for part := range slices.Chunk(all, loadsMax) {
 		m := &rpcv1.TasklistLoad{}
 		for _, l := range part {

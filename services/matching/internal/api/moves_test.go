@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tree"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -43,7 +44,7 @@ func TestPollsAreGivenUpToTheirFrontends(t *testing.T) {
 		}
 		return nil
 	})
-	n.do(match.Effects{Moves: []match.Move{{Poll: numbers[0], Partition: 5}, {Poll: numbers[1], Partition: 6}, {Poll: numbers[2], Partition: 0}, {Poll: 999}}})
+	n.do(match.Effects{Reports: tree.Reports{Moves: []tree.Move{{Poll: numbers[0], Partition: 5}, {Poll: numbers[1], Partition: 6}, {Poll: numbers[2], Partition: 0}, {Poll: 999}}}})
 	n.saw(t, func(in *match.Inputs) error {
 		if !slices.Equal(in.Unmoved, numbers[1:2]) {
 			return fmt.Errorf("%v came back", in.Unmoved)
@@ -94,7 +95,7 @@ func TestPollsGivenUpAsTheServerDiesAreGivenUpAgain(t *testing.T) {
 	b.loseLine("PUB " + there + " ")
 	testkit.NoError(t, hears.Unsubscribe()) // the frontend's connection breaks, too
 	testkit.NoError(t, l.nc.Flush())
-	n.do(match.Effects{Moves: []match.Move{{Poll: number, Partition: 5}}})
+	n.do(match.Effects{Reports: tree.Reports{Moves: []tree.Move{{Poll: number, Partition: 5}}}})
 	testkit.Eventually(t, patience, func() error {
 		if b.broke.Load() == 0 {
 			return fmt.Errorf("the connection is there")
@@ -145,18 +146,18 @@ func readNews(t *testing.T, m *nats.Msg) *rpcv1.PollsAnswered {
 func TestPartitionsTellTheirParents(t *testing.T) {
 	t.Parallel()
 	l, n := serving(t)
-	said := match.Branch{
+	said := tree.Branch{
 		Tasklist: table.Tasklist{Domain: "d", Name: "l", Partition: 22}, Present: []string{"a", "b"},
-		Wanted: []match.Wanted{{Column: table.Column{Priority: 2, Type: "a"}, ReadyAt: 12, Limited: true, Triggers: 7}, {Column: table.Column{Priority: 3, Type: "b"}, ReadyAt: 4, Triggers: 1}},
+		Wanted: []tree.Wanted{{Column: table.Column{Priority: 2, Type: "a"}, ReadyAt: 12, Limited: true, Triggers: 7}, {Column: table.Column{Priority: 3, Type: "b"}, ReadyAt: 4, Triggers: 1}},
 	}
 	heard := l.listen(topology.HintBranch(0))
-	other := match.Branch{Tasklist: table.Tasklist{Domain: "d", Name: "l", Partition: 3}}
-	n.do(match.Effects{Branches: []match.Branch{said, other}})
+	other := tree.Branch{Tasklist: table.Tasklist{Domain: "d", Name: "l", Partition: 3}}
+	n.do(match.Effects{Reports: tree.Reports{Branches: []tree.Branch{said, other}}})
 	n.saw(t, func(in *match.Inputs) error {
 		if len(in.Branches) == 0 {
 			return fmt.Errorf("nothing was heard")
 		}
-		testkit.MustEqual(t, "heard", fmt.Sprint(in.Branches), fmt.Sprint([]match.Branch{said, other}))
+		testkit.MustEqual(t, "heard", fmt.Sprint(in.Branches), fmt.Sprint([]tree.Branch{said, other}))
 		return nil
 	})
 	testkit.NoError(t, testkit.Err(heard.NextMsg(patience)))
@@ -183,7 +184,7 @@ func TestFrontendsHearOfLoads(t *testing.T) {
 	t.Parallel()
 	l, n := serving(t)
 	heard := l.listen(topology.HintTasklistLoad)
-	n.do(match.Effects{Loads: []match.Load{{Tasklist: table.Tasklist{Domain: "d", Name: "l", Partition: 3}, Triggers: 7, PerSecond: 0.5}}})
+	n.do(match.Effects{Reports: tree.Reports{Loads: []tree.Load{{Tasklist: table.Tasklist{Domain: "d", Name: "l", Partition: 3}, Triggers: 7, PerSecond: 0.5}}}})
 	m, err := heard.NextMsg(patience)
 	testkit.NoError(t, err)
 	var load rpcv1.TasklistLoad

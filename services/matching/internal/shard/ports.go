@@ -7,6 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/report"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tree"
 )
 
 // Core decides. It is a *match.Shard, except in tests of the loop.
@@ -30,15 +31,15 @@ type Outbox interface {
 	// Refuse ends a poll that was not taken.
 	Refuse(r *match.Refusal)
 	// Moves gives polls up to their frontends. Inputs.Unmoved gets those that no one took.
-	Moves(all []match.Move)
+	Moves(all []tree.Move)
 	// Batch sends events to the owner of their partition. Nothing tells whether it arrived but its verdicts.
 	Batch(b *grab.Batch)
 	// Hints tells others what may be lost.
 	Hints(freed, restore []match.LimitHint, hungry []match.Hungry)
 	// Branches tells the parents of partitions of tasklists what these hold; it may be lost.
-	Branches(all []match.Branch)
+	Branches(all []tree.Branch)
 	// Loads tells frontends what waits in partitions of tasklists; it may be lost.
-	Loads(all []match.Load)
+	Loads(all []tree.Load)
 	// Ack says what became of a message of the hint stream.
 	Ack(a match.Ack)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tree"
 )
 
 // What the core knows of pollers and limits is in the answers whole.
@@ -84,17 +84,17 @@ func TestI14_DescribeCountsWhatIsWanted(t *testing.T) {
 }
 
 // Moves implements Outbox.
-func (w *world) Moves(all []match.Move) { w.note("moves %d", len(all)) }
+func (w *world) Moves(all []tree.Move) { w.note("moves %d", len(all)) }
 
 // Branches implements Outbox.
-func (w *world) Branches(all []match.Branch) {
+func (w *world) Branches(all []tree.Branch) {
 	if len(all) > 0 {
 		w.note("branches %d", len(all))
 	}
 }
 
 // Loads implements Outbox.
-func (w *world) Loads(all []match.Load) {
+func (w *world) Loads(all []tree.Load) {
 	if len(all) > 0 {
 		w.note("loads %d", len(all))
 	}

@@ -86,15 +86,18 @@ func NewList(name table.Tasklist, d *Domain, index *table.Index, t Tasks) *List 
 // WaitsForSlot reports whether triggers of a tasklist wait for slots.
 func (l *List) WaitsForSlot() bool { return l.waits > 0 || len(l.Ahead) > 0 }
 
+// Down reports whether the tables of its domain did not answer the last time.
+func (l *List) Down() bool { return l.domain.Down }
+
 // Domain is the limits of a domain.
 type Domain struct {
 	shard *Limits
 	Name  string
 	// Work has the tables of the domain called, if there is something to call them for.
 	Work func()
-	// Open: the tables may be used. Call is what the call under way says of limits; nil = none is.
-	Open bool
-	Call *Call
+	// Open: the tables may be used. Down: they did not answer the last time. Call is what the call under way says of limits; nil = none is.
+	Open, Down bool
+	Call       *Call
 	// Limits by reference and in the order in which they were met. paths finds them by what they cover.
 	Limits map[table.Ref]*Limit
 	Met    []*Limit

@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/pairing"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/report"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tree"
 )
 
 // arrivePoll queues a poll or refuses it.
@@ -83,7 +84,7 @@ func (s *Shard) waitOn(p *poll) {
 	p.LookBy, p.Asked = 0, 0
 	p.List.queue.Add(p)
 	s.mark(p.List)
-	s.offer(p.List)
+	s.tree.Offer(&p.List.node)
 }
 
 // expirePolls looks at the polls that have waited for long enough.
@@ -119,8 +120,8 @@ func (s *Shard) expire(p *poll) {
 // mayStillGet tells whether the table has yet to be asked for a poll, once.
 func (s *Shard) mayStillGet(p *poll) bool {
 	l := p.List
-	if l.domain.state == opening {
-		return !l.domain.down
+	if !l.domain.Open {
+		return !l.domain.Down
 	}
 	if p.LookBy == 0 {
 		p.LookBy = l.issued
@@ -148,7 +149,7 @@ func (s *Shard) end(p *poll) {
 	p.List.queue.Leave(p)
 	p.By.Wait(-1)
 	s.polls.Remove(p)
-	p.List.callAgain(s)
+	s.tree.CallAgain(&p.List.node, func() tree.Shape { return s.shape(p.List) })
 }
 
 // answer ends a poll with what it was granted. A grant that does not fit into an answer is

@@ -48,7 +48,7 @@ func (s *Shard) callAll() {
 	for n := len(s.turn.busy); i < n && s.fx.Counts.Looks < turnLooksMax; i++ {
 		d := s.turn.busy[i]
 		d.busy = false
-		if d.call == nil && d.state == open && !d.Forgotten {
+		if d.call == nil && d.Open && !d.Forgotten {
 			s.call(d)
 		}
 	}
@@ -106,7 +106,7 @@ func (s *Shard) put(d *domain, c *call) {
 	for _, a := range c.puts {
 		a.list.putting--
 		s.index(&a)
-		s.tellUp(a.list)
+		s.tree.Report(&a.list.node)
 		switch {
 		case a.ranks != nil:
 			shared.Add(a.Chunk, a.ranks)
@@ -194,8 +194,8 @@ func (s *Shard) look(l *list, c *call) (more bool) {
 	c.more = false
 	asked := !s.drain.on && s.want(l, c)
 	if l.dirty = c.more; !asked && !c.more {
-		s.reconsider(l) // there is nothing to wait for
-		s.tellUp(l)     // but polls, perhaps
+		s.reconsider(l)        // there is nothing to wait for
+		s.tree.Report(&l.node) // but polls, perhaps
 	}
 	return c.more
 }
@@ -211,7 +211,7 @@ func (s *Shard) called(o *CallOutcome) {
 	d.call, d.Call = nil, nil
 	for _, l := range c.lists {
 		l.asking, l.done, l.asks = false, l.issued, nil
-		s.offer(l)
+		s.tree.Offer(&l.node)
 	}
 	switch {
 	case o.Failed:
@@ -312,7 +312,7 @@ func (s *Shard) took(c *call, i int, o *table.Outcome) {
 	if progress && !l.index.Empty() { // there may be more for its polls
 		s.mark(l)
 	}
-	s.tellUp(l)
+	s.tree.Report(&l.node)
 }
 
 // sawHead takes in the head of a column after a call.

@@ -100,7 +100,7 @@ func checkPolls(t *testing.T, s *Shard, pending map[*poll]int) map[*list]int {
 // checkNobodyIsForgotten: where nothing is under way, a poll has either nothing to get, or waits for a slot.
 func checkNobodyIsForgotten(t *testing.T, s *Shard, d *domain) {
 	t.Helper()
-	if d.state != open || d.call != nil || d.busy || s.drain.on {
+	if !d.Open || d.call != nil || d.busy || s.drain.on {
 		return
 	}
 	testkit.NoError(t, d.CheckIdle())
@@ -129,9 +129,12 @@ func checkEmpty(t *testing.T, s *Shard) {
 		"domains": len(s.domains), "lists": len(s.lists), "polls": s.polls.Len(), "asks": s.questions.Len(),
 		"answers": s.answers.Len(),
 		"taken":   len(s.taken), "arrivals": len(s.arrivals), "busy": len(s.busy), "telling": len(s.limits.Reporting),
-		"slack": len(s.limits.Slack), "news": len(s.news), "passing": len(s.passing), "moved": len(s.moved), "spread": s.watched, "ahead": s.limits.AheadTriggers(), "ripening": len(s.limits.Ripening),
+		"slack": len(s.limits.Slack), "ahead": s.limits.AheadTriggers(), "ripening": len(s.limits.Ripening),
 	}
 	n["grabs"], n["handBacks"], n["aside"], n["receipts"] = s.grabs.Census()
+	if s.tree.Watchful() {
+		n["partitions that are watched"]++
+	}
 	for what, count := range n {
 		if count > 0 {
 			t.Errorf("%d %s are left", count, what)

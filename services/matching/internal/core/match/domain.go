@@ -9,26 +9,12 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
-// domainState says whether the tables of a domain may be used.
-//
-//	opening ──► open
-//	   ▲         │ memory lost, or no answer
-//	   └─────────┘
-type domainState uint8
-
-const (
-	opening domainState = iota
-	open
-)
-
 // domain is what a shard knows of a domain.
 type domain struct {
 	*limit.Domain
-	state domainState
-	// down: the tables did not answer the last time; they are opened again at retryAt.
-	// asked: an Open is under way.
-	down, asked bool
-	retryAt     time.Duration
+	// asked: an Open is under way. If the tables did not answer the last time, they are opened again at retryAt.
+	asked   bool
+	retryAt time.Duration
 	// epoch is the present life of its tables.
 	epoch string
 	// lost: triggers were let go of. They are asked for when the tables are open.
@@ -95,7 +81,7 @@ func (s *Shard) work(d *domain) {
 
 // open asks for the state of a domain's tables.
 func (s *Shard) open(d *domain) {
-	d.state, d.Domain.Open = opening, false
+	d.Open = false
 	if !d.asked {
 		d.asked = true
 		s.fx.Opens = append(s.fx.Opens, d.Name)
@@ -117,7 +103,7 @@ func (s *Shard) opened(o *OpenOutcome) {
 		// A newer owner may serve the shard: history says so. The tables cannot, and would take what this one says for all that the shard uses.
 		s.audit(d, d.Domain.Recount(), true)
 	}
-	d.state, d.Domain.Open, d.down = open, true, false
+	d.Open, d.Down = true, false
 	d.lost = d.lost || o.Opened.Fresh || d.epoch != "" && d.epoch != o.Opened.Epoch
 	d.epoch = o.Opened.Epoch
 	for _, l := range d.lists {
@@ -148,7 +134,7 @@ func (s *Shard) opened(o *OpenOutcome) {
 func (s *Shard) restart(d *domain) {
 	for _, l := range d.lists {
 		s.reconsider(l)
-		s.tellUp(l)
+		s.tree.Report(&l.node)
 	}
 	s.markAll(d)
 	s.work(d)
@@ -157,7 +143,7 @@ func (s *Shard) restart(d *domain) {
 // fail notes that the tables of a domain do not answer. A trigger that waits for them meets a
 // poll, or is let go of.
 func (s *Shard) fail(d *domain) {
-	d.state, d.Domain.Open, d.down, d.retryAt = opening, false, true, s.now.Mono+retryEvery
+	d.Open, d.Down, d.retryAt = false, true, s.now.Mono+retryEvery
 	s.arrivals = append(s.arrivals, d.held...)
 	for _, a := range d.puts {
 		a.list.putting--
@@ -176,13 +162,13 @@ func (s *Shard) letGo(a *arrival) {
 
 // sweepDomain does what is due after a while.
 func (s *Shard) sweepDomain(d *domain) {
-	if d.down && !d.asked && d.call == nil && s.now.Mono >= d.retryAt {
+	if d.Down && !d.asked && d.call == nil && s.now.Mono >= d.retryAt {
 		s.open(d)
 	}
 	s.audit(d, d.Domain.Sweep(), false)
 	for _, l := range d.lists {
 		s.complain(l)
-		s.sweepTree(l)
+		s.tree.Sweep(&l.node, s.shape(l))
 		l.ranks.Sweep(l.keepsRanks)
 	}
 	d.Domain.SweepGroups()

@@ -61,7 +61,7 @@ func (s *Shard) underWay() bool {
 		return true
 	}
 	for _, d := range s.inOrder {
-		if d.call != nil || d.state == open && len(d.puts) > 0 || len(d.held) > 0 {
+		if d.call != nil || d.Open && len(d.puts) > 0 || len(d.held) > 0 {
 			return true
 		}
 	}
@@ -120,8 +120,8 @@ func (s *Shard) ended(in *Inputs) {
 		s.fx.Answers = append(s.fx.Answers, grab.Answer{Poll: in.Polls[i].ID, ReplyTo: in.Polls[i].ReplyTo, JSON: in.Polls[i].JSON})
 	}
 	for _, id := range in.Unmoved { // no frontend will send it on
-		if p := s.takeMoved(id); p != nil {
-			s.fx.Answers = append(s.fx.Answers, grab.Answer{ReplyTo: p.poll.ReplyTo, JSON: p.poll.JSON})
+		if p := s.tree.TakeBack(id); p != nil {
+			s.fx.Answers = append(s.fx.Answers, grab.Answer{ReplyTo: p.ReplyTo, JSON: p.JSON})
 		}
 	}
 	s.fx.Wake = s.now.Mono + idleAfter

@@ -7,6 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/overflow"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tree"
 )
 
 // Effects are what a step asks for, to be carried out in the order of the fields.
@@ -15,8 +16,9 @@ type Effects struct {
 	Answers []grab.Answer
 	// Refusals too.
 	Refusals []Refusal
-	// Moves are polls that are given up to their frontends. If no one takes one, it comes back as Inputs.Unmoved.
-	Moves []Move
+	// Reports are those of trees: polls that are given up to their frontends, and reports to parents and frontends. A poll that no one takes
+	// comes back as Inputs.Unmoved.
+	tree.Reports
 	// Effects are those of grabs: batches that go to the log of history partitions.
 	grab.Effects
 	// Calls go to the tables; each comes back as an Outcome. At most one of a domain is
@@ -31,10 +33,6 @@ type Effects struct {
 	// Freed, Restore and Hungry are hints to others.
 	Freed, Restore []LimitHint
 	Hungry         []Hungry
-	// Branches go to the shards of the parents of these partitions; they may be lost.
-	Branches []Branch
-	// Loads go to frontends; they may be lost.
-	Loads []Load
 	// Acks say what became of messages of the hint stream.
 	Acks   []Ack
 	Counts Counts
@@ -92,7 +90,7 @@ type Ask struct {
 // Hungry is a tasklist where polls wait for what its table does not hold.
 type Hungry struct {
 	Domain, Tasklist string
-	// Present are types that it does hold, presentMax of them at most: copies of their triggers would pile up.
+	// Present are types that it does hold, tree.PresentMax of them at most: copies of their triggers would pile up.
 	Present []string
 }
 

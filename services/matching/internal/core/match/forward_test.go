@@ -2,6 +2,7 @@ package match
 
 import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tree"
 )
 
 // spreading is what a world knows of partitions of tasklists.
@@ -28,7 +29,7 @@ func (w *world) place(t *task) {
 }
 
 // move has the frontend send a poll to another partition; or there is none.
-func (o *owner) move(m Move) {
+func (o *owner) move(m tree.Move) {
 	w := o.w
 	if m.Poll == 0 {
 		w.t.Fatal("a poll is given up that no frontend asks for")
@@ -60,7 +61,7 @@ func (o *owner) move(m Move) {
 }
 
 // branch has the parent of a partition hear what it tells.
-func (w *world) branch(b Branch) {
+func (w *world) branch(b tree.Branch) {
 	for _, o := range w.owners {
 		if o.shard == w.shardOf(b.Name, ids.ParentPartition(b.Partition)) {
 			o.give(func(in *Inputs) { in.Branches = append(in.Branches, b) })

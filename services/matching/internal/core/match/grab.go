@@ -136,7 +136,7 @@ func (s *Shard) decide(v *grab.Verdicts) {
 // handOver reports to history the attempts that no worker has, and what has been delivered.
 func (s *Shard) handOver() {
 	s.answers.Confirm()
-	s.fx.Prove = s.answers.Unproven() || s.unprovenMoves()
+	s.fx.Prove = s.answers.Unproven() || s.tree.Unproven()
 	for _, st := range s.grabs.HandOver(func(st *grab.StopRequest) bool {
 		return s.list(st.Back.Tasklist).TypePath(st.Back.Type).Paused()
 	}) {

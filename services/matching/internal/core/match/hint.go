@@ -128,13 +128,12 @@ func (t *Triggers) whole() bool {
 // microseconds keep the chunks in order.
 func (s *Shard) arriveTogether(t *Triggers, from *delivery) {
 	l := s.list(t.Tasklist)
-	l.cameAt = s.now.Mono
-	l.came += len(t.Packed) / ids.TriggerBytes
+	s.tree.Came(&l.node, t.Packed)
 	s.fx.Counts.Triggers += int64(len(t.Packed) / ids.TriggerBytes)
 	if t = t.without(l.domain.withheld); len(t.Packed) == 0 {
 		return
 	}
-	l.call(t, s)
+	s.tree.Call(&l.node, t.Type, t.Packed)
 	column := table.Column{Priority: min(max(t.Priority, table.PriorityFirst), table.PriorityLast), Type: t.Type}
 	cost := table.Cost(t.Cost)
 	if l.UnknownGroups(column) {
@@ -232,9 +231,9 @@ func (s *Shard) direct(l *list, at table.Column) (*limit.Path, int) {
 	switch {
 	case n == 0 || l.queue.Len() == 0 || s.drain.on:
 		return nil, 0
-	case p == limit.Unlimited && d.down:
+	case p == limit.Unlimited && d.Down:
 		return p, n // overtaking beats standing still
-	case d.state == open && l.putting == 0 && !l.index.Any(l.Unavailable):
+	case d.Open && l.putting == 0 && !l.index.Any(l.Unavailable):
 		return p, n
 	}
 	return nil, 0
@@ -244,10 +243,10 @@ func (s *Shard) direct(l *list, at table.Column) (*limit.Path, int) {
 func (s *Shard) store(a *arrival) {
 	d := a.list.domain
 	switch {
-	case d.down:
+	case d.Down:
 		s.letGo(a)
 		return
-	case d.state == opening:
+	case !d.Open:
 		if len(d.held) >= heldChunksMax {
 			s.letGo(a)
 			return

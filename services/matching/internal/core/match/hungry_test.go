@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tree"
 )
 
 // R33: polls that wait for a type have the triggers of others not sent again that the table holds, or that
@@ -41,11 +43,11 @@ func TestR33WhatTheTableHoldsIsNotAskedFor(t *testing.T) {
 // A complaint names so many types at most.
 func TestAComplaintIsShort(t *testing.T) {
 	w, o := begun(t, 1)
-	for i := range presentMax + 10 {
+	for i := range tree.PresentMax + 10 {
 		w.ready("d", "l0", fmt.Sprintf("t%03d", i), 1, 1)
 	}
 	w.run(20 * ms)
-	if got := o.s.domains["d"].lists[0].present(); len(got) != presentMax || !slices.IsSorted(got) || got[0] != "t000" {
+	if got := o.s.domains["d"].lists[0].node.Present(); len(got) != tree.PresentMax || !slices.IsSorted(got) || got[0] != "t000" {
 		t.Errorf("%d types: %v", len(got), got)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/overflow"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tree"
 )
 
 // Now is the time of a step: Mono never jumps, and all waiting is measured with it. MS is
@@ -40,7 +41,7 @@ type Inputs struct {
 	// Hints are messages of the hint stream.
 	Hints []Hints
 	// Branches are what partitions of tasklists say to their parents here.
-	Branches []Branch
+	Branches []tree.Branch
 	// Unmoved are ids of polls that were given up (Effects.Moves) and that no frontend took.
 	Unmoved []uint64
 	// GivenUp are inboxes of domains whose polls were given up without an answer: what was sent there was not delivered.

@@ -28,7 +28,7 @@ func (l *list) moreUrgent(priority int) bool {
 // PutBack has a chunk stored that was read ahead, before the next call takes anything.
 func (l *list) PutBack(c table.Chunk) {
 	s, back, d := l.shard, arrival{Chunk: c, list: l}, l.domain
-	if d.state != open {
+	if !d.Open {
 		s.arrivals = append(s.arrivals, back)
 		return
 	}
@@ -46,7 +46,7 @@ func (l *list) Back(at table.Column) {
 	if l.queue.Len() > 0 {
 		l.shard.mark(l)
 	}
-	l.shard.tellUp(l)
+	l.shard.tree.Report(&l.node)
 }
 
 // limitsChanged takes over what operators have set.

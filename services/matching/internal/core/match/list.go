@@ -1,7 +1,6 @@
 package match
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -39,7 +38,10 @@ type list struct {
 	// idleSince is when it was first found idle; idle tells whether it was.
 	idleSince time.Duration
 	idle      bool
-	tree
+	// asks is what the call under way takes, and asked the last poll that it takes it for.
+	asks  []table.Want
+	asked uint64
+	node  node
 }
 
 // list finds or makes a tasklist, and opens its domain where that is new.
@@ -51,7 +53,8 @@ func (s *Shard) list(name table.Tasklist) *list {
 		l.queue = pairing.NewQueue[*list, grab.Grant](&l.domain.polls)
 		s.lists[name] = l
 		l.domain.lists = append(l.domain.lists, l)
-		s.lookSpread(l)
+		l.node = node{List: l.List, Polls: &l.queue}
+		s.tree.Watch(&l.node, s.shape(l))
 	}
 	return l
 }
@@ -81,7 +84,7 @@ func (s *Shard) markAll(d *domain) {
 // had: what it waits for may have been lost. full: it holds something, for which there is no slot, or some
 // is read ahead, or on its way into the table.
 func (l *list) starving() (starves, full bool) {
-	if l.domain.down {
+	if l.domain.Down {
 		return l.queue.Len() > 0, false // whatever the table holds
 	}
 	for _, line := range l.queue.Lines() {
@@ -91,21 +94,6 @@ func (l *list) starving() (starves, full bool) {
 		}
 	}
 	return false, false
-}
-
-// present is types of which triggers are in the table, or were read ahead of it, and will be had in time.
-func (l *list) present() []string {
-	if l.domain.down {
-		return nil // what the tables hold cannot be had
-	}
-	return firstTypes(slices.AppendSeq(l.index.Types(presentMax), maps.Keys(l.Ahead)))
-}
-
-// firstTypes are presentMax of some types at most, sorted, each once.
-func firstTypes(all []string) []string {
-	slices.Sort(all)
-	all = slices.Compact(all)
-	return all[:min(len(all), presentMax)]
 }
 
 // complain tells history of tasklists where polls wait in vain: triggers may have been lost.
@@ -122,7 +110,7 @@ func (s *Shard) complain(l *list) {
 		l.patient = full
 		l.hungryAt = now + l.hungryWait
 	case now >= l.hungryAt:
-		s.fx.Hungry = append(s.fx.Hungry, Hungry{l.Domain, l.Name, l.presentBelow()})
+		s.fx.Hungry = append(s.fx.Hungry, Hungry{l.Domain, l.Name, l.node.Present()})
 		l.hungryWait = min(2*l.hungryWait, hungryMax)
 		l.hungryAt = now + l.hungryWait
 	}
@@ -130,7 +118,7 @@ func (s *Shard) complain(l *list) {
 
 // unused tells whether nothing is known of a tasklist, and no one has asked for it for so long.
 func (l *list) unused(now, after time.Duration) bool {
-	busy := l.kept || l.queue.Alive() > 0 || l.undecided > 0 || l.WaitsForSlot() || !l.index.Empty() || l.dirty || l.asking || l.putting > 0 || len(l.below) > 0 || l.news || l.passes || len(l.domain.held) > 0
+	busy := !l.node.Idle() || l.queue.Alive() > 0 || l.undecided > 0 || l.WaitsForSlot() || !l.index.Empty() || l.dirty || l.asking || l.putting > 0 || len(l.domain.held) > 0
 	switch {
 	case busy:
 		l.idle = false
@@ -153,9 +141,7 @@ func (s *Shard) forget() {
 			unused := l.unused(now, after)
 			if unused {
 				delete(s.lists, l.Tasklist)
-				if l.watched {
-					s.watched--
-				}
+				s.tree.Forget(&l.node)
 			}
 			return unused
 		})

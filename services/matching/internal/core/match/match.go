@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/report"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tree"
 )
 
 // Config of a Shard.
@@ -62,8 +63,6 @@ const (
 	heldChunksMax = 4096
 	// putChunksMax is how many chunks one call stores.
 	putChunksMax = 512
-	// presentMax is how many types a tasklist that complains says to hold.
-	presentMax = 256
 	// idleListsMax is how many tasklists a domain may have for its idle ones to be remembered.
 	idleListsMax = 1000
 	// wastedRounds is how often a poll whose time is over tries again after all
@@ -95,11 +94,7 @@ type Shard struct {
 	// calls counts the calls to the tables.
 	calls   uint64
 	sweepAt time.Duration
-	// news are partitions of tasklists that have something to tell their parents, moved polls that were given up just now. watched
-	// counts the tasklists that frontends hear of.
-	news    []*list
-	moved   []movedPoll
-	watched int
+	tree    tree.Tree[*list]
 
 	turn
 }
@@ -111,8 +106,6 @@ type turn struct {
 	arrivals []arrival
 	// busy are domains that may have something to call the tables for.
 	busy []*domain
-	// passing are tasklists with polls that partitions below may want.
-	passing []*list
 	// overtaken: a newer owner was seen.
 	overtaken bool
 }
@@ -137,6 +130,7 @@ func (s *Shard) Step(in *Inputs, now Now, fx *Effects) {
 	fx.reset()
 	s.now, s.fx = now, fx
 	s.answers.Begin(now.Mono)
+	s.tree.Begin(now.Mono, &fx.Reports)
 	s.grabs.Begin(now.Mono, &fx.Effects, &fx.Counts.Counts)
 	s.limits.Begin(now.Mono, now.MS)
 	if s.overtaken || s.drain.done {
@@ -217,7 +211,7 @@ func (s *Shard) act() {
 	s.endAll(s.grabs.Send())
 	s.expirePolls()
 	s.finishPolls()
-	s.tellParents()
+	s.tree.ReportAll()
 	s.redeliver()
 	s.handOver()
 	s.ask()
@@ -248,10 +242,11 @@ func (fx *Effects) reset() {
 	clear(fx.Answers)
 	clear(fx.Calls)
 	fx.Effects.Reset()
+	fx.Reports.Reset()
 	*fx = Effects{
-		Answers: fx.Answers[:0], Refusals: fx.Refusals[:0], Moves: fx.Moves[:0], Effects: fx.Effects, Calls: fx.Calls[:0],
+		Answers: fx.Answers[:0], Refusals: fx.Refusals[:0], Effects: fx.Effects, Reports: fx.Reports, Calls: fx.Calls[:0],
 		Opens: fx.Opens[:0], Drops: fx.Drops[:0], Asks: fx.Asks[:0], Freed: fx.Freed[:0], Restore: fx.Restore[:0],
-		Hungry: fx.Hungry[:0], Branches: fx.Branches[:0], Loads: fx.Loads[:0], Acks: fx.Acks[:0],
+		Hungry: fx.Hungry[:0], Acks: fx.Acks[:0],
 	}
 }
 

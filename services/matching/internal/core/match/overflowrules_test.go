@@ -44,19 +44,23 @@ func overflowing(t *testing.T, key string) (w *world, s *Shard, l *limit.Limit) 
 // TestWhoIsPolledFor: by polls here, also by one that stays, and perhaps by one in another partition.
 func TestWhoIsPolledFor(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(l *list)
-		want   bool
+		poll       *poll
+		partitions int
+		want       bool
 	}{
-		"no poll":          {func(*list) {}, false},
-		"a poll":           {func(l *list) { l.queue.Add(&poll{ID: 1, Types: []string{"a"}}) }, true},
-		"for another type": {func(l *list) { l.queue.Add(&poll{ID: 1, Types: []string{"b"}}) }, false},
-		"one that stays":   {func(l *list) { l.queue.Add(&poll{Types: []string{"a"}}) }, true},
-		"partitions":       {func(l *list) { l.spread = true }, true},
+		"no poll":          {nil, 1, false},
+		"a poll":           {&poll{ID: 1, Types: []string{"a"}}, 1, true},
+		"for another type": {&poll{ID: 1, Types: []string{"b"}}, 1, false},
+		"one that stays":   {&poll{Types: []string{"a"}}, 1, true},
+		"partitions":       {nil, 2, true},
 	} {
-		l := &list{}
-		if c.change(l); l.polledFor("a") != c.want {
-			t.Errorf("%s: %v", name, !c.want)
+		w, o := begun(t, 1)
+		w.spread["l7"] = c.partitions
+		l := o.s.list(table.Tasklist{Domain: "d", Name: "l7"})
+		if c.poll != nil {
+			l.queue.Add(c.poll)
 		}
+		testkit.Equal(t, name, l.polledFor("a"), c.want)
 	}
 }
 

@@ -17,13 +17,13 @@ func (s *Shard) policyTurn() overflow.Turn {
 
 // polledFor reports whether a poll waits for a type here. One of a tasklist with several partitions may wait in any of them.
 func (l *list) polledFor(typ string) bool {
-	return l.spread || l.queue.Takes(typ) ||
+	return l.node.Spread() || l.queue.Takes(typ) ||
 		slices.ContainsFunc(l.queue.Lines(), func(line *pairing.Line[*list, grab.Grant]) bool { return line.First().Accepts(typ) })
 }
 
 // sweepPolicies has the policies act of limits that have been full for long enough.
 func (s *Shard) sweepPolicies(d *domain) {
-	if d.state != open || s.drain.on { // also while a call is under way: in a busy domain one always is
+	if !d.Open || s.drain.on { // also while a call is under way: in a busy domain one always is
 		return
 	}
 	if r := d.policies.Sweep(s.policyTurn(), d.Domain, s.cfg.Partitions); r != nil {
@@ -61,7 +61,7 @@ func (s *Shard) spilled(c *call, w *overflow.Want, got *table.Taken, states []ta
 		s.sawHead(l, h)
 	}
 	s.reconsider(l)
-	s.tellUp(l)
+	s.tree.Report(&l.node)
 }
 
 // addStop has a task or an attempt stopped; false if it is refused.

@@ -55,7 +55,7 @@ func aloneAt(t *testing.T, begins time.Duration, partitions int, change ...func(
 	o.reply()
 	o.step(0, Inputs{Polls: []Poll{{Domain: "d", Tasklist: "l", Max: 1}}})
 	o.step(0, Inputs{Opened: []OpenOutcome{{Domain: "d", Opened: table.Opened{Epoch: "e"}}}})
-	if !o.s.start.open || o.s.domains["d"].state != open || len(o.fx.Answers) != 1 {
+	if !o.s.start.open || !o.s.domains["d"].Open || len(o.fx.Answers) != 1 {
 		t.Fatal("it has not started")
 	}
 	return o

@@ -8,7 +8,7 @@ func (s *Shard) sweep() {
 		s.sweepAt = s.now.Mono + sweepEvery
 	}
 	s.grabs.Resend()
-	s.forgetMoved()
+	s.tree.ForgetMoved(s.answers.Proven())
 	for _, d := range s.inOrder {
 		s.sweepDomain(d)
 	}
@@ -17,11 +17,11 @@ func (s *Shard) sweep() {
 
 // watchful tells whether something may become due before long.
 func (s *Shard) watchful() bool {
-	if s.polls.Len() > 0 || s.watched > 0 || len(s.moved) > 0 || s.questions.Len() > 0 || s.answers.Len() > 0 || s.grabs.Busy() {
+	if s.polls.Len() > 0 || s.tree.Watchful() || s.questions.Len() > 0 || s.answers.Len() > 0 || s.grabs.Busy() {
 		return true
 	}
 	for _, d := range s.inOrder {
-		if d.state != open { // what waits in one that is open waits for a call, or for answers
+		if !d.Open { // what waits in one that is open waits for a call, or for answers
 			return true
 		}
 		if d.Watchful() {
@@ -43,15 +43,12 @@ func (s *Shard) conclude(in *Inputs) {
 		s.fx.Wake = max(s.now.Mono, 1) // 0 means never
 		return
 	}
-	w := s.limits.Wake(s.grabs.Wake(s.answers.Wake(s.sweepAt)))
+	w := s.tree.Wake(s.limits.Wake(s.grabs.Wake(s.answers.Wake(s.sweepAt))))
 	if p, ok := s.polls.Next(); ok {
 		w = min(w, p.At())
 	}
 	if at, ok := s.openAt(); ok {
 		w = min(w, at)
-	}
-	for _, l := range s.news {
-		w = min(w, l.newsAt())
 	}
 	if s.drain.on {
 		w = min(w, s.drain.end)

@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tree"
 	"github.com/yardmaster-io/yardmaster/shared/heap"
 )
 
@@ -59,7 +60,7 @@ type world struct {
 	drops    []LimitHint
 	acks     map[uint64]bool
 	answers  []grab.Answer
-	loads    []Load
+	loads    []tree.Load
 	grantedN int
 	counts   Counts
 	// looksMost is the most looks of one turn.
