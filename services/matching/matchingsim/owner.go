@@ -3,6 +3,7 @@ package matchingsim
 import (
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
@@ -27,7 +28,7 @@ type (
 	Verdict      = grab.Verdict
 	Hints        = match.Hints
 	Release      = match.Release
-	Triggers     = match.Triggers
+	Triggers     = arrival.Triggers
 	Poll         = match.Poll
 	SilentWorker = match.SilentWorker
 	Answer       = grab.Answer
@@ -35,7 +36,7 @@ type (
 	Ask          = match.Ask
 	Move         = tree.Move
 	Branch       = tree.Branch
-	Ack          = match.Ack
+	Ack          = arrival.Ack
 	Census       = match.Census
 	Ref          = table.Ref
 	Tasklist     = table.Tasklist

@@ -20,6 +20,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
@@ -195,7 +196,7 @@ func (p *Port) hint(subject string, m natsrpc.Message) {
 }
 
 // Ack implements shard.Outbox.
-func (p *Port) Ack(a match.Ack) {
+func (p *Port) Ack(a arrival.Ack) {
 	found, ok := p.deliveries.LoadAndDelete(a.Delivery)
 	if !ok {
 		return

@@ -3,6 +3,7 @@ package api
 import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
@@ -15,7 +16,7 @@ func readHints(data []byte) (match.Hints, error) {
 	}
 	h := match.Hints{
 		Releases: make([]match.Release, 0, len(m.Releases)),
-		Triggers: make([]match.Triggers, 0, len(m.Triggers)),
+		Triggers: make([]arrival.Triggers, 0, len(m.Triggers)),
 	}
 	for _, r := range m.Releases {
 		h.Releases = append(h.Releases, match.Release{Domain: r.Domain, Type: r.Type, Path: as[table.Ref](r.Limits), Bookings: r.Bookings})
@@ -25,7 +26,7 @@ func readHints(data []byte) (match.Hints, error) {
 		if !ok { // the triggers count all the same
 			groups = nil
 		}
-		h.Triggers = append(h.Triggers, match.Triggers{
+		h.Triggers = append(h.Triggers, arrival.Triggers{
 			Tasklist: table.Tasklist{Domain: g.Domain, Name: g.Tasklist, Partition: int(g.TasklistPartition)},
 			Column:   table.Column{Priority: int(g.Priority), Type: g.Type},
 			ReadyAt:  g.ReadyAtUs,

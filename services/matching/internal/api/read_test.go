@@ -7,6 +7,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -26,7 +27,7 @@ func TestReadHints(t *testing.T) {
 		},
 	}))
 	want := match.Hints{
-		Triggers: []match.Triggers{
+		Triggers: []arrival.Triggers{
 			{Tasklist: table.Tasklist{Domain: "d", Name: "l", Partition: 3}, Column: table.Column{Priority: 2, Type: "a"}, ReadyAt: 5, Packed: trigger},
 			{}, // the core counts what cannot be meant
 		},

@@ -3,6 +3,7 @@ package shard
 import (
 	"context"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
@@ -41,7 +42,7 @@ type Outbox interface {
 	// Loads tells frontends what waits in partitions of tasklists; it may be lost.
 	Loads(all []tree.Load)
 	// Ack says what became of a message of the hint stream.
-	Ack(a match.Ack)
+	Ack(a arrival.Ack)
 }
 
 // History answers questions, all pages of the answer at once. It fails where the owner of

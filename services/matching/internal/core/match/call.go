@@ -15,7 +15,7 @@ type call struct {
 	out table.Call
 	limit.Call
 	// puts are what it stores, lists whose triggers it takes and paths of their candidates, by Wants.
-	puts  []arrival
+	puts  []arrived
 	lists []*list
 	paths [][]*limit.Path
 	// candidates counts the columns that it looks at. more: some were left to the next one, since
@@ -104,12 +104,12 @@ func (s *Shard) put(d *domain, c *call) {
 	last := make(map[place]int, n)
 	var shared fairness.Puts
 	for _, a := range c.puts {
-		a.list.putting--
+		a.List.putting--
 		s.index(&a)
-		s.tree.Report(&a.list.node)
+		s.tree.Report(&a.List.node)
 		switch {
-		case a.ranks != nil:
-			shared.Add(a.Chunk, a.ranks)
+		case a.Ranks() != nil:
+			shared.Add(a.Chunk, a.Ranks())
 			continue
 		case a.Rank != 0:
 			c.out.Put = append(c.out.Put, a.Chunk)
@@ -216,27 +216,21 @@ func (s *Shard) called(o *CallOutcome) {
 	switch {
 	case o.Failed:
 		s.limits.NotMade(&c.Call)
-		s.arrivals = append(s.arrivals, s.putAgain(c)...)
+		s.arrivals.All = append(s.arrivals.All, s.putAgain(c)...)
 		d.lost = true
 		s.fail(d)
 	case o.Outcome.Overtaken:
 		s.limits.NotMade(&c.Call)
-		for i := range c.puts {
-			s.finishPart(c.puts[i].from, false) // for the newer owner
-		}
+		s.arrivals.FinishAll(c.puts, false) // for the newer owner
 		d.lost = true
 		s.fail(d)
 	case o.Outcome.Lost:
 		s.fx.Counts.Losses++
 		s.limits.NotMade(&c.Call)
-		for i := range c.puts {
-			s.finishPart(c.puts[i].from, true) // the next life begins with asking for all
-		}
+		s.arrivals.FinishAll(c.puts, true) // the next life begins with asking for all
 		s.open(d)
 	default:
-		for i := range c.puts {
-			s.finishPart(c.puts[i].from, true)
-		}
+		s.arrivals.FinishAll(c.puts, true)
 		s.learnLimits(d, c, &o.Outcome)
 		for i := range o.Outcome.Taken {
 			if i < len(c.lists) {
@@ -288,7 +282,7 @@ func (s *Shard) took(c *call, i int, o *table.Outcome) {
 		s.fx.Counts.Matches += int64(len(b.Triggers) / ids.TriggerBytes)
 		if len(b.Ahead) > 0 && !c.stale {
 			if rest := b.Rest(l.Tasklist); !l.KeepAhead(c.Full(t.path, o.Limits), rest) {
-				s.arrivals = append(s.arrivals, arrival{Chunk: rest, list: l})
+				s.arrivals.PutBack(l, rest)
 			}
 		}
 		progress = true

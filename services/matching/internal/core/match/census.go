@@ -20,7 +20,7 @@ type Census struct {
 func (s *Shard) Census() Census {
 	c := Census{
 		Polls: s.polls.Len(), Questions: s.questions.Len(),
-		Domains: len(s.domains), Lists: len(s.lists), Chunks: len(s.arrivals),
+		Domains: len(s.domains), Lists: len(s.lists), Chunks: len(s.arrivals.All),
 	}
 	c.Grabs, c.HandBacks, c.Aside, c.Receipts = s.grabs.Census()
 	for _, d := range s.domains {

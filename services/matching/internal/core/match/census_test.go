@@ -6,6 +6,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
@@ -100,7 +101,7 @@ func TestTriggerOfAnAttemptThatRuns(t *testing.T) {
 	again := ids.AppendTrigger(nil, ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(1), 0, 99), Version: 1})
 	g := o.group("a", 3, 0, 0)
 	g.Packed = again
-	o.step(0, Inputs{Hints: []Hints{{Delivery: 1, Triggers: []Triggers{g}}}})
+	o.step(0, Inputs{Hints: []Hints{{Delivery: 1, Triggers: []arrival.Triggers{g}}}})
 	o.step(0, o.called())
 	o.step(0, o.poll(1, time.Hour))
 	o.step(0, Inputs{Outcomes: []CallOutcome{{Domain: "d", Outcome: table.Outcome{

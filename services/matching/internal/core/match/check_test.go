@@ -20,7 +20,7 @@ func check(w *world, s *Shard) {
 	putting := map[*list]int{}
 	for _, d := range s.domains {
 		for _, a := range d.puts {
-			putting[a.list]++
+			putting[a.List]++
 		}
 		lists := make([]*limit.List, 0, len(d.lists))
 		for _, l := range d.lists {
@@ -128,7 +128,7 @@ func checkEmpty(t *testing.T, s *Shard) {
 	n := map[string]int{
 		"domains": len(s.domains), "lists": len(s.lists), "polls": s.polls.Len(), "asks": s.questions.Len(),
 		"answers": s.answers.Len(),
-		"taken":   len(s.taken), "arrivals": len(s.arrivals), "busy": len(s.busy), "telling": len(s.limits.Reporting),
+		"taken":   len(s.taken), "arrivals": len(s.arrivals.All), "busy": len(s.busy), "telling": len(s.limits.Reporting),
 		"slack": len(s.limits.Slack), "ahead": s.limits.AheadTriggers(), "ripening": len(s.limits.Ripening),
 	}
 	n["grabs"], n["handBacks"], n["aside"], n["receipts"] = s.grabs.Census()

@@ -22,7 +22,7 @@ type domain struct {
 	lists []*list
 	polls pairing.Domain
 	// held are chunks that wait until the domain is open, puts those to be stored.
-	held, puts []arrival
+	held, puts []arrived
 	// clears are columns to be forgotten.
 	clears []table.Place
 	// withheld are the groups that are paused: nothing of them is kept here.
@@ -125,7 +125,7 @@ func (s *Shard) opened(o *OpenOutcome) {
 		s.retriggerAll(d.Name)
 	}
 	d.Domain.UnblockAll()
-	s.arrivals = append(s.arrivals, d.held...)
+	s.arrivals.All = append(s.arrivals.All, d.held...)
 	d.held = nil
 	s.restart(d)
 }
@@ -144,20 +144,17 @@ func (s *Shard) restart(d *domain) {
 // poll, or is let go of.
 func (s *Shard) fail(d *domain) {
 	d.Open, d.Down, d.retryAt = false, true, s.now.Mono+retryEvery
-	s.arrivals = append(s.arrivals, d.held...)
-	for _, a := range d.puts {
-		a.list.putting--
-		s.arrivals = append(s.arrivals, a)
-	}
+	s.arrivals.All = append(s.arrivals.All, d.held...)
+	s.arrivals.Recall(d.puts, d.unput(func(*arrived) bool { return true }))
 	d.held, d.puts = nil, nil
 	d.Domain.UnreadAll()
 	s.restart(d)
 }
 
 // letGo forgets a chunk that nothing can be done for; history is asked for it later.
-func (s *Shard) letGo(a *arrival) {
-	a.list.domain.lost = true
-	s.finishPart(a.from, true)
+func (s *Shard) letGo(a *arrived) {
+	a.List.domain.lost = true
+	s.arrivals.Done(a)
 }
 
 // sweepDomain does what is due after a while.

@@ -3,6 +3,7 @@ package match
 import (
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 )
 
@@ -24,7 +25,7 @@ func (s *Shard) leave() {
 	ends, aside, stops := s.grabs.Leave()
 	s.endAll(ends)
 	for _, c := range aside {
-		s.arrivals = append(s.arrivals, arrival{Chunk: c, list: s.list(c.Tasklist)})
+		s.arrivals.PutBack(s.list(c.Tasklist), c)
 	}
 	for i := range stops {
 		s.returnStop(&stops[i])
@@ -82,24 +83,20 @@ func (s *Shard) force() {
 func (s *Shard) stop(in *Inputs) {
 	s.fx.Overtaken, s.fx.Wake = true, s.now.Mono+idleAfter
 	for i := range in.Hints {
-		s.fx.Acks = append(s.fx.Acks, Ack{Delivery: in.Hints[i].Delivery})
+		s.fx.Acks = append(s.fx.Acks, arrival.Ack{Delivery: in.Hints[i].Delivery})
 	}
 	s.letGoAll()
 }
 
 // letGoAll has messages of the hint stream come again that are not taken care of.
 func (s *Shard) letGoAll() {
-	again := func(all []arrival) {
-		for i := range all {
-			s.finishPart(all[i].from, false)
-		}
-	}
-	again(s.arrivals)
+	again := func(all []arrived) { s.arrivals.FinishAll(all, false) }
+	again(s.arrivals.All)
 	for _, d := range s.inOrder {
 		again(d.held)
 		again(d.puts)
 		for i := range d.puts {
-			d.puts[i].list.putting--
+			d.puts[i].List.putting--
 		}
 		d.held, d.puts = nil, nil
 		if d.call != nil {
@@ -107,14 +104,14 @@ func (s *Shard) letGoAll() {
 			d.call.puts = nil
 		}
 	}
-	s.arrivals = nil
+	s.arrivals.All = nil
 }
 
 // ended answers what comes in after the end.
 func (s *Shard) ended(in *Inputs) {
 	s.fx.Drained, s.fx.Overtaken = s.drain.done, s.overtaken
 	for i := range in.Hints {
-		s.fx.Acks = append(s.fx.Acks, Ack{Delivery: in.Hints[i].Delivery})
+		s.fx.Acks = append(s.fx.Acks, arrival.Ack{Delivery: in.Hints[i].Delivery})
 	}
 	for i := range in.Polls {
 		s.fx.Answers = append(s.fx.Answers, grab.Answer{Poll: in.Polls[i].ID, ReplyTo: in.Polls[i].ReplyTo, JSON: in.Polls[i].JSON})

@@ -3,6 +3,7 @@ package match
 import (
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/overflow"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
@@ -34,7 +35,7 @@ type Effects struct {
 	Freed, Restore []LimitHint
 	Hungry         []Hungry
 	// Acks say what became of messages of the hint stream.
-	Acks   []Ack
+	Acks   []arrival.Ack
 	Counts Counts
 
 	// Prove: a round trip to the server is wanted, unless one is under way.
@@ -92,13 +93,6 @@ type Hungry struct {
 	Domain, Tasklist string
 	// Present are types that it does hold, tree.PresentMax of them at most: copies of their triggers would pile up.
 	Present []string
-}
-
-// Ack says what became of a message of the hint stream.
-type Ack struct {
-	Delivery uint64
-	// OK: it is taken care of; else it should come again a little later.
-	OK bool
 }
 
 // Counts is what one step has done, for metrics; WaitingPolls is how many wait after it.

@@ -87,7 +87,7 @@ func (s *Shard) endAll(all []ended) {
 			l.ranks.Aside(e.From.Column, e.From.Rank)
 		}
 		if e.Again {
-			s.arrivals = append(s.arrivals, arrival{Chunk: e.Chunk(), list: l})
+			s.arrivals.PutBack(l, e.Chunk())
 		}
 		if e.Grant != nil {
 			l.Granted(e.From.Column, m, s.now.Mono, e.DeadlineMS)
@@ -116,7 +116,7 @@ func (s *Shard) listen() {
 	for _, c := range found.Back {
 		l := s.list(c.Tasklist)
 		l.ranks.Back(c.Column)
-		s.arrivals = append(s.arrivals, arrival{Chunk: c, list: l})
+		s.arrivals.PutBack(l, c)
 	}
 	for _, p := range found.Lost {
 		s.retrigger(p, "")
@@ -151,6 +151,6 @@ func (s *Shard) returnStop(st *grab.StopRequest) {
 	case st.Stale && st.Back.Group == "":
 		s.sendAgain(st.Limit.Domain.Name)
 	default:
-		s.arrivals = append(s.arrivals, arrival{Chunk: st.Back, list: s.list(st.Back.Tasklist)})
+		s.arrivals.PutBack(s.list(st.Back.Tasklist), st.Back)
 	}
 }

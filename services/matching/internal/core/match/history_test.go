@@ -8,6 +8,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
@@ -75,21 +76,21 @@ func (w *world) task(domain, list, typ string, priority, partition int) *task {
 
 // trigger sends the triggers of tasks that are ready, one message to each shard.
 func (w *world) trigger(tasks ...*task) {
-	groups := map[int][]Triggers{}
+	groups := map[int][]arrival.Triggers{}
 	for _, t := range tasks {
 		t.triggeredAt = w.now
 		packed := ids.AppendTrigger(nil, ids.Trigger{ID: t.id, Version: t.version + 1})
 		all := groups[t.shard]
 		if n := len(all); n > 0 && all[n-1].Name == t.list && all[n-1].Partition == t.part && all[n-1].Type == t.typ && all[n-1].Cost == t.cost && all[n-1].Domain == t.domain {
 			all[n-1].Packed = append(all[n-1].Packed, packed...)
-			all[n-1].of(t.group)
+			groupIs(&all[n-1], t.group)
 			continue
 		}
-		groups[t.shard] = append(all, Triggers{
+		groups[t.shard] = append(all, arrival.Triggers{
 			Tasklist: table.Tasklist{Domain: t.domain, Name: t.list, Partition: t.part}, Column: table.Column{Priority: t.priority, Type: t.typ},
 			ReadyAt: (epochMS + w.now.Milliseconds()) * 1000, Packed: packed, Cost: t.cost,
 		})
-		groups[t.shard][len(all)].of(t.group)
+		groupIs(&groups[t.shard][len(all)], t.group)
 	}
 	for shard := range w.shards {
 		if len(groups[shard]) > 0 {
@@ -98,8 +99,8 @@ func (w *world) trigger(tasks ...*task) {
 	}
 }
 
-// of notes the group of the last trigger.
-func (t *Triggers) of(group string) {
+// groupIs notes the group of the last trigger.
+func groupIs(t *arrival.Triggers, group string) {
 	if group == "" && t.Groups == nil {
 		return
 	}

@@ -3,6 +3,7 @@ package match
 import (
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/overflow"
@@ -96,7 +97,7 @@ type Hints struct {
 	// Delivery names it in Effects.Acks.
 	Delivery uint64
 	Releases []Release
-	Triggers []Triggers
+	Triggers []arrival.Triggers
 }
 
 // Release is attempts of one domain, type and path that are over.
@@ -105,20 +106,6 @@ type Release struct {
 	Path         []table.Ref
 	// Bookings are packed (ids.BookingBytes each).
 	Bookings []byte
-}
-
-// Triggers is ready tasks of one column.
-type Triggers struct {
-	table.Tasklist
-	table.Column
-	// ReadyAt is when the first became ready, Unix µs.
-	ReadyAt int64
-	// Packed (ids.TriggerBytes each).
-	Packed []byte
-	// Groups are those of the triggers, in their order, "" where one has none; nil = none has one.
-	Groups []string
-	// Cost is how many starts of a rate each uses; 0 = 1.
-	Cost int
 }
 
 // GivenUp are inboxes of a domain.

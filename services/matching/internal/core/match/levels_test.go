@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -232,7 +233,7 @@ func TestANewTriggerOvertakesNoWaiter(t *testing.T) {
 		w.run(10 * ms)
 		w.hint(0, Hints{
 			Releases: []Release{{Domain: "d", Type: "a", Path: first[0].path, Bookings: []byte(ids.Booking(first[0].id, first[0].version))}},
-			Triggers: []Triggers{{
+			Triggers: []arrival.Triggers{{
 				Tasklist: table.Tasklist{Domain: "d", Name: "l1"}, Column: table.Column{Priority: 1, Type: "a"}, ReadyAt: 1_800_000_000_000_000,
 				Packed: ids.AppendTrigger(nil, ids.Trigger{ID: late.id, Version: 1}),
 			}},

@@ -1,6 +1,7 @@
 package match
 
 import (
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
@@ -27,12 +28,12 @@ func (l *list) moreUrgent(priority int) bool {
 
 // PutBack has a chunk stored that was read ahead, before the next call takes anything.
 func (l *list) PutBack(c table.Chunk) {
-	s, back, d := l.shard, arrival{Chunk: c, list: l}, l.domain
+	s, d := l.shard, l.domain
 	if !d.Open {
-		s.arrivals = append(s.arrivals, back)
+		s.arrivals.PutBack(l, c)
 		return
 	}
-	d.puts = append(d.puts, back)
+	d.puts = append(d.puts, arrival.Of(l, c))
 	l.putting++
 	if l.queue.Len() > 0 {
 		s.mark(l)

@@ -152,3 +152,15 @@ func (s *Shard) forget() {
 		return d.Forgotten
 	})
 }
+
+// keepsRanks reports whether something waits in a column, or is on its way to one.
+func (l *list) keepsRanks(at table.Column) bool {
+	_, waits := l.index.Waits(at)
+	return waits || l.putting > 0
+}
+
+// Withheld are the groups of its domain that are paused.
+func (l *list) Withheld() map[string]bool { return l.domain.withheld }
+
+// Weights are those of the groups of its domain.
+func (l *list) Weights() fairness.Weights { return l.shard.catalog.Weights(l.Domain) }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -132,7 +133,7 @@ func TestWhatIsMatchedWithoutTablesIsNotAskedFor(t *testing.T) {
 	o.step(0, Inputs{Opened: []OpenOutcome{{Domain: "x", Failed: true}}})
 	g := o.group("b", 3, 0, 1)
 	g.Tasklist.Domain = "x"
-	o.step(0, Inputs{Hints: []Hints{{Delivery: 1, Triggers: []Triggers{g}}}})
+	o.step(0, Inputs{Hints: []Hints{{Delivery: 1, Triggers: []arrival.Triggers{g}}}})
 	if len(o.fx.Batches) != 1 || len(o.fx.Acks) != 1 || !o.fx.Acks[0].OK {
 		t.Fatalf("%+v, %+v", o.fx.Batches, o.fx.Acks)
 	}
@@ -148,7 +149,7 @@ func TestDrainWaitsForADomainThatOpens(t *testing.T) {
 	o := alone(t, 1)
 	g := o.group("b", 3, 0, 1)
 	g.Tasklist.Domain = "x"
-	o.step(time.Second, Inputs{Hints: []Hints{{Delivery: 1, Triggers: []Triggers{g}}}})
+	o.step(time.Second, Inputs{Hints: []Hints{{Delivery: 1, Triggers: []arrival.Triggers{g}}}})
 	o.step(0, Inputs{Drain: true})
 	if o.fx.Drained {
 		t.Fatal("it does not wait")

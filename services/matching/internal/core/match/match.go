@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/pairing"
@@ -103,7 +104,7 @@ type Shard struct {
 type turn struct {
 	// taken came out of the tables and arrivals from hints: both are to meet polls.
 	taken    []taken
-	arrivals []arrival
+	arrivals arrival.Arrivals[*list]
 	// busy are domains that may have something to call the tables for.
 	busy []*domain
 	// overtaken: a newer owner was seen.
@@ -133,6 +134,7 @@ func (s *Shard) Step(in *Inputs, now Now, fx *Effects) {
 	s.tree.Begin(now.Mono, &fx.Reports)
 	s.grabs.Begin(now.Mono, &fx.Effects, &fx.Counts.Counts)
 	s.limits.Begin(now.Mono, now.MS)
+	s.arrivals.Begin(&fx.Acks)
 	if s.overtaken || s.drain.done {
 		s.ended(in)
 		return

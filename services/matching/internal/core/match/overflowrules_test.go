@@ -90,7 +90,7 @@ func TestWhatCameOutOfTheTablesToBeRejected(t *testing.T) {
 		asks := s.questions.Len()
 		want := &overflow.Want{Limit: l, List: s.list(table.Tasklist{Domain: "d", Name: "l0"}).List}
 		s.spilled(out, want, &table.Taken{Batches: []table.Batch{b}}, []table.LimitState{{Used: 2}})
-		if stops, back, again := len(s.stops()), len(s.arrivals), s.questions.Len()-asks; stops != c.stops || back != c.back || again != c.again {
+		if stops, back, again := len(s.stops()), len(s.arrivals.All), s.questions.Len()-asks; stops != c.stops || back != c.back || again != c.again {
 			t.Errorf("%s: %d are to be rejected, %d go back, %d questions", name, stops, back, again)
 		}
 		if malformed := s.fx.Counts.Malformed; malformed != map[bool]int64{true: 1}[name == "no partition"] {
@@ -125,7 +125,7 @@ func TestWhatBecomesOfAStop(t *testing.T) {
 		s.stopped(&grab.Stopped{StopRequest: c.st, Refused: c.refused})
 		testkit.Equal(t, name+": rejected", s.fx.Counts.Rejected, c.rejected)
 		testkit.Equal(t, name+": displaced", s.fx.Counts.Displaced, c.displaced)
-		if back, again := len(s.arrivals), s.questions.Len()-asks; back != c.back || again != c.again {
+		if back, again := len(s.arrivals.All), s.questions.Len()-asks; back != c.back || again != c.again {
 			t.Errorf("%s: %d go back, %d questions", name, back, again)
 		}
 	}
@@ -140,7 +140,7 @@ func TestAShardThatIsLeftStopsNobody(t *testing.T) {
 		s.grabs.AddStop(st)
 	}
 	s.leave()
-	if n := len(s.stops()); n > 0 || len(s.arrivals) != 2 {
-		t.Errorf("%d are to be sent, %d go back", n, len(s.arrivals))
+	if n := len(s.stops()); n > 0 || len(s.arrivals.All) != 2 {
+		t.Errorf("%d are to be sent, %d go back", n, len(s.arrivals.All))
 	}
 }

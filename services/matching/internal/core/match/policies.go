@@ -55,7 +55,7 @@ func (s *Shard) spilled(c *call, w *overflow.Want, got *table.Taken, states []ta
 		chunks = l.domain.policies.Reject(s.policyTurn(), w.Limit, &c.Call, states, chunks, s.addStop)
 	}
 	for _, chunk := range chunks {
-		s.arrivals = append(s.arrivals, arrival{Chunk: chunk, list: l})
+		s.arrivals.PutBack(l, chunk)
 	}
 	for _, h := range got.Heads {
 		s.sawHead(l, h)

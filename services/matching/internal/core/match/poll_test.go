@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -47,12 +48,11 @@ func TestRefusedPollKeepsItsPlace(t *testing.T) {
 	gone.version = 5
 	o.deliveries[900] = true
 	o.give(func(in *Inputs) {
-		in.Hints = []Hints{{Delivery: 900, Triggers: []Triggers{{
-			table.Tasklist{Domain: "d", Name: "l0"},
-			table.Column{Priority: 1, Type: "b"},
-			1,
-			ids.AppendTrigger(nil, ids.Trigger{ID: gone.id, Version: 2}),
-			nil, 0,
+		in.Hints = []Hints{{Delivery: 900, Triggers: []arrival.Triggers{{
+			Tasklist: table.Tasklist{Domain: "d", Name: "l0"},
+			Column:   table.Column{Priority: 1, Type: "b"},
+			ReadyAt:  1,
+			Packed:   ids.AppendTrigger(nil, ids.Trigger{ID: gone.id, Version: 2}),
 		}}}}
 	})
 	w.wait("second", 1)
@@ -114,14 +114,13 @@ func TestExpiredPollWaitsForVerdicts(t *testing.T) {
 	w.delay = func() time.Duration { return ms }
 	gone := w.task("d", "l0", "b", 1, 0)
 	gone.state = "done"
-	var groups []Triggers
+	var groups []arrival.Triggers
 	for v := range uint32(200) {
-		groups = append(groups, Triggers{
-			table.Tasklist{Domain: "d", Name: "l0"},
-			table.Column{Priority: 1, Type: "b"},
-			int64(v),
-			ids.AppendTrigger(nil, ids.Trigger{ID: gone.id, Version: v + 7}),
-			nil, 0,
+		groups = append(groups, arrival.Triggers{
+			Tasklist: table.Tasklist{Domain: "d", Name: "l0"},
+			Column:   table.Column{Priority: 1, Type: "b"},
+			ReadyAt:  int64(v),
+			Packed:   ids.AppendTrigger(nil, ids.Trigger{ID: gone.id, Version: v + 7}),
 		})
 	}
 	o.deliveries[901] = true
@@ -193,7 +192,13 @@ func TestMalformedHintsAreDropped(t *testing.T) {
 	good := w.task("d", "l0", "b", 1, 0)
 	id := w.hint(0, Hints{
 		Releases: []Release{{Domain: "d"}, {Domain: "d", Type: "a", Bookings: []byte("x")}, {Domain: "z", Type: "a", Bookings: make([]byte, 20)}},
-		Triggers: []Triggers{{l, c, 1, nil, nil, 0}, {l, c, 1, []byte("x"), nil, 0}, {table.Tasklist{}, c, 1, nil, nil, 0}, {l, c, 1, appendTrigger(nil, good), []string{"a", "b"}, 0}, {l, c, 1, appendTrigger(appendTrigger(nil, far), good), nil, 0}},
+		Triggers: []arrival.Triggers{
+			{Tasklist: l, Column: c, ReadyAt: 1},
+			{Tasklist: l, Column: c, ReadyAt: 1, Packed: []byte("x")},
+			{Column: c, ReadyAt: 1},
+			{Tasklist: l, Column: c, ReadyAt: 1, Packed: appendTrigger(nil, good), Groups: []string{"a", "b"}},
+			{Tasklist: l, Column: c, ReadyAt: 1, Packed: appendTrigger(appendTrigger(nil, far), good)},
+		},
 	})
 	w.run(50 * ms)
 	if !w.acks[id] {

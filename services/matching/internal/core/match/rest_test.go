@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -98,7 +99,7 @@ func TestARestEndsWhenManyHaveGathered(t *testing.T) {
 }
 
 // booked is called with the triggers of one column, each of which books a slot; one is in use.
-func (o *solo) booked(limited Triggers) Inputs {
+func (o *solo) booked(limited arrival.Triggers) Inputs {
 	o.Helper()
 	in := o.called()
 	in.Outcomes[0].Outcome.Taken[0] = table.Taken{
@@ -118,7 +119,7 @@ func TestAGrabOfAScarceSlotDoesNotRest(t *testing.T) {
 	o.step(0, o.poll(1, time.Hour, "b"))
 	o.step(0, o.hint("b", 0, 1))
 	limited := o.group("a", 3, 0, 1)
-	o.step(0, Inputs{Hints: []Hints{{Delivery: 99, Triggers: []Triggers{limited}}}})
+	o.step(0, Inputs{Hints: []Hints{{Delivery: 99, Triggers: []arrival.Triggers{limited}}}})
 	o.step(0, o.called())
 	o.step(0, o.poll(1, time.Hour, "a"))
 	if o.grabs() != 0 || len(o.wants()) != 1 {
@@ -157,7 +158,7 @@ func TestAGrabOfASlotToSpareRests(t *testing.T) {
 	o.limit(5)
 	o.rest(25, 4*ms)
 	limited := o.group("a", 3, 0, 1)
-	o.step(0, Inputs{Hints: []Hints{{Delivery: 99, Triggers: []Triggers{limited}}}})
+	o.step(0, Inputs{Hints: []Hints{{Delivery: 99, Triggers: []arrival.Triggers{limited}}}})
 	o.step(0, o.called())
 	o.step(0, o.poll(1, time.Hour, "a"))
 	if o.step(0, o.booked(limited)); o.grabs() != 0 {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -265,7 +266,7 @@ func TestDirectDoesNotPassWhatIsStored(t *testing.T) {
 		}
 		w.count++
 		o.deliveries[uint64(w.count)] = true
-		return Hints{Delivery: uint64(w.count), Triggers: []Triggers{{l, table.Column{Priority: priority, Type: typ}, readyAt, packed, nil, 0}}}
+		return Hints{Delivery: uint64(w.count), Triggers: []arrival.Triggers{{Tasklist: l, Column: table.Column{Priority: priority, Type: typ}, ReadyAt: readyAt, Packed: packed}}}
 	}
 	urgent, later := w.task("d", "l0", "a", 1, 0), w.task("d", "l0", "b", 2, 0)
 	w.wait("p", 1, "b")

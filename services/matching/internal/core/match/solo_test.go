@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
@@ -95,11 +96,11 @@ func (o *solo) poll(most int, wait time.Duration, types ...string) Inputs {
 // hint is one message with n new triggers of a partition.
 func (o *solo) hint(typ string, partition, n int) Inputs {
 	o.delivery++
-	return Inputs{Hints: []Hints{{Delivery: o.delivery, Triggers: []Triggers{o.group(typ, 3, partition, n)}}}}
+	return Inputs{Hints: []Hints{{Delivery: o.delivery, Triggers: []arrival.Triggers{o.group(typ, 3, partition, n)}}}}
 }
 
-func (o *solo) group(typ string, priority, partition, n int) Triggers {
-	g := Triggers{Tasklist: table.Tasklist{Domain: "d", Name: "l"}, Column: table.Column{Priority: priority, Type: typ}, ReadyAt: 1000}
+func (o *solo) group(typ string, priority, partition, n int) arrival.Triggers {
+	g := arrival.Triggers{Tasklist: table.Tasklist{Domain: "d", Name: "l"}, Column: table.Column{Priority: priority, Type: typ}, ReadyAt: 1000}
 	for range n {
 		o.task++
 		g.Packed = ids.AppendTrigger(g.Packed, ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(1), partition, o.task), Version: 1})
@@ -286,7 +287,7 @@ func TestWhatComesTogetherIsMatchedInOrder(t *testing.T) {
 	o.step(0, o.poll(1, time.Minute))
 	late, urgent, old := o.group("b", 2, 0, 1), o.group("b", 1, 0, 1), o.group("b", 1, 0, 1)
 	old.ReadyAt--
-	o.step(0, Inputs{Hints: []Hints{{Delivery: 1, Triggers: []Triggers{late, urgent, old}}}})
+	o.step(0, Inputs{Hints: []Hints{{Delivery: 1, Triggers: []arrival.Triggers{late, urgent, old}}}})
 	if len(o.fx.Batches) != 1 || len(o.fx.Batches[0].Grabs) != 1 || o.fx.Batches[0].Grabs[0].Trigger != ids.TriggerAt(old.Packed, 0) {
 		t.Fatalf("it asks for %+v", o.fx.Batches)
 	}

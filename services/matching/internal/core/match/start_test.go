@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -144,16 +145,16 @@ func TestOvertakenStops(t *testing.T) {
 	w.own(0, 2)
 	w.run(2 * ms)
 	x := w.task("d", "l0", "b", 1, 0)
-	group := Triggers{Tasklist: table.Tasklist{Domain: "d", Name: "l0"}, Column: table.Column{Priority: 1, Type: "b"}, ReadyAt: 1}
+	group := arrival.Triggers{Tasklist: table.Tasklist{Domain: "d", Name: "l0"}, Column: table.Column{Priority: 1, Type: "b"}, ReadyAt: 1}
 	group.Packed = appendTrigger(nil, x)
 	old.deliveries[1000], old.deliveries[1001] = true, true
-	old.give(func(in *Inputs) { in.Hints = []Hints{{Delivery: 1000, Triggers: []Triggers{group}}} })
+	old.give(func(in *Inputs) { in.Hints = []Hints{{Delivery: 1000, Triggers: []arrival.Triggers{group}}} })
 	w.run(300 * ms)
 	if !old.overtaken {
 		t.Fatal("it goes on")
 	}
 	n := len(w.batches)
-	old.give(func(in *Inputs) { in.Hints = []Hints{{Delivery: 1001, Triggers: []Triggers{group}}} })
+	old.give(func(in *Inputs) { in.Hints = []Hints{{Delivery: 1001, Triggers: []arrival.Triggers{group}}} })
 	w.run(5 * time.Second)
 	if w.acks[1001] || len(old.deliveries) != 0 {
 		t.Fatalf("%d messages are kept", len(old.deliveries))

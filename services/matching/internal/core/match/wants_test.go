@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -147,7 +148,7 @@ func TestACallAsksForNoMoreThanTheSlots(t *testing.T) {
 		for i := range 2 {
 			g := o.group("a", 3, 0, 3)
 			g.Name = fmt.Sprint("l", i)
-			in.Hints = append(in.Hints, Hints{Delivery: uint64(i + 1), Triggers: []Triggers{g}})
+			in.Hints = append(in.Hints, Hints{Delivery: uint64(i + 1), Triggers: []arrival.Triggers{g}})
 		}
 		o.step(0, in)
 		o.step(0, o.called())

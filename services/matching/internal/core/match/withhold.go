@@ -1,8 +1,6 @@
 package match
 
 import (
-	"slices"
-
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -34,7 +32,11 @@ func (d *domain) holdsPaused(at table.Column) bool { return at.Group == "" || d.
 // cleanse lets go of all triggers that may be of groups that are paused.
 func (s *Shard) cleanse(d *domain) {
 	d.Domain.UnreadAll()
-	s.letGoUnknown(d)
+	s.arrivals.All = s.arrivals.Release(s.arrivals.All, func(a *arrived) bool { return a.List.domain == d && a.Unknown() })
+	holds := func(a *arrived) bool { return d.holdsPaused(a.Column) }
+	known := func(a *arrived) bool { return holds(a) && a.Known() }
+	d.held, d.puts = s.arrivals.Recall(d.held, known), s.arrivals.Recall(d.puts, d.unput(known))
+	d.held, d.puts = s.arrivals.Release(d.held, holds), s.arrivals.Release(d.puts, d.unput(holds))
 	s.endAll(s.grabs.Withdraw(func(r *request) bool { return r.From.List.domain == d && d.holdsPaused(r.From.Column) }))
 	s.grabs.ForgetAside(func(c *table.Chunk) bool { return c.Domain == d.Name && d.holdsPaused(c.Column) })
 	s.grabs.DropStops(d.Domain, d.holdsPaused)
@@ -64,33 +66,15 @@ func (s *Shard) cleanse(d *domain) {
 	s.sendAgain(d.Name)
 }
 
-// letGoUnknown lets go of what is on its way into columns that groups share, and is of groups that are not known. The rest arrives again,
-// and is sorted out then.
-func (s *Shard) letGoUnknown(d *domain) {
-	s.arrivals = slices.DeleteFunc(s.arrivals, func(a arrival) bool {
-		out := a.list.domain == d && a.Group == "" && !a.known
+// unput is out, which takes what is to be stored out.
+func (d *domain) unput(out func(a *arrived) bool) func(a *arrived) bool {
+	return func(a *arrived) bool {
+		out := out(a)
 		if out {
-			s.finishPart(a.from, true)
+			a.List.putting--
 		}
 		return out
-	})
-	sort := func(all []arrival, putting bool) []arrival {
-		return slices.DeleteFunc(all, func(a arrival) bool {
-			if !d.holdsPaused(a.Column) {
-				return false
-			}
-			if putting {
-				a.list.putting--
-			}
-			if a.known {
-				s.arrivals = append(s.arrivals, a)
-			} else {
-				s.finishPart(a.from, true)
-			}
-			return true
-		})
 	}
-	d.held, d.puts = sort(d.held, false), sort(d.puts, true)
 }
 
 // withhold tells whether what was taken from a table is let go: it may be of a group that is paused.
@@ -103,54 +87,10 @@ func (t *taken) withhold(s *Shard) bool {
 	return d.withheld[t.chunk.Group]
 }
 
-// letGoPaused lets go of arrivals of groups that are paused.
-func (s *Shard) letGoPaused() {
-	for i := range s.arrivals {
-		if a := &s.arrivals[i]; len(a.list.domain.withheld) > 0 {
-			a.withhold(a.list.domain.withheld)
-		}
-	}
-	s.arrivals = slices.DeleteFunc(s.arrivals, func(a arrival) bool {
-		if len(a.Triggers) > 0 {
-			return false
-		}
-		s.finishPart(a.from, true)
-		return true
-	})
-}
-
-// withhold takes the triggers of some groups out.
-func (a *arrival) withhold(groups map[string]bool) {
-	if groups[a.Group] {
-		a.Triggers = nil
-	}
-	if a.groups != nil {
-		a.keep(func(i int) bool { return !groups[a.groups[i]] })
-	}
-}
-
-// without are triggers without those of some groups.
-func (t *Triggers) without(groups map[string]bool) *Triggers {
-	if len(groups) == 0 || t.Groups == nil {
-		return t
-	}
-	a := arrival{Chunk: table.Chunk{Triggers: t.Packed}, groups: t.Groups}
-	a.withhold(groups)
-	rest := *t
-	rest.Packed, rest.Groups = a.Triggers, a.groups
-	return &rest
-}
-
 // putAgain are the parts of a call that was not made that arrive again: not those of groups that are not known, if the call is stale.
-func (s *Shard) putAgain(c *call) []arrival {
-	if !c.stale {
-		return c.puts
+func (s *Shard) putAgain(c *call) []arrived {
+	if c.stale {
+		return s.arrivals.Release(c.puts, (*arrived).Unknown)
 	}
-	return slices.DeleteFunc(c.puts, func(a arrival) bool {
-		out := a.Group == "" && !a.known
-		if out {
-			s.finishPart(a.from, true)
-		}
-		return out
-	})
+	return c.puts
 }

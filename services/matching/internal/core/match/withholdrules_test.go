@@ -2,71 +2,48 @@ package match
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/fairness"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-// onItsWay is an arrival of a message of its own, in a column that groups share or in that of one.
-func onItsWay(s *Shard, domain, group string, known bool) arrival {
+// onItsWay is a chunk in a column that groups share or in that of one.
+func onItsWay(s *Shard, domain, group string) arrived {
 	l := s.list(table.Tasklist{Domain: domain, Name: "l0"})
 	packed := ids.AppendTrigger(nil, ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(epochMS), 0, 1), Version: 1})
-	return arrival{
-		list: l, known: known, from: &delivery{left: 1},
-		Chunk: table.Chunk{Tasklist: l.Tasklist, Column: table.Column{Priority: 3, Type: "a", Group: group}, Triggers: packed},
-	}
+	return arrival.Of(l, table.Chunk{Tasklist: l.Tasklist, Column: table.Column{Priority: 3, Type: "a", Group: group}, Triggers: packed})
 }
 
-// finished tells whether a message is done with, and well.
-func (a *arrival) finished() bool { return a.from.left == 0 && !a.from.again }
-
-// TestAPauseFindsWhatIsUnderWay, wherever it is: what may be of the group is let go, and its message done with. What is known arrives again, to be
-// sorted out then. Other domains and columns are left alone.
+// TestAPauseFindsWhatIsUnderWay, wherever it is: what may be of the group is let go. Other domains and columns are left alone.
 func TestAPauseFindsWhatIsUnderWay(t *testing.T) {
 	for name, c := range map[string]struct {
-		domain, group          string
-		known                  bool
-		gone, arrives, waiting bool // when it waits to be stored; waiting: still
-		goneArriving           bool // when it arrives
+		domain, group  string
+		arrives, waits int // of what arrives, and of what waits
 	}{
-		"shared":            {"d", "", false, true, false, false, true},
-		"shared, but known": {"d", "", true, false, true, false, false},
-		"its own":           {"d", "g", false, true, false, false, false},
-		"its own, known":    {"d", "g", true, false, true, false, false},
-		"another's":         {"d", "h", false, false, false, true, false},
-		"another domain":    {"e", "", false, false, false, true, false},
+		"shared":         {"d", "", 0, 0},
+		"its own":        {"d", "g", 1, 0}, // it is let go when it is sorted
+		"another's":      {"d", "h", 1, 2},
+		"another domain": {"e", "", 1, 2},
 	} {
-		for _, where := range []string{"arrives", "held", "put"} {
-			_, o := begun(t, 2)
-			s, d := o.s, o.s.domains["d"]
-			d.withheld = map[string]bool{"g": true}
-			a := onItsWay(s, c.domain, c.group, c.known)
-			of := a.list.domain
-			gone, arrives, waiting := c.gone, c.arrives, c.waiting
-			switch where {
-			case "arrives":
-				s.arrivals = []arrival{a}
-				gone, arrives, waiting = c.goneArriving, !c.goneArriving, false
-			case "held":
-				of.held = []arrival{a}
-			case "put":
-				of.puts = []arrival{a}
-				a.list.putting++
-			}
-			asks := s.questions.Len()
-			s.cleanse(d)
-			if a.finished() != gone || (len(s.arrivals) == 1) != arrives || (len(of.held)+len(of.puts) == 1) != waiting || a.list.putting != len(of.puts) {
-				t.Errorf("%s, %s: let go %v, arrives %d, waits %d, %d to be stored", name, where, a.finished(), len(s.arrivals), len(of.held)+len(of.puts), a.list.putting)
-			}
-			testkit.Equal(t, fmt.Sprintf("%s: partitions are asked", name), s.questions.Len()-asks, 2)
+		_, o := begun(t, 2)
+		s, d := o.s, o.s.domains["d"]
+		d.withheld = map[string]bool{"g": true}
+		a := onItsWay(s, c.domain, c.group)
+		of := a.List.domain
+		s.arrivals.All, of.held, of.puts = []arrived{a}, []arrived{a}, []arrived{a}
+		a.List.putting++
+		asks := s.questions.Len()
+		s.cleanse(d)
+		if arrives, waits := len(s.arrivals.All), len(of.held)+len(of.puts); arrives != c.arrives || waits != c.waits || a.List.putting != len(of.puts) {
+			t.Errorf("%s: arrives %d, waits %d, %d to be stored", name, arrives, waits, a.List.putting)
 		}
+		testkit.Equal(t, fmt.Sprintf("%s: partitions are asked", name), s.questions.Len()-asks, 2)
 	}
 }
 
@@ -79,7 +56,7 @@ func TestAPauseFindsWhatWasTaken(t *testing.T) {
 	s.grabs = grab.New[*list](grab.Config{Partitions: 1}) // it is not fenced, so it sets all triggers aside
 	for i, at := range [][2]string{{"d", ""}, {"d", "g"}, {"d", "h"}, {"e", ""}} {
 		trigger := ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(epochMS), 0, uint64(i))}
-		s.grabs.Ask(request{Trigger: trigger, From: &origin{Chunk: onItsWay(s, at[0], at[1], true).Chunk}}, ids.AppendTrigger(nil, trigger))
+		s.grabs.Ask(request{Trigger: trigger, From: &origin{Chunk: onItsWay(s, at[0], at[1]).Chunk}}, ids.AppendTrigger(nil, trigger))
 	}
 	shared := table.Column{Priority: 3, Type: "a"}
 	l.index.Put(shared, 1, 1)
@@ -125,46 +102,10 @@ func TestWhatATableGaveMayBePaused(t *testing.T) {
 	}
 	for _, stale := range []bool{false, true} { // what a call that was not made was to store
 		_, o := begun(t, 1)
-		unknown := onItsWay(o.s, "d", "", false)
-		c := &call{stale: stale, puts: []arrival{onItsWay(o.s, "d", "", true), unknown, onItsWay(o.s, "d", "h", false)}}
-		if n := len(o.s.putAgain(c)); n != map[bool]int{false: 3, true: 2}[stale] || unknown.finished() != stale {
+		c := &call{stale: stale, puts: []arrived{onItsWay(o.s, "d", ""), onItsWay(o.s, "d", "h")}}
+		if n := len(o.s.putAgain(c)); n != map[bool]int{false: 2, true: 1}[stale] {
 			t.Errorf("stale %v: %d arrive again", stale, n)
 		}
-	}
-}
-
-// TestTriggersOfPausedGroupsAreTakenOut, and those of others stay as they are, in their order and with their ranks.
-func TestTriggersOfPausedGroupsAreTakenOut(t *testing.T) {
-	var packed []byte
-	for n := range uint64(4) {
-		packed = ids.AppendTrigger(packed, ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(epochMS), 0, n+1), Version: 1})
-	}
-	left := slices.Concat(packed[ids.TriggerBytes:2*ids.TriggerBytes], packed[3*ids.TriggerBytes:])
-	_, o := begun(t, 1)
-	s := o.s
-	s.domains["d"].withheld = map[string]bool{"g": true}
-	mixed, own, others, elsewhere := onItsWay(s, "d", "", true), onItsWay(s, "d", "g", true), onItsWay(s, "d", "h", true), onItsWay(s, "e", "g", true)
-	mixed.Triggers, mixed.groups, mixed.ranks = packed, []string{"g", "h", "g", ""}, []fairness.Rank{{At: 1}, {At: 2}, {At: 3}, {At: 4}}
-	plain := mixed
-	plain.ranks = nil
-	s.arrivals = []arrival{mixed, own, others, elsewhere, plain}
-	s.letGoPaused()
-	got := s.arrivals
-	if len(got) != 4 || !own.finished() || mixed.finished() || got[1].Group != "h" || got[2].Domain != "e" {
-		t.Fatalf("%d are left", len(got))
-	}
-	if a := got[0]; !slices.Equal(a.Triggers, left) || fmt.Sprint(a.groups) != "[h ]" || len(a.ranks) != 2 || a.ranks[0].At != 2 || a.ranks[1].At != 4 {
-		t.Errorf("%+v", a)
-	}
-	if a := got[3]; !slices.Equal(a.Triggers, left) || a.ranks != nil {
-		t.Errorf("without ranks: %+v", a)
-	}
-	all := &Triggers{Packed: packed, Groups: mixed.groups}
-	if rest := all.without(map[string]bool{"g": true}); !slices.Equal(rest.Packed, left) || len(all.Packed) != len(packed) {
-		t.Errorf("%d bytes of %d are left", len(rest.Packed), len(all.Packed))
-	}
-	if none := (&Triggers{Packed: packed}); none.without(map[string]bool{"g": true}) != none || all.without(nil) != all {
-		t.Error("nothing is paused, and they are others")
 	}
 }
 

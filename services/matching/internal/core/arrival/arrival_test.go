@@ -1,0 +1,163 @@
+package arrival
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/fairness"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// packedTask is the trigger of the n-th task.
+func packedTask(n int) []byte {
+	return ids.AppendTrigger(nil, ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(1), 0, uint64(n)), Version: 1})
+}
+
+// TestDuplicatesAreLeftOut: all else is kept in its order; without any the triggers are not copied.
+func TestDuplicatesAreLeftOut(t *testing.T) {
+	for kept, noted := range map[string][]int{"012345": nil, "345": {0, 1, 2}, "0145": {2, 3}, "0245": {1, 3}, "012": {3, 4, 5}, "": {0, 1, 2, 3, 4, 5}} {
+		var all, want []byte
+		a := part{groups: []string{"0", "1", "2", "3", "4", "5"}, ranks: []fairness.Rank{{At: 0}, {At: 1}, {At: 2}, {At: 3}, {At: 4}, {At: 5}}}
+		for n := range 6 {
+			all = append(all, packedTask(n)...)
+		}
+		before := slices.Clone(all)
+		a.Triggers = all
+		for _, n := range kept {
+			want = append(want, packedTask(int(n-'0'))...)
+		}
+		if n := a.Keep(func(i int) bool { return !slices.Contains(noted, i) }); !bytes.Equal(a.Triggers, want) || n != len(noted) || !bytes.Equal(all, before) {
+			t.Errorf("without %v are left %d, and %d left out", noted, a.Len(), n)
+		}
+		if strings.Join(a.groups, "") != kept || len(a.ranks) != len(kept) || slices.ContainsFunc(a.ranks, func(t fairness.Rank) bool { return !strings.Contains(kept, fmt.Sprint(t.At)) }) {
+			t.Errorf("without %v the groups of the rest are %v, their ranks %v", noted, a.groups, a.ranks)
+		}
+		if noted == nil && &a.Triggers[0] != &all[0] {
+			t.Error("it was copied")
+		}
+	}
+}
+
+// tasklist counts its types per group, or not. The group idle has weight 0, and some groups are paused.
+type tasklist struct {
+	perGroup bool
+	paused   map[string]bool
+}
+
+func (l *tasklist) UnknownGroups(at table.Column) bool { return l.perGroup && at.Group == "" }
+func (l *tasklist) Withheld() map[string]bool          { return l.paused }
+func (l *tasklist) Weights() fairness.Weights          { return fairness.Weights{"idle": 0} }
+
+// turn is the arrivals of a turn, and what became of messages.
+type turn struct {
+	Arrivals[*tasklist]
+	acks []Ack
+}
+
+func begin() *turn {
+	s := &turn{}
+	s.Begin(&s.acks)
+	return s
+}
+
+// add has triggers arrive, one of each group.
+func (s *turn) add(l *tasklist, d *Delivery, groups ...string) {
+	t := &Triggers{Tasklist: table.Tasklist{Domain: "d", Name: "l"}, Column: table.Column{Priority: 9, Type: "a"}, ReadyAt: 5, Groups: groups}
+	for n := range groups {
+		t.Packed = append(t.Packed, packedTask(n)...)
+	}
+	s.Add(l, t, d)
+	s.Finish(d, true)
+}
+
+// columns are the group, the priority, the age and the number of triggers of each chunk.
+func (s *turn) columns() (out string) {
+	for i := range s.All {
+		a := &s.All[i]
+		out += fmt.Sprintf("%s%d@%d:%d ", a.Group, a.Priority, a.ReadyAt%fairness.IdleFrom, a.Len())
+	}
+	return out
+}
+
+// TestAMessageIsCutIntoChunks: of a bounded size, by groups where these have columns, and groups of weight 0 behind all others.
+func TestAMessageIsCutIntoChunks(t *testing.T) {
+	for _, c := range []struct {
+		perGroup bool
+		groups   []string
+		want     string
+	}{
+		{false, []string{"g", "h", ""}, "5@5:3 "},
+		{false, slices.Repeat([]string{"g"}, 2*table.ChunkTriggersMax+1), "5@5:128 5@6:128 5@7:1 "},
+		{false, []string{"g", "idle", "h"}, "6@5:1 5@5:2 "},
+		{true, []string{"g", "", "g", "idle"}, "g5@5:2 /5@5:1 idle6@5:1 "},
+	} {
+		s, d := begin(), NewDelivery(7)
+		s.add(&tasklist{perGroup: c.perGroup}, d, c.groups...)
+		testkit.Equal(t, fmt.Sprint(len(c.groups)), s.columns(), c.want)
+		testkit.Equal(t, "messages that are done with", len(s.acks), 0)
+		s.FinishAll(s.All, true)
+		testkit.Equal(t, "then", fmt.Sprint(s.acks), "[{7 true}]")
+	}
+}
+
+// TestAMessageComesAgainAsAWhole: if a part of it is not taken care of.
+func TestAMessageComesAgainAsAWhole(t *testing.T) {
+	s, d := begin(), NewDelivery(7)
+	s.add(&tasklist{perGroup: true}, d, "g", "h")
+	s.FinishAll(s.All[:1], false)
+	s.FinishAll(s.All[1:], true)
+	testkit.Equal(t, "it is", fmt.Sprint(s.acks), "[{7 false}]")
+	s.PutBack(&tasklist{}, table.Chunk{})
+	s.FinishAll(s.All[2:], false) // of no message any more
+	testkit.Equal(t, "messages", len(s.acks), 1)
+}
+
+// TestSortLetsPausedGroupsGo: the others stay in their order. What is of groups that are not known has its domain asked for again.
+func TestSortLetsPausedGroupsGo(t *testing.T) {
+	s, l := begin(), &tasklist{}
+	for n, groups := range [][]string{{"g", "h", "g", "x"}, {"g"}, {"h"}} {
+		s.add(l, NewDelivery(uint64(n)), groups...)
+	}
+	s.PutBack(l, table.Chunk{Column: table.Column{Priority: 1, Type: "a", Group: "g"}, Triggers: packedTask(1)})
+	l.paused = map[string]bool{"g": true}
+	again := s.Sort()
+	testkit.Equal(t, "are left", fmt.Sprint(s.columns(), again, s.acks), "5@5:2 5@5:1 [] [{1 true}]")
+	if a := s.All[0]; !bytes.Equal(a.Triggers, slices.Concat(packedTask(1), packedTask(3))) || strings.Join(a.groups, "") != "hx" {
+		t.Errorf("%+v", a)
+	}
+	s.PutBack(l, table.Chunk{Tasklist: table.Tasklist{Domain: "d"}, Column: table.Column{Priority: 1, Type: "a"}, Triggers: packedTask(1)})
+	l.perGroup = true // a limit has come
+	again = s.Sort()
+	testkit.Equal(t, "by groups", fmt.Sprint(s.columns(), again), "h5@5:1 x5@5:1 h5@5:1 [d]")
+}
+
+// TestWhatWaitsIsRecalledOrLetGo: by its column, and whether its groups are known.
+func TestWhatWaitsIsRecalledOrLetGo(t *testing.T) {
+	s, l := begin(), &tasklist{}
+	s.add(l, NewDelivery(7), "g")
+	waits := append(slices.Clone(s.All), Of(l, table.Chunk{}), Of(l, table.Chunk{Column: table.Column{Group: "h"}}))
+	s.All = nil
+	waits = s.Recall(waits, (*Arrival[*tasklist]).Known)
+	testkit.Equal(t, "arrive again, wait", fmt.Sprint(len(s.All), len(waits)), "1 2")
+	waits = s.Release(waits, (*Arrival[*tasklist]).Unknown)
+	testkit.Equal(t, "wait, messages", fmt.Sprint(len(waits), waits[0].Group, len(s.acks)), "1h0")
+}
+
+// TestTriggersWithoutGroups: those of others stay, and the message as it is.
+func TestTriggersWithoutGroups(t *testing.T) {
+	packed := slices.Concat(packedTask(0), packedTask(1))
+	paused := map[string]bool{"g": true}
+	all := &Triggers{Packed: packed, Groups: []string{"g", "h"}}
+	if rest := all.Without(paused); !bytes.Equal(rest.Packed, packedTask(1)) || len(all.Packed) != len(packed) {
+		t.Errorf("%d bytes of %d are left", len(rest.Packed), len(all.Packed))
+	}
+	if none := (&Triggers{Packed: packed}); none.Without(paused) != none || all.Without(nil) != all {
+		t.Error("nothing is paused, and they are others")
+	}
+}
