@@ -89,6 +89,9 @@ func (l *List) WaitsForSlot() bool { return l.waits > 0 || len(l.Ahead) > 0 }
 // Down reports whether the tables of its domain did not answer the last time.
 func (l *List) Down() bool { return l.domain.Down }
 
+// Open reports whether the tables of its domain may be used.
+func (l *List) Open() bool { return l.domain.Open }
+
 // Domain is the limits of a domain.
 type Domain struct {
 	shard *Limits

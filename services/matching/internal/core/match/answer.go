@@ -109,27 +109,12 @@ func (s *Shard) expire(p *poll) {
 		s.answer(p)
 	case p.Pending > 0:
 		s.polls.Look(p, p.Until+pollGrace)
-	case !s.drain.on && s.mayStillGet(p):
+	case !s.drain.on && p.List.source.MayStillGet(p):
 		p.List.overdue = append(p.List.overdue, p)
 		s.polls.Look(p, p.Until+pollGrace)
 	default:
 		s.answer(p)
 	}
-}
-
-// mayStillGet tells whether the table has yet to be asked for a poll, once.
-func (s *Shard) mayStillGet(p *poll) bool {
-	l := p.List
-	if !l.domain.Open {
-		return !l.domain.Down
-	}
-	if p.LookBy == 0 {
-		p.LookBy = l.issued
-		if l.dirty {
-			p.LookBy++
-		}
-	}
-	return l.done < p.LookBy && (l.dirty || l.asking)
 }
 
 // reconsider has the polls looked at that waited for a last look at the table, and for nothing else.
@@ -206,4 +191,13 @@ func (s *Shard) fellSilent(all []SilentWorker) {
 	for _, p := range ended {
 		s.answer(p)
 	}
+}
+
+func newPoll(l *list, m *Poll, now time.Duration) *poll {
+	p := &poll{
+		ID: m.ID, List: l, Max: m.Max, Worker: m.Worker, WorkerID: m.WorkerID, ReplyTo: m.ReplyTo, JSON: m.JSON,
+		Moved: m.Moved, Back: m.Back, Since: now, Until: now + max(0, m.For),
+	}
+	p.Accept(m.Types)
+	return p
 }

@@ -2,23 +2,7 @@ package match
 
 import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/overflow"
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 )
-
-// subject is what a question is about.
-type subject struct {
-	// types are those that are asked for.
-	types []string
-	// count is that of AskRunning.
-	count *limit.Count
-	// after is the last batch of grabs that must be decided before: it may hold tasks of groups that are not known.
-	after uint64
-	// round is that of AskHolders.
-	round *overflow.Round
-}
-
-type asked = question.Question[subject]
 
 // retrigger has all triggers of a domain sent again, or of all domains.
 func (s *Shard) retrigger(partition int, domain string) {
@@ -86,5 +70,13 @@ func (s *Shard) booked(held []limit.Running) {
 		if seen[name] = true; s.domains[name] == nil && len(s.catalog.Limits(name)) > 0 {
 			s.domain(name)
 		}
+	}
+}
+
+// sendAgain has history send all triggers of a domain again.
+func (s *Shard) sendAgain(name string) {
+	s.retriggerAll(name)
+	if d := s.domains[name]; d != nil {
+		s.work(d)
 	}
 }

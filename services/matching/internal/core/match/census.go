@@ -1,5 +1,10 @@
 package match
 
+import (
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/report"
+)
+
 // Census counts what a shard holds. All but Domains and Lists is 0 where nothing is under
 // way, and nothing waits.
 type Census struct {
@@ -32,4 +37,31 @@ func (s *Shard) Census() Census {
 		c.Slots, c.Reported, c.Unbooked = c.Slots+slots, c.Reported+reported, c.Unbooked+unbooked
 	}
 	return c
+}
+
+// Tasklist tells how many triggers of a tasklist are in the table as far as is known,
+// and how many of its polls are not answered.
+func (s *Shard) Tasklist(domain, name string) (ready, polls int) {
+	if d := s.domains[domain]; d != nil {
+		for _, l := range d.lists {
+			if l.Name == name {
+				ready += l.index.Triggers() + l.ReadAhead()
+				polls += l.queue.Alive()
+			}
+		}
+	}
+	return ready, polls
+}
+
+// Pollers are up to limit workers that polled a tasklist, behind the one called after; from the first, if that is empty.
+func (s *Shard) Pollers(domain, tasklist, after string, limit int, now Now) report.Page {
+	return s.pollers.Page(domain, tasklist, after, limit, now.Mono)
+}
+
+// LimitsInUse are the limits of a domain that are in use here or were full within the last hour; see limit.Domain.
+func (s *Shard) LimitsInUse(domain string, each int, now Now) (all []limit.InUse, leftOut int) {
+	if d := s.domains[domain]; d != nil {
+		return d.LimitsInUse(each, now.Mono)
+	}
+	return nil, 0
 }

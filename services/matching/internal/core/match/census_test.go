@@ -55,7 +55,7 @@ func TestCensusAndCounts(t *testing.T) {
 		Counts{HintBatches: 1, Triggers: 2, Polls: 1, WaitingPolls: 2},
 	)
 
-	stored := o.s.domains["d"].call.out
+	stored := o.s.domains["d"].call.Out
 	o.step(0, verdicts)
 	o.holds(
 		"one is granted, the other refused", Census{Domains: 1, Lists: 1, Polls: 1, Calls: 1, Receipts: 1, Chunks: 1},

@@ -105,8 +105,8 @@ func checkNobodyIsForgotten(t *testing.T, s *Shard, d *domain) {
 	}
 	testkit.NoError(t, d.CheckIdle())
 	for _, l := range d.lists {
-		if l.dirty {
-			t.Fatalf("%v is dirty, and no one looks at it", l.Tasklist)
+		if !l.source.Idle() {
+			t.Fatalf("%v is to be asked for, and no call does", l.Tasklist)
 		}
 		l.queue.Each(func(p *poll) bool {
 			if p.Room(s.cfg.AnswerBytesMax) <= 0 {

@@ -1,7 +1,7 @@
 // Package match is one matching shard as a pure turn: Step takes everything that came in
 // and returns everything that is to go out.
 //
-// Owns: the calls of the shard's tables, and its domains and tasklists. Grabs, limits, trees of partitions, polls, groups, questions
+// Owns: the domains and tasklists of the shard. Grabs, limits, calls of tables, trees of partitions, polls, groups, questions
 // and reports are rooms of their own. Never does: I/O, waiting, reading a clock or a random source. It never
 // decides who gets a task: it asks history with a grab, and what history says is so. It keeps
 // nothing that cannot be lost.

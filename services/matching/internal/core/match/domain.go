@@ -7,6 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/overflow"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/pairing"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tablecall"
 )
 
 // domain is what a shard knows of a domain.
@@ -27,8 +28,8 @@ type domain struct {
 	clears []table.Place
 	// withheld are the groups that are paused: nothing of them is kept here.
 	withheld map[string]bool
-	// dirty are tasklists whose polls may find something.
-	dirty []*list
+	// sources are tasklists whose polls may find something.
+	sources tablecall.Sources[*list]
 	// policies are those of its limits that are full.
 	policies overflow.Policies
 	// call is under way.
@@ -170,4 +171,15 @@ func (s *Shard) sweepDomain(d *domain) {
 	}
 	d.Domain.SweepGroups()
 	s.sweepPolicies(d)
+}
+
+// unput is out, which takes what is to be stored out.
+func (d *domain) unput(out func(a *arrived) bool) func(a *arrived) bool {
+	return func(a *arrived) bool {
+		out := out(a)
+		if out {
+			a.List.putting--
+		}
+		return out
+	}
 }

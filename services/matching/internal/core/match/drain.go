@@ -1,20 +1,9 @@
 package match
 
 import (
-	"time"
-
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 )
-
-// drain is how a shard is given up: polls are answered, verdicts awaited for a short
-// while, triggers stored, and what no one takes is handed back.
-type drain struct {
-	on bool
-	// end is when it waits no longer.
-	end  time.Duration
-	done bool
-}
 
 // leave gives the shard up.
 func (s *Shard) leave() {
@@ -100,8 +89,8 @@ func (s *Shard) letGoAll() {
 		}
 		d.held, d.puts = nil, nil
 		if d.call != nil {
-			again(d.call.puts)
-			d.call.puts = nil
+			again(d.call.Puts)
+			d.call.Puts = nil
 		}
 	}
 	s.arrivals.All = nil

@@ -7,12 +7,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
-type (
-	origin  = grab.Origin[*list]
-	request = grab.Request[*list]
-	ended   = grab.End[*list]
-)
-
 // give gives the triggers of a chunk to waiting polls, first come first served. It returns those
 // for which there is none, and how many grabs it made. Starts of rates were taken for all of them.
 func (s *Shard) give(l *list, c table.Chunk, path *limit.Path, rates []*limit.Limit) (left []byte, n int) {

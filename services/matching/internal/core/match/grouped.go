@@ -1,8 +1,6 @@
 package match
 
 import (
-	"slices"
-
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -36,21 +34,6 @@ func (s *Shard) clearUnknown(l *list) {
 		l.domain.clears = append(l.domain.clears, table.Place{Tasklist: l.Tasklist, Column: at.Column})
 	}
 	s.sendAgain(l.Domain)
-}
-
-// sendAgain has history send all triggers of a domain again.
-func (s *Shard) sendAgain(name string) {
-	s.retriggerAll(name)
-	if d := s.domains[name]; d != nil {
-		s.work(d)
-	}
-}
-
-// clear has a call forget columns.
-func (s *Shard) clear(d *domain, c *call) {
-	n := min(len(d.clears), callCandidatesMax)
-	c.out.Clear = slices.Clone(d.clears[:n])
-	d.clears = slices.Delete(d.clears, 0, n)
 }
 
 // index notes that triggers are to be stored.

@@ -10,8 +10,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
-type arrived = arrival.Arrival[*list]
-
 // arrive takes a message of the hint stream apart.
 func (s *Shard) arrive(h *Hints) {
 	if s.drain.on {

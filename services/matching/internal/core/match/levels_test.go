@@ -302,7 +302,7 @@ func TestAPauseHoldsUpWhatIsOnItsWay(t *testing.T) {
 	testkit.MustEqual(t, "run", w.running["d"], 0)
 	clear(w.pauses)
 	w.limitsChanged()
-	for d := o.s.domains["d"]; d.call == nil || len(d.call.out.Wants) == 0; w.run(ms) {
+	for d := o.s.domains["d"]; d.call == nil || len(d.call.Out.Wants) == 0; w.run(ms) {
 	}
 	w.pauses["d/a"] = true
 	w.limitsChanged()

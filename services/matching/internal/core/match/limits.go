@@ -14,16 +14,10 @@ func (l *list) Polled() bool { return l.queue.Len() > 0 }
 
 // Pair gives triggers that were read ahead to polls. Those that the table holds and that are more urgent come first.
 func (l *list) Pair(c table.Chunk, p *limit.Path) (left []byte, given int) {
-	if l.asking || l.dirty && l.moreUrgent(c.Priority) {
+	if l.source.Precedes(c.Priority) {
 		return c.Triggers, 0
 	}
 	return l.shard.give(l, c, p, nil)
-}
-
-// moreUrgent tells whether the table holds something that may be had before what is of a priority.
-func (l *list) moreUrgent(priority int) bool {
-	first := l.index.Candidates(1, l.Unavailable)
-	return len(first) > 0 && first[0].Priority < priority
 }
 
 // PutBack has a chunk stored that was read ahead, before the next call takes anything.
@@ -151,12 +145,4 @@ func (s *Shard) auditAll() {
 		d.AuditNow(s.now.Mono)
 	}
 	s.sweepAt = s.now.Mono
-}
-
-// LimitsInUse are the limits of a domain that are in use here or were full within the last hour; see limit.Domain.
-func (s *Shard) LimitsInUse(domain string, each int, now Now) (all []limit.InUse, leftOut int) {
-	if d := s.domains[domain]; d != nil {
-		return d.LimitsInUse(each, now.Mono)
-	}
-	return nil, 0
 }

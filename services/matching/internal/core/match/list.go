@@ -20,15 +20,10 @@ type list struct {
 	queue  pairing.Queue[*list, grab.Grant]
 	// undecided counts grabs of its triggers.
 	undecided int
-	// dirty: in domain.dirty, to be asked for.
-	dirty bool
 	// ranks are those of columns that groups share, while something waits there.
 	ranks fairness.Ranks
 	// putting counts chunks of it that no call has stored yet.
 	putting int
-	// asking: a call is under way that takes triggers of it. issued and done count these.
-	asking       bool
-	issued, done uint64
 	// overdue are polls that only wait for a last look at the table.
 	overdue []*poll
 	// hungryAt is when to complain next that polls wait in vain; 0 = they do not.
@@ -38,10 +33,8 @@ type list struct {
 	// idleSince is when it was first found idle; idle tells whether it was.
 	idleSince time.Duration
 	idle      bool
-	// asks is what the call under way takes, and asked the last poll that it takes it for.
-	asks  []table.Want
-	asked uint64
-	node  node
+	source    source
+	node      node
 }
 
 // list finds or makes a tasklist, and opens its domain where that is new.
@@ -53,6 +46,7 @@ func (s *Shard) list(name table.Tasklist) *list {
 		l.queue = pairing.NewQueue[*list, grab.Grant](&l.domain.polls)
 		s.lists[name] = l
 		l.domain.lists = append(l.domain.lists, l)
+		l.source = source{List: l.List, Polls: &l.queue}
 		l.node = node{List: l.List, Polls: &l.queue}
 		s.tree.Watch(&l.node, s.shape(l))
 	}
@@ -64,10 +58,7 @@ func (s *Shard) listOf(l *limit.List) *list { return l.Tasks.(*list) }
 
 // mark has a tasklist's triggers asked for.
 func (s *Shard) mark(l *list) {
-	if !l.dirty {
-		l.dirty = true
-		l.domain.dirty = append(l.domain.dirty, l)
-	}
+	l.domain.sources.Mark(&l.source)
 	s.work(l.domain)
 }
 
@@ -118,7 +109,7 @@ func (s *Shard) complain(l *list) {
 
 // unused tells whether nothing is known of a tasklist, and no one has asked for it for so long.
 func (l *list) unused(now, after time.Duration) bool {
-	busy := !l.node.Idle() || l.queue.Alive() > 0 || l.undecided > 0 || l.WaitsForSlot() || !l.index.Empty() || l.dirty || l.asking || l.putting > 0 || len(l.domain.held) > 0
+	busy := !l.node.Idle() || l.queue.Alive() > 0 || l.undecided > 0 || l.WaitsForSlot() || !l.index.Empty() || !l.source.Idle() || l.putting > 0 || len(l.domain.held) > 0
 	switch {
 	case busy:
 		l.idle = false
@@ -164,3 +155,12 @@ func (l *list) Withheld() map[string]bool { return l.domain.withheld }
 
 // Weights are those of the groups of its domain.
 func (l *list) Weights() fairness.Weights { return l.shard.catalog.Weights(l.Domain) }
+
+// sawHead takes in the head of a column after a call.
+func (s *Shard) sawHead(l *list, h table.Head) {
+	l.index.Seen(h)
+	l.ranks.End(h.Column, l.keepsRanks)
+	if h.Empty {
+		l.ForgetParked(h.Column)
+	}
+}

@@ -72,8 +72,8 @@ func TestWhatCameOutOfTheTablesToBeRejected(t *testing.T) {
 	}{
 		"full":               {func(*Shard, *call, *table.Batch) {}, 1, 0, 0},
 		"the shard is left":  {func(s *Shard, _ *call, _ *table.Batch) { s.drain.on = true }, 0, 1, 0},
-		"a pause meanwhile":  {func(_ *Shard, c *call, _ *table.Batch) { c.stale = true }, 0, 0, 1},
-		"and its own column": {func(_ *Shard, c *call, b *table.Batch) { c.stale, b.Group = true, "g" }, 1, 0, 0},
+		"a pause meanwhile":  {func(_ *Shard, c *call, _ *table.Batch) { c.Stale = true }, 0, 0, 1},
+		"and its own column": {func(_ *Shard, c *call, b *table.Batch) { c.Stale, b.Group = true, "g" }, 1, 0, 0},
 		"not fenced yet":     {func(s *Shard, _ *call, _ *table.Batch) { s.grabs = grab.New[*list](grab.Config{Partitions: 1}) }, 0, 1, 0},
 		"no partition": {func(_ *Shard, _ *call, b *table.Batch) {
 			b.Triggers = ids.AppendTrigger(nil, ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(epochMS), 7, 1), Version: 1})

@@ -33,20 +33,12 @@ func (s *Shard) sweepPolicies(d *domain) {
 	}
 }
 
-// wantSpills has a call take triggers that are to be rejected.
-func (s *Shard) wantSpills(d *domain, c *call) {
-	c.spills = d.policies.Wants(s.policyTurn(), &c.Call, callCandidatesMax-c.candidates, s.drain.on)
-	for i := range c.spills {
-		c.out.Wants = append(c.out.Wants, c.spills[i].Want)
-	}
-}
-
 // spilled takes in what came out of the tables to be rejected.
 func (s *Shard) spilled(c *call, w *overflow.Want, got *table.Taken, states []table.LimitState) {
 	l := s.listOf(w.List)
 	var chunks []table.Chunk
 	for _, b := range got.Batches {
-		t := taken{list: l, chunk: b.Chunk(l.Tasklist), stale: c.stale}
+		t := taken{list: l, chunk: b.Chunk(l.Tasklist), stale: c.Stale}
 		if !t.withhold(s) {
 			chunks = append(chunks, t.chunk)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tablecall"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -240,7 +241,7 @@ func TestChunksAreJoined(t *testing.T) {
 	calls = len(w.calls)
 	w.run(50 * ms)
 	for _, c := range w.calls[calls:] {
-		if len(c.Put) > putChunksMax {
+		if len(c.Put) > 512 {
 			t.Errorf("a call with %d chunks", len(c.Put))
 		}
 	}
@@ -365,7 +366,7 @@ func TestLastLookThatHasNothingToAsk(t *testing.T) {
 // What one call looks at is bounded, however many tasklists of a domain have polls: the next calls
 // look at the rest, but not at what is full (I14).
 func TestCallsOfManyTasklistsAreBounded(t *testing.T) {
-	const lists = 3 * callCandidatesMax
+	const lists = 3 * tablecall.CallCandidatesMax
 	w, _ := begun(t, 1)
 	w.limit("d/a", 1)
 	w.work = func() time.Duration { return time.Hour }
@@ -390,7 +391,7 @@ func TestCallsOfManyTasklistsAreBounded(t *testing.T) {
 				n += len(want.Candidates)
 			}
 			columns += n
-			if n > callCandidatesMax {
+			if n > tablecall.CallCandidatesMax {
 				t.Errorf("a call looks at %d columns", n)
 			}
 		}

@@ -6,17 +6,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 )
 
-// start is how an owner takes its shard over: it fences every partition, sends again what
-// may not have reached its polls, and then is open.
-//
-//	fence ──► true in the first partition ──► all have listed what is to be sent again ──► open
-//	                        └────────────────── or startWait later ────────────────────►─┘
-type start struct {
-	begun, open bool
-	// left counts partitions that have not answered.
-	left int
-}
-
 // begin does what is left of the start.
 func (s *Shard) begin() {
 	if s.start.begun {

@@ -1,14 +1,10 @@
 package match
 
 import (
-	"slices"
-
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tree"
 )
-
-type node = tree.Node[*list]
 
 // shape is how many partitions a tasklist has.
 func (s *Shard) shape(l *list) tree.Shape {
@@ -27,7 +23,7 @@ func (s *Shard) watchMove(p *poll) {
 // is not to be moved, nor looked at before its end.
 func (s *Shard) moveUp(p *poll) bool {
 	l := p.List
-	due, ok := s.tree.UpAt(&l.node, p, func() bool { return l.mayGet(p) })
+	due, ok := s.tree.UpAt(&l.node, p, func() bool { return l.source.MayGet(p) })
 	if !ok || s.drain.on {
 		return false
 	}
@@ -41,25 +37,11 @@ func (s *Shard) moveUp(p *poll) bool {
 	return true
 }
 
-// mayGet reports whether a poll may yet get something of its own partition: a call to the tables that is under way, or the next one, takes
-// what it accepts.
-func (l *list) mayGet(p *poll) bool {
-	return !l.domain.Open || l.asksFor(p) ||
-		l.dirty && len(l.index.CandidatesOf(p.Types, 0, 1, l.Unavailable)) > 0
-}
-
-// asksFor reports whether the call under way takes triggers that a poll accepts.
-func (l *list) asksFor(p *poll) bool {
-	return l.asking && slices.ContainsFunc(l.asks, func(w table.Want) bool {
-		return slices.ContainsFunc(w.Candidates, func(c table.Candidate) bool { return p.Accepts(c.Type) })
-	})
-}
-
 // passAll gives up polls to the partitions below that want them.
 func (s *Shard) passAll() {
 	for _, p := range s.tree.Pass(func(n *node) tree.Asked[*list] {
 		l := s.listOf(n.List)
-		return tree.Asked[*list]{Last: l.asked, For: l.asksFor, Partitions: s.catalog.Partitions(l.Domain, l.Name)}
+		return tree.Asked[*list]{Last: l.source.AskedUpTo(), For: l.source.AsksFor, Partitions: s.catalog.Partitions(l.Domain, l.Name)}
 	}) {
 		s.fx.Counts.PollsDown++
 		s.end(p)

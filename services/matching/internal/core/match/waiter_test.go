@@ -8,6 +8,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tablecall"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -54,7 +55,7 @@ func TestFreedSlotCostsFewLooks(t *testing.T) {
 // this one, are served in between.
 func TestTurnLooksAtFewTasklists(t *testing.T) {
 	w, o := limited(t, 1, 2)
-	crowd(w, 3*looksMax, 2)
+	crowd(w, 3*tablecall.LooksMax, 2)
 	w.limits["d/a"] = 3
 	w.looksMost = 0
 	before := w.counts.Looks
@@ -66,7 +67,7 @@ func TestTurnLooksAtFewTasklists(t *testing.T) {
 	w.poll("same", Poll{Domain: "d", Tasklist: "l0", Max: 1, For: time.Minute})
 	w.ready("d", "l0", "b", 1, 1)
 	w.run(100 * ms)
-	if n := w.counts.Looks - before; n < 3*looksMax || w.looksMost > looksMax+1 { // the other domain's
+	if n := w.counts.Looks - before; n < 3*tablecall.LooksMax || w.looksMost > tablecall.LooksMax+1 { // the other domain's
 		t.Errorf("%d looks, %d in one turn", n, w.looksMost)
 	}
 	for _, name := range []string{"other", "same"} {
@@ -81,7 +82,7 @@ func TestTurnLooksAtFewTasklists(t *testing.T) {
 func TestTurnLooksAtFewDomains(t *testing.T) {
 	w, o := begun(t, 1)
 	w.ends = false
-	const domains, lists = 8, looksMax
+	const domains, lists = 8, tablecall.LooksMax
 	for d := range domains {
 		for l := range lists {
 			w.poll(fmt.Sprint(d, " ", l), Poll{Domain: fmt.Sprint("d", d), Tasklist: fmt.Sprint("l", l), Max: 1, For: time.Hour})
@@ -209,7 +210,7 @@ func TestWaitersWithoutPollsLeave(t *testing.T) {
 	w, o := limited(t, 1, 1)
 	w.ends = false
 	var all []*task
-	for i := range looksMax + 10 {
+	for i := range tablecall.LooksMax + 10 {
 		name := fmt.Sprint("short", i)
 		w.poll("at "+name, Poll{Domain: "d", Tasklist: name, Max: 1, For: time.Second})
 		all = append(all, w.ready("d", name, "a", 3, 1)...)

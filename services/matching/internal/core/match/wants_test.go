@@ -8,6 +8,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tablecall"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -62,23 +63,23 @@ func TestPollsTogetherAskForABoundedNumber(t *testing.T) {
 
 // One call looks at a bounded number of columns, also for the polls of one tasklist.
 func TestPollsOfOneTasklistLookAtABoundedNumberOfColumns(t *testing.T) {
-	const polls = callCandidatesMax/candidatesMax + 1
+	const polls = tablecall.CallCandidatesMax/32 + 1
 	var types []string
-	for i := range polls * candidatesMax {
+	for i := range polls * 32 {
 		types = append(types, fmt.Sprint("t", i))
 	}
 	o := stored(t, 1, types...)
-	o.s.cfg.PopMax = 1000
+	o.s.calling.PopMax = 1000
 	var in Inputs
 	for i := range polls {
-		in = join(in, o.poll(1, time.Hour, types[i*candidatesMax:(i+1)*candidatesMax]...))
+		in = join(in, o.poll(1, time.Hour, types[i*32:(i+1)*32]...))
 	}
 	o.step(0, in)
 	n := 0
 	for _, w := range o.wants() {
 		n += len(w.Candidates)
 	}
-	if n != callCandidatesMax {
+	if n != tablecall.CallCandidatesMax {
 		t.Fatalf("it looks at %d columns for %d polls", n, len(o.wants()))
 	}
 }

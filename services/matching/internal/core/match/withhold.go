@@ -45,7 +45,7 @@ func (s *Shard) cleanse(d *domain) {
 		t.stale = t.stale || t.list.domain == d
 	}
 	if d.call != nil {
-		d.call.stale = true
+		d.call.Stale = true
 	}
 	for _, l := range d.lists {
 		all := l.index.OfGroups(d.withheld)
@@ -66,17 +66,6 @@ func (s *Shard) cleanse(d *domain) {
 	s.sendAgain(d.Name)
 }
 
-// unput is out, which takes what is to be stored out.
-func (d *domain) unput(out func(a *arrived) bool) func(a *arrived) bool {
-	return func(a *arrived) bool {
-		out := out(a)
-		if out {
-			a.List.putting--
-		}
-		return out
-	}
-}
-
 // withhold tells whether what was taken from a table is let go: it may be of a group that is paused.
 func (t *taken) withhold(s *Shard) bool {
 	d := t.list.domain
@@ -89,8 +78,8 @@ func (t *taken) withhold(s *Shard) bool {
 
 // putAgain are the parts of a call that was not made that arrive again: not those of groups that are not known, if the call is stale.
 func (s *Shard) putAgain(c *call) []arrived {
-	if c.stale {
-		return s.arrivals.Release(c.puts, (*arrived).Unknown)
+	if c.Stale {
+		return s.arrivals.Release(c.Puts, (*arrived).Unknown)
 	}
-	return c.puts
+	return c.Puts
 }

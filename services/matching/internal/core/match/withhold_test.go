@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tablecall"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -161,7 +162,7 @@ func TestAPausedGroupCostsNothing(t *testing.T) {
 func TestOtherGroupsAreFoundAgainAtOnce(t *testing.T) {
 	w := newWorld(t, 1, 1)
 	w.own(0, 1)
-	const many = 2*callCandidatesMax + 10
+	const many = 2*tablecall.CallCandidatesMax + 10
 	for i := range many {
 		w.grouped("other", "l0", fmt.Sprint("t", i), 1)
 	}

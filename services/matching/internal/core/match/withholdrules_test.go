@@ -74,7 +74,7 @@ func TestAPauseFindsWhatWasTaken(t *testing.T) {
 	if l.index.Triggers() != 1 || l.index.InColumn(table.Column{Priority: 3, Type: "a", Group: "h"}) != 1 || len(d.clears) != 2 || l.ranks.Now(shared) != 0 || l.ranks.Now(shared.Any()) == 0 {
 		t.Errorf("%d triggers are left, to be forgotten: %v", l.index.Triggers(), d.clears)
 	}
-	if !d.call.stale || other.domain.call.stale || !s.taken[0].stale || s.taken[1].stale {
+	if !d.call.Stale || other.domain.call.Stale || !s.taken[0].stale || s.taken[1].stale {
 		t.Errorf("stale: %v %v", s.taken[0].stale, s.taken[1].stale)
 	}
 	s.cleanse(other.domain)
@@ -102,7 +102,7 @@ func TestWhatATableGaveMayBePaused(t *testing.T) {
 	}
 	for _, stale := range []bool{false, true} { // what a call that was not made was to store
 		_, o := begun(t, 1)
-		c := &call{stale: stale, puts: []arrived{onItsWay(o.s, "d", ""), onItsWay(o.s, "d", "h")}}
+		c := &call{Stale: stale, Puts: []arrived{onItsWay(o.s, "d", ""), onItsWay(o.s, "d", "h")}}
 		if n := len(o.s.putAgain(c)); n != map[bool]int{false: 2, true: 1}[stale] {
 			t.Errorf("stale %v: %d arrive again", stale, n)
 		}

@@ -337,7 +337,7 @@ func (o *owner) call(c table.Call) {
 	w.checkPuts(&c)
 	w.checkShadows(&c)
 	for i, want := range c.Wants {
-		if i >= len(o.s.domains[c.Domain].call.lists) { // it books nothing
+		if i >= len(o.s.domains[c.Domain].call.Sources()) { // it books nothing
 			break
 		}
 		for _, at := range want.Candidates {

@@ -1,0 +1,162 @@
+package match
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/overflow"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/pairing"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/report"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tablecall"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tree"
+)
+
+// The types of rooms for a shard. A poll is a worker's until it is answered.
+type (
+	poll    = grab.Poll[*list]
+	origin  = grab.Origin[*list]
+	request = grab.Request[*list]
+	ended   = grab.End[*list]
+	arrived = arrival.Arrival[*list]
+	call    = tablecall.Call[*list]
+	source  = tablecall.Source[*list]
+	node    = tree.Node[*list]
+	asked   = question.Question[subject]
+)
+
+// Config of a Shard.
+type Config struct {
+	// Shard is its number, Shards how many there are, Partitions how many history
+	// partitions there are.
+	Shard, Shards, Partitions int
+	// Epoch is this ownership's, from 1.
+	Epoch uint64
+	// Seed makes nonces and ids of answers: two owners of one shard never have the same.
+	Seed uint64
+	// AnswerBytesMax bounds the tasks of one answer, in encoded bytes.
+	AnswerBytesMax int
+	// PollsMax, GrabEventsMax, GrabsInFlight and PopMax are settings; see shard.Config.
+	PollsMax, GrabEventsMax, GrabsInFlight, PopMax int
+}
+
+// Times, on the clock of Now.Mono.
+const (
+	// grantedWait is how long a poll with a grant waits for the verdicts on its other grabs, whose partition is not silent.
+	grantedWait = time.Second
+	// pollGrace is how long past its time a poll waits for what is under way.
+	pollGrace = 2 * time.Second
+	// retryEvery is how often tables are tried that do not answer.
+	retryEvery = 250 * time.Millisecond
+	// sweepEvery is how often the shard looks after what nothing wakes it for.
+	sweepEvery = 250 * time.Millisecond
+	// startWait is how long the first fence waits for what other partitions have to send again.
+	startWait = time.Second
+	// hungryMin and hungryMax bound how often an empty table is complained about.
+	hungryMin, hungryMax = time.Second, 30 * time.Second
+	// drainTimeout bounds the wait for verdicts when a shard is given up.
+	drainTimeout = 2 * time.Second
+	// idleAfter is when a tasklist or domain no one asks for is forgotten, and for how long an
+	// idle shard sleeps.
+	idleAfter = limit.SleepMax
+)
+
+// Limits that are no settings.
+const (
+	// turnLooksMax is how many tasklists one turn looks at for triggers to take, and one domain more: all others wait meanwhile.
+	turnLooksMax = 1024
+	// heldChunksMax is how many chunks wait while a domain is being opened.
+	heldChunksMax = 4096
+	// idleListsMax is how many tasklists a domain may have for its idle ones to be remembered.
+	idleListsMax = 1000
+	// wastedRounds is how often a poll whose time is over tries again after all
+	// that it was given was refused.
+	wastedRounds = 3
+)
+
+// Shard is the state of one matching shard. It is not safe for concurrent use.
+type Shard struct {
+	cfg     Config
+	catalog Catalog
+	dice    *rand.Rand
+	now     Now
+	fx      *Effects
+
+	// domains by name, and in the order in which they were met, so that equal inputs have equal
+	// effects.
+	domains   map[string]*domain
+	inOrder   []*domain
+	lists     map[table.Tasklist]*list
+	grabs     grab.Lanes[*list]
+	polls     pairing.Polls[*list, grab.Grant]
+	pollers   report.Pollers
+	questions question.Queue[subject]
+	answers   grab.Answers
+	start     start
+	drain     drain
+	limits    limit.Limits
+	calling   tablecall.Settings[*list]
+	// calls counts the calls to the tables.
+	calls   uint64
+	sweepAt time.Duration
+	tree    tree.Tree[*list]
+
+	turn
+}
+
+// turn is what one turn gathers. The rest of it makes the next turn due at once.
+type turn struct {
+	// taken came out of the tables and arrivals from hints: both are to meet polls.
+	taken    []taken
+	arrivals arrival.Arrivals[*list]
+	// busy are domains that may have something to call the tables for.
+	busy []*domain
+	// overtaken: a newer owner was seen.
+	overtaken bool
+}
+
+// taken is triggers that came out of a table.
+type taken struct {
+	list  *list
+	chunk table.Chunk
+	// path is the limits of which slots were booked for them.
+	path *limit.Path
+	// stale: its call is.
+	stale bool
+}
+
+// subject is what a question is about.
+type subject struct {
+	// types are those that are asked for.
+	types []string
+	// count is that of AskRunning.
+	count *limit.Count
+	// after is the last batch of grabs that must be decided before: it may hold tasks of groups that are not known.
+	after uint64
+	// round is that of AskHolders.
+	round *overflow.Round
+}
+
+// start is how an owner takes its shard over: it fences every partition, sends again what
+// may not have reached its polls, and then is open.
+//
+//	fence ──► true in the first partition ──► all have listed what is to be sent again ──► open
+//	                        └────────────────── or startWait later ────────────────────►─┘
+type start struct {
+	begun, open bool
+	// left counts partitions that have not answered.
+	left int
+}
+
+// drain is how a shard is given up: polls are answered, verdicts awaited for a short
+// while, triggers stored, and what no one takes is handed back.
+type drain struct {
+	on bool
+	// end is when it waits no longer.
+	end  time.Duration
+	done bool
+}
