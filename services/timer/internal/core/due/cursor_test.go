@@ -1,12 +1,15 @@
 package due
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 const testHour = 60 * testMinute
@@ -198,4 +201,13 @@ func TestATableGoesOnAsAnotherWriter(t *testing.T) {
 		}()
 		table.Resume(Cursor{}, 8, 0)
 	}()
+}
+
+// R23: a cursor a second ahead of the clock is waited for, one that is further ahead is not. So an owner that begins while less is left waits for the rest.
+func TestR23_ACursorASecondAheadIsWaitedFor(t *testing.T) {
+	messages := []Message{message(1, 1000, 1), message(2, 1000, 2)}
+	ahead := Cursor{Line: Line{Base: Mark{DueMS: 60_000, Seq: 1}}}
+	for now, fires := range map[int64]int{60_000 - rewindAboveMS - 1: 1, 60_000 - rewindAboveMS: 0, 59_999: 0, 60_000: 1} {
+		testkit.Equal(t, fmt.Sprint("fired at ", now), len(fire(takeOver(ahead, now, messages...), now)), fires)
+	}
 }
