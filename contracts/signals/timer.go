@@ -10,7 +10,17 @@ var (
 	TimersWaiting = timer.add(Metric{
 		Name: "yardmaster.timer.tasks.waiting", Kind: Gauge, Unit: "{task}", Attributes: []string{Partition},
 		Means: "Tasks that wait for their due time.",
-		Worry: "this number × 75 bytes comes near the memory of a node",
+		Worry: "this number × 10 bytes comes near the memory of a node",
+	})
+	TimersNear = timer.add(Metric{
+		Name: "yardmaster.timer.tasks.near", Kind: Gauge, Unit: "{task}", Attributes: []string{Partition},
+		Means: "Tasks in memory, of those that wait: they are due soon.",
+		Worry: "above `near_max`, for more than a minute: one minute has more",
+	})
+	TimerLoad = timer.add(Metric{
+		Name: "yardmaster.timer.load.duration", Kind: Histogram, Unit: Seconds, Attributes: []string{Partition}, Buckets: long(),
+		Means: "How long it took to bring the tasks of some minutes into memory, from the store.",
+		Worry: "p99 above half of `horizon`: tasks fire late",
 	})
 	TimersFired = timer.add(Metric{
 		Name: "yardmaster.timer.tasks.fired", Kind: Counter, Unit: "{task}", Attributes: []string{Partition},

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/history/historysim"
@@ -14,6 +15,8 @@ const (
 	retryAfter = 100 * time.Millisecond
 	clockEvery = 2 * time.Second
 	clockFirst = 3
+	// timerHorizon is how long before its time a task comes into memory, timerNear how many do: so few that buckets come and go.
+	timerHorizon, timerNear = 6 * time.Second, 3
 )
 
 // timerProc is one process with a timer owner in it: the loop and the readers of package firing.
@@ -43,7 +46,7 @@ func (w *world) spawnTimer() {
 	w.timersBorn++
 	p := &timerProc{host: w.newHost(w.named(fmt.Sprintf("timer-%d", w.timersBorn)), timerPauses), w: w, next: 1}
 	p.owner = timersim.New(timersim.Config{
-		Epoch: uint64(w.timersBorn), ChunkTasksMax: w.plan.chunk,
+		Epoch: uint64(w.timersBorn), ChunkTasksMax: w.plan.chunk, Horizon: timerHorizon, NearMax: timerNear,
 	})
 	w.timers = append(w.timers, p)
 	w.say(p.name, "starts, wall clock %+v", p.wall)
@@ -87,15 +90,21 @@ func (p *timerProc) until(what func() bool, then func()) {
 	})
 }
 
-// load reads the store, the cursor, and what came to the store meanwhile.
+// load reads the cursor, and then the store.
 func (p *timerProc) load() {
-	p.readOn(func() {
-		var cursor []byte
-		var seq uint64
-		p.until(func() bool {
-			cursor, seq = p.w.cursor, p.w.cursorSeq
-			return true
-		}, func() { p.readOn(func() { p.learn(clockFirst, func() { p.resume(cursor, seq) }) }) })
+	var cursor []byte
+	var seq uint64
+	p.until(func() bool {
+		cursor, seq = p.w.cursor, p.w.cursorSeq
+		return true
+	}, func() {
+		p.learn(clockFirst, func() {
+			if err := p.owner.Resume(cursor, seq, p.now()); err != nil {
+				p.w.violated("%s: %v", p.name, err)
+				return
+			}
+			p.readOn(func() { p.serve(seq) })
+		})
 	})
 }
 
@@ -139,8 +148,8 @@ func (p *timerProc) learn(looks int, then func()) {
 	})
 }
 
-func (p *timerProc) resume(cursor []byte, seq uint64) {
-	if err := p.owner.Resume(cursor, seq, p.now()); err != nil {
+func (p *timerProc) serve(seq uint64) {
+	if err := p.owner.Loaded(); err != nil {
 		p.w.violated("%s: %v", p.name, err)
 		return
 	}
@@ -150,6 +159,43 @@ func (p *timerProc) resume(cursor []byte, seq uint64) {
 	p.watchClock()
 	p.purge()
 	p.tick()
+	p.approach()
+}
+
+// approach has buckets come into memory as time goes by.
+func (p *timerProc) approach() {
+	p.call(func() {
+		subjects, upTo := p.owner.Approach(p.now())
+		if len(subjects) == 0 {
+			p.do(p.w.dice.between(100*time.Millisecond, time.Second), p.approach)
+			return
+		}
+		p.w.say(p.name, "loads %v up to %d", subjects, upTo)
+		p.do(0, func() { p.readBuckets(subjects, 1, upTo) })
+	})
+}
+
+// readBuckets reads some messages of buckets, and then the others.
+func (p *timerProc) readBuckets(subjects []string, from, upTo uint64) {
+	if from > upTo {
+		p.call(func() {
+			p.owner.BucketsLoaded()
+			p.do(0, p.approach)
+		})
+		return
+	}
+	end := min(upTo, from+uint64(p.w.dice.IntN(12)))
+	var all []timersim.Message
+	p.until(func() bool { all = p.w.waiting.tail(from, end); return true }, func() {
+		p.call(func() {
+			for _, m := range all {
+				if slices.Contains(subjects, m.Subject) {
+					p.owner.Near(m)
+				}
+			}
+			p.do(0, func() { p.readBuckets(subjects, end+1, upTo) })
+		})
+	})
 }
 
 // follow reads what is stored from now on.
@@ -341,6 +387,10 @@ func (p *timerProc) answer(c *timerCall) {
 	var out historysim.Outcome
 	if !c.search.Command {
 		found := p.owner.Locate(c.search.ID, "")
+		if found.Loading {
+			p.do(retryAfter, func() { p.call(func() { p.answer(c) }) })
+			return
+		}
 		if out.Fired = found.LogSeq > 0; found.Record != nil {
 			out.Task = p.w.decoder.Task(found.Record)
 		}

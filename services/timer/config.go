@@ -39,6 +39,8 @@ func (c Config) Validate() []settings.Problem {
 	check(f.FiredKeepMax >= 0 && f.FiredKeepMax <= 10_000_000, "fired_keep_max", "want 0 to 10000000")
 	check(f.EarlyFor >= 10*time.Millisecond && f.EarlyFor <= 10*time.Second, "early_for", "want 10ms to 10s")
 	check(f.CriticalFailures >= 1 && f.CriticalFailures <= 1_000_000, "critical_failures", "want 1 to 1000000")
+	check(f.Horizon >= 2*time.Minute && f.Horizon <= time.Hour, "horizon", "want 2m to 1h")
+	check(f.NearMax >= 1000 && f.NearMax <= 100_000_000, "near_max", "want 1000 to 100000000")
 	if why := c.Storage.Valid(); why != "" {
 		all = append(all, settings.Problem{Path: "storage", What: why})
 	}

@@ -27,12 +27,17 @@ func counted(m *telemetry.Metrics, p int, setApart func(context.Context, firing.
 // the partition is then another node's to tell of.
 func gauges(m *telemetry.Metrics, p int) (g firing.Gauges, done func()) {
 	partition := strconv.Itoa(p)
-	waiting := m.Gauge(signals.TimersWaiting, partition)
+	waiting, near := m.Gauge(signals.TimersWaiting, partition), m.Gauge(signals.TimersNear, partition)
+	loaded := m.Histogram(signals.TimerLoad, partition)
 	fired := m.Counter(signals.TimersFired, partition)
 	lateness := m.Histogram(signals.TimerLateness, partition)
 	early := m.Counter(signals.TimersEarly, partition)
 	void := m.Counter(signals.TimersVoid, partition)
-	g.Waiting = func(n int) { waiting.Set(int64(n)) }
+	g.Waiting = func(all, inMemory int) {
+		waiting.Set(int64(all))
+		near.Set(int64(inMemory))
+	}
+	g.Loaded = func(took time.Duration) { loaded.Record(took, 1) }
 	g.Fired = func(n int, late time.Duration) {
 		fired.Add(int64(n))
 		lateness.Record(late, n)
@@ -41,7 +46,7 @@ func gauges(m *telemetry.Metrics, p int) (g firing.Gauges, done func()) {
 	g.Appended = func(took time.Duration) { appended.Record(took, 1) }
 	g.Early = func(n int) { early.Add(int64(n)) }
 	g.Outdated = func(n int) { void.Add(int64(n)) }
-	return g, func() { waiting.Set(0) }
+	return g, func() { g.Waiting(0, 0) }
 }
 
 // scheduleMetrics count the runs of a partition's schedules.

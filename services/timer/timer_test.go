@@ -82,7 +82,7 @@ func task(p, n int, tasklist string, failures int32) *logv1.Record {
 	id := ids.NewTaskID(time.UnixMilli(int64(n)), p, uint64(n))
 	return &logv1.Record{
 		Id: id[:], Domain: "shop", Tasklist: tasklist, Type: "t", Priority: 3, Payload: []byte("1"), Failures: failures,
-		Parkings: 1, DueAtMs: time.Now().Add(time.Hour).UnixMilli(), Steps: []*logv1.Step{{Kind: 1, AtMs: 1}},
+		Parkings: 1, DueAtMs: time.Now().Add(3 * time.Minute).UnixMilli(), Steps: []*logv1.Step{{Kind: 1, AtMs: 1}},
 	}
 }
 

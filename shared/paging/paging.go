@@ -11,6 +11,9 @@ import "slices"
 // message that a server must take (512 KiB).
 const BytesMax = 400 << 10
 
+// Far begins the cursors of the last pages of a list of tasks: those that wait for long, of which no list in order is in memory.
+const Far = "~"
+
 // itemOverhead is what an item costs in a list besides its own bytes.
 const itemOverhead = 8
 

@@ -2636,6 +2636,13 @@ type Batch struct {
 	Fence bool `protobuf:"varint,5,opt,name=fence,proto3" json:"fence,omitempty"`
 	// Timer store only: of each of early, the stay (Record.parkings) that fires.
 	EarlyParkings []uint32 `protobuf:"varint,6,rep,packed,name=early_parkings,json=earlyParkings,proto3" json:"early_parkings,omitempty"`
+	// Timer store only: of each of early, the sequence of the message with its record, the number of the record in that, and its size.
+	EarlySeqs    []uint64 `protobuf:"varint,7,rep,packed,name=early_seqs,json=earlySeqs,proto3" json:"early_seqs,omitempty"`
+	EarlyIndexes []uint32 `protobuf:"varint,8,rep,packed,name=early_indexes,json=earlyIndexes,proto3" json:"early_indexes,omitempty"`
+	EarlyBytes   []uint32 `protobuf:"varint,9,rep,packed,name=early_bytes,json=earlyBytes,proto3" json:"early_bytes,omitempty"`
+	// Timer store only: the domain and the tasklist of all early.
+	EarlyDomain   string `protobuf:"bytes,10,opt,name=early_domain,json=earlyDomain,proto3" json:"early_domain,omitempty"`
+	EarlyTasklist string `protobuf:"bytes,11,opt,name=early_tasklist,json=earlyTasklist,proto3" json:"early_tasklist,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2710,6 +2717,41 @@ func (x *Batch) GetEarlyParkings() []uint32 {
 		return x.EarlyParkings
 	}
 	return nil
+}
+
+func (x *Batch) GetEarlySeqs() []uint64 {
+	if x != nil {
+		return x.EarlySeqs
+	}
+	return nil
+}
+
+func (x *Batch) GetEarlyIndexes() []uint32 {
+	if x != nil {
+		return x.EarlyIndexes
+	}
+	return nil
+}
+
+func (x *Batch) GetEarlyBytes() []uint32 {
+	if x != nil {
+		return x.EarlyBytes
+	}
+	return nil
+}
+
+func (x *Batch) GetEarlyDomain() string {
+	if x != nil {
+		return x.EarlyDomain
+	}
+	return ""
+}
+
+func (x *Batch) GetEarlyTasklist() string {
+	if x != nil {
+		return x.EarlyTasklist
+	}
+	return ""
 }
 
 // ArchivePage is one index message of the archive: which of its messages hold the
@@ -5150,7 +5192,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\amessage\x18\x05 \x01(\tR\amessage\x12\x1d\n" +
 	"\n" +
 	"error_type\x18\x06 \x01(\tR\terrorType\x12\x1a\n" +
-	"\tdue_at_ms\x18\a \x01(\x03R\adueAtMs\"\xbc\x01\n" +
+	"\tdue_at_ms\x18\a \x01(\x03R\adueAtMs\"\xeb\x02\n" +
 	"\x05Batch\x12)\n" +
 	"\x05tasks\x18\x01 \x03(\v2\x13.yard.log.v1.RecordR\x05tasks\x12\x14\n" +
 	"\x05early\x18\x02 \x03(\fR\x05early\x12\x1f\n" +
@@ -5158,7 +5200,15 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"logVersion\x12\x14\n" +
 	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\x12\x14\n" +
 	"\x05fence\x18\x05 \x01(\bR\x05fence\x12%\n" +
-	"\x0eearly_parkings\x18\x06 \x03(\rR\rearlyParkings\"\x80\x01\n" +
+	"\x0eearly_parkings\x18\x06 \x03(\rR\rearlyParkings\x12\x1d\n" +
+	"\n" +
+	"early_seqs\x18\a \x03(\x04R\tearlySeqs\x12#\n" +
+	"\rearly_indexes\x18\b \x03(\rR\fearlyIndexes\x12\x1f\n" +
+	"\vearly_bytes\x18\t \x03(\rR\n" +
+	"earlyBytes\x12!\n" +
+	"\fearly_domain\x18\n" +
+	" \x01(\tR\vearlyDomain\x12%\n" +
+	"\x0eearly_tasklist\x18\v \x01(\tR\rearlyTasklist\"\x80\x01\n" +
 	"\vArchivePage\x12\x1f\n" +
 	"\vlog_version\x18\x01 \x01(\rR\n" +
 	"logVersion\x12\x12\n" +

@@ -23,9 +23,12 @@ type EarlyMessage struct {
 // the store has arrived. There is no clock here: a task that is due gets a message too, which does nothing.
 func (o *Owner) FireEarly(all []Wanted) (messages []EarlyMessage, answer due.Answer) {
 	o.must(idle)
+	for _, w := range all {
+		o.bring(w.ID)
+	}
 	needed, answer := o.table.FireEarly(all, math.MinInt64)
 	for _, m := range due.EarlyMessages(needed) {
-		messages = append(messages, EarlyMessage{Subject: topology.Timer(o.partition, m.Bucket), Data: batch.Early(m.All, version)})
+		messages = append(messages, EarlyMessage{Subject: topology.Timer(o.partition, m.Bucket), Data: batch.Early(m, version)})
 	}
 	return messages, answer
 }
@@ -37,6 +40,8 @@ type Located struct {
 	// Fired: its record is in the history log, at LogSeq; 0 = the place is not known.
 	Fired  bool
 	LogSeq uint64
+	// Loading: its bucket is coming into memory, ask again.
+	Loading bool
 }
 
 // Locate tells where a task is, to a caller of a domain, empty = a service of ours.
@@ -47,10 +52,13 @@ func (o *Owner) Locate(id ids.TaskID, domain string) Located {
 	switch status {
 	case due.Waiting:
 		return Located{Record: o.kept[stay.Seq].body.Record(stay.Index)}
-	case due.Fired:
-		return Located{Fired: true, LogSeq: stay.LogSeq}
+	case due.Loading:
+		return Located{Loading: true}
 	}
-	return Located{}
+	if far, ok := o.table.Far().Waits(o.again(id), domain); ok {
+		return Located{Record: o.kept[far.Seq].body.Record(far.Index)}
+	}
+	return Located{Fired: status == due.Fired, LogSeq: stay.LogSeq}
 }
 
 // Purge says what is to be removed from the timer store: the messages of a

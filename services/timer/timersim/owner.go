@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
@@ -35,6 +36,9 @@ type Config struct {
 	ChunkTasksMax int
 	// FiredKeepMax is how many fired tasks are remembered; 0 = the service's default.
 	FiredKeepMax int
+	// Horizon is how long before its time a task comes into memory, NearMax how many do; 0 = the service's defaults.
+	Horizon time.Duration
+	NearMax int
 }
 
 // Message is one message of the timer store.
@@ -79,7 +83,7 @@ const (
 	over
 )
 
-// Owner is the machine: Arrive and Resume, or Load; then the other steps.
+// Owner is the machine: Resume, Arrive and Loaded, or Load; then the other steps.
 type Owner struct {
 	partition int
 	epoch     uint64
@@ -106,24 +110,40 @@ func New(c Config) *Owner {
 	cfg := firing.DefaultConfig()
 	cfg.ChunkTasksMax = cmp.Or(c.ChunkTasksMax, cfg.ChunkTasksMax)
 	cfg.FiredKeepMax = cmp.Or(c.FiredKeepMax, cfg.FiredKeepMax)
+	cfg.Horizon, cfg.NearMax = cmp.Or(c.Horizon, cfg.Horizon), cmp.Or(c.NearMax, cfg.NearMax)
 	return &Owner{
 		partition: c.Partition, epoch: c.Epoch, limits: cfg.Limits(), table: due.New(cfg.Table()),
 		kept: map[uint64]kept{},
 	}
 }
 
-// Load is Arrive for each message, and Resume.
+// Load is Resume, Arrive for each message, and Loaded.
 func (o *Owner) Load(all []Message, cursor []byte, cursorSeq uint64, nowMS int64) error {
+	if err := o.Resume(cursor, cursorSeq, nowMS); err != nil {
+		return err
+	}
 	for _, m := range all {
 		o.Arrive(m)
 	}
-	return o.Resume(cursor, cursorSeq, nowMS)
+	return o.Loaded()
 }
 
 // Arrive takes a message in, in the order of the store. While an append is under
 // way messages wait, as the service's loop has them wait.
 func (o *Owner) Arrive(m Message) (outdated int) {
 	o.must(loading, idle)
+	k := o.decode(m)
+	if m.Seq > o.readTo {
+		o.readTo = m.Seq
+		o.kept[m.Seq] = k
+	}
+	for _, r := range o.table.EarlyFar(&k.index) {
+		o.bring(r.ID)
+	}
+	return o.table.Load(k.index)
+}
+
+func (o *Owner) decode(m Message) kept {
 	bucket, inBucket := topology.TimerBucketOf(m.Subject)
 	fence := m.Subject == topology.TimerFence(o.partition)
 	if !inBucket && !fence {
@@ -133,26 +153,43 @@ func (o *Owner) Arrive(m Message) (outdated int) {
 	if err = errors.Join(err, index.Malformed); err != nil {
 		panic(fmt.Sprintf("timersim: message %d: %v", m.Seq, err))
 	}
-	if m.Seq > o.readTo {
-		o.readTo = m.Seq
-		o.kept[m.Seq] = kept{index.Message, body}
-	}
-	return o.table.Load(index.Message)
+	return kept{index.Message, body}
 }
 
-// Resume ends the loading. All that was in the store when the cursor was read must
-// have arrived. Cursor is empty, and its sequence 0, where there is none.
+// again reads the records of a task that is not in memory.
+func (o *Owner) again(id ids.TaskID) (all []due.Reread) {
+	for _, at := range o.table.Far().Places(id) {
+		if k := o.kept[at.Seq]; int(at.Index) < len(k.index.Tasks) && k.index.Tasks[at.Index].ID == id {
+			all = append(all, due.Reread{Place: at, Task: k.index.Tasks[at.Index]})
+		}
+	}
+	return all
+}
+
+// bring brings a task into memory that is to fire early.
+func (o *Owner) bring(id ids.TaskID) { o.table.Bring(o.again(id)) }
+
+// Resume begins the loading with the last cursor; it is empty, and its sequence 0, if there is none.
 func (o *Owner) Resume(cursor []byte, cursorSeq uint64, nowMS int64) error {
 	o.must(loading)
 	c, err := batch.DecodeCursor(cursor)
 	if err != nil {
 		return err
 	}
-	if c.Seq() > o.readTo {
-		return fmt.Errorf("timersim: the cursor covers messages up to %d, the store ends at %d", c.Seq(), o.readTo)
-	}
 	o.table.Resume(c, o.epoch, nowMS)
-	o.cursorSeq, o.loadedTo, o.step = cursorSeq, o.readTo, idle
+	o.cursorSeq = cursorSeq
+	return nil
+}
+
+// Loaded ends the loading. All that was in the store after the cursor was read must have arrived.
+func (o *Owner) Loaded() error {
+	o.must(loading)
+	c := o.table.Cursor()
+	if covered := c.Seq(); covered > o.readTo {
+		return fmt.Errorf("timersim: the cursor covers messages up to %d, the store ends at %d", covered, o.readTo)
+	}
+	o.table.Loaded()
+	o.loadedTo, o.step = o.readTo, idle
 	return nil
 }
 

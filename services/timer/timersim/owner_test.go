@@ -244,8 +244,8 @@ func TestI10_DrivenByHandEachFiresOnceAndTheSameAgain(t *testing.T) {
 func TestAStepOutOfOrderPanics(t *testing.T) {
 	for name, step := range map[string]func(*timersim.Owner){
 		"fire before the load":     func(o *timersim.Owner) { o.Fire(1, never) },
-		"stored without an append": func(o *timersim.Owner) { _ = o.Resume(nil, 0, 1); o.Stored(1, 1) },
-		"loaded twice":             func(o *timersim.Owner) { _ = o.Resume(nil, 0, 1); _ = o.Resume(nil, 0, 1) },
+		"stored without an append": func(o *timersim.Owner) { _ = o.Load(nil, nil, 0, 1); o.Stored(1, 1) },
+		"loaded twice":             func(o *timersim.Owner) { _ = o.Load(nil, nil, 0, 1); _ = o.Loaded() },
 	} {
 		func() {
 			defer func() {

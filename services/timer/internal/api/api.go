@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -145,14 +146,17 @@ func (c calls) list(ctx context.Context, req *rpcv1.ListTasksRequest) (natsrpc.M
 		Retry: all || slices.Contains(want.States, yardv1.TaskState_TASK_STATE_BACKOFF),
 		Limit: min(cmp.Or(max(int(want.Limit), 0), listLimitDefault), listLimitMax),
 	}
+	if !f.First && !f.Retry {
+		return &rpcv1.ListTasksResponse{}, nil
+	}
+	if at, isFar := strings.CutPrefix(want.Cursor, paging.Far); isFar {
+		return listFar(ctx, c.owner, f, want, at)
+	}
 	if want.Cursor != "" {
 		var err error
 		if f.Before, err = ids.ParseTaskID(want.Cursor); err != nil {
 			return nil, fault.At(fault.InvalidArgument, "/cursor", "%v", err)
 		}
-	}
-	if !f.First && !f.Retry {
-		return &rpcv1.ListTasksResponse{}, nil
 	}
 	tasks, end, more, err := search(ctx, c.owner, f, want)
 	if err != nil {

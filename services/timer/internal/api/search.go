@@ -2,18 +2,26 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
+	"github.com/yardmaster-io/yardmaster/shared/paging"
 	"github.com/yardmaster-io/yardmaster/shared/taskview"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
 // searchMax bounds the tasks that one search by headers or a group looks at.
 const searchMax = 10_000
+
+// farBytes ends a page of a list of tasks that are not in memory: with one task more it is within paging.BytesMax.
+const farBytes = paging.BytesMax / 2
 
 // lister is the part of an owner that lists.
 type lister interface {
@@ -44,6 +52,35 @@ func search(ctx context.Context, owner lister, f firing.Filter, want *yardv1.Lis
 		return nil, "", false, refusal(err)
 	}
 	return tasks, last.String(), more, nil
+}
+
+// listFar lists tasks that are not in memory, from a position on. Its answers end with the position of the next page.
+func listFar(ctx context.Context, owner *firing.Owner, f firing.Filter, want *yardv1.ListRequest, at string) (natsrpc.Message, error) {
+	var from firing.Position
+	if at != "" {
+		if _, err := fmt.Sscanf(at, "%d.%d.%d", &from.Bucket, &from.Seq, &from.Index); err != nil {
+			return nil, fault.At(fault.InvalidArgument, "/cursor", "is not the next_cursor of an answer")
+		}
+	}
+	resp, bytes, wanted := &rpcv1.ListTasksResponse{}, 0, f.Limit
+	f.Limit = searchMax
+	next, more, err := owner.ListFar(ctx, f, from, func(data []byte) (enough bool, err error) {
+		r, err := decode(data)
+		if err != nil || !isOf(r, want) {
+			return false, err
+		}
+		t := public(r, true)
+		resp.Tasks = append(resp.Tasks, t)
+		bytes += t.SizeVT()
+		return len(resp.Tasks) >= wanted || bytes > farBytes, nil
+	})
+	if err != nil {
+		return nil, refusal(err)
+	}
+	if resp.More = more; more {
+		resp.End = fmt.Sprintf("%d.%d.%d", next.Bucket, next.Seq, next.Index)
+	}
+	return resp, nil
 }
 
 // isOf tells whether a record has what is wanted beside what the index knows.

@@ -23,6 +23,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/far"
 	"github.com/yardmaster-io/yardmaster/shared/protofield"
 )
 
@@ -35,6 +36,11 @@ const (
 	batchEpoch      = 4
 	batchFence      = 5
 	batchParkings   = 6
+	batchSeqs       = 7
+	batchIndexes    = 8
+	batchBytes      = 9
+	batchDomain     = 10
+	batchTasklist   = 11
 
 	recordID       = 1
 	recordDomain   = 2
@@ -116,7 +122,7 @@ func (i *Index) malformed(err error) {
 // of the index are parts of data.
 func Decode(data []byte) (*Message, Index, error) {
 	m, index := &Message{data: data}, Index{}
-	var generations []uint32
+	var packed [batchBytes + 1][]uint64
 	err := protofield.Each(data, func(f protofield.Field) error {
 		switch f.Number {
 		case batchTasks:
@@ -135,16 +141,16 @@ func Decode(data []byte) (*Message, Index, error) {
 			index.Early = append(index.Early, due.Early{ID: id})
 		case batchLogVersion:
 			index.Version = uint32(min(f.Varint, math.MaxUint32))
-		case batchParkings:
-			for packed := f.Bytes; len(packed) > 0; {
-				number, n := protowire.ConsumeVarint(packed)
-				if n < 0 {
-					index.malformed(errors.New("the stays of early tasks cannot be read"))
-					return nil
-				}
-				generations = append(generations, uint32(min(number, math.MaxUint32)))
-				packed = packed[n:]
+		case batchParkings, batchSeqs, batchIndexes, batchBytes:
+			numbers, err := unpack(f.Bytes)
+			if err != nil {
+				index.malformed(err)
 			}
+			packed[f.Number] = append(packed[f.Number], numbers...)
+		case batchDomain:
+			index.Domain = unsafeString(f.Bytes)
+		case batchTasklist:
+			index.Tasklist = unsafeString(f.Bytes)
 		case batchEpoch:
 			index.Epoch = f.Varint
 		case batchFence:
@@ -152,12 +158,7 @@ func Decode(data []byte) (*Message, Index, error) {
 		}
 		return nil
 	})
-	if len(generations) != len(index.Early) {
-		index.malformed(fmt.Errorf("%d stays of %d early tasks", len(generations), len(index.Early)))
-	}
-	for i := range min(len(generations), len(index.Early)) {
-		index.Early[i].Generation = generations[i]
-	}
+	index.early(packed[batchParkings], packed[batchSeqs], packed[batchIndexes], packed[batchBytes])
 	// The version first: what looks malformed may be of another format.
 	if unknown := logversion.Check(index.Version); unknown != nil {
 		err = unknown
@@ -166,6 +167,33 @@ func Decode(data []byte) (*Message, Index, error) {
 		return &Message{}, Index{}, err
 	}
 	return m, index, nil
+}
+
+// early says which stays fire early, and where they lie.
+func (i *Index) early(generations, seqs, indexes, sizes []uint64) {
+	n := len(i.Early)
+	if len(generations) != n || len(seqs) != n || len(indexes) != n || len(sizes) != n {
+		i.malformed(fmt.Errorf("%d stays at %d places of %d early tasks", len(generations), min(len(seqs), len(indexes), len(sizes)), n))
+		clear(i.Early)
+		return
+	}
+	for at := range i.Early {
+		e := &i.Early[at]
+		e.Generation, e.Bytes = uint32(generations[at]), uint32(sizes[at])
+		e.Place = far.Place{Seq: seqs[at], Index: uint32(indexes[at])}
+	}
+}
+
+func unpack(data []byte) (all []uint64, err error) {
+	for len(data) > 0 {
+		number, n := protowire.ConsumeVarint(data)
+		if n < 0 {
+			return all, errors.New("the stays of early tasks cannot be read")
+		}
+		all = append(all, number)
+		data = data[n:]
+	}
+	return all, nil
 }
 
 func decodeTask(data []byte) (due.Task, error) {
@@ -255,14 +283,23 @@ func appendVersion(b []byte, version uint32) []byte {
 }
 
 // Early is an encoded early message.
-func Early(all []due.Early, version uint32) []byte {
-	b := make([]byte, 0, len(all)*(len(ids.TaskID{})+2)+versionOverhead)
-	var packed []byte
-	for i := range all {
+func Early(m due.EarlyMessage, version uint32) []byte {
+	b := make([]byte, 0, len(m.All)*(len(ids.TaskID{})+12)+len(m.Domain)+len(m.Tasklist)+versionOverhead)
+	var packed [batchBytes + 1][]byte
+	for i := range m.All {
+		e := &m.All[i]
 		b = protowire.AppendTag(b, batchEarly, protowire.BytesType)
-		b = protowire.AppendBytes(b, all[i].ID[:])
-		packed = protowire.AppendVarint(packed, uint64(all[i].Generation))
+		b = protowire.AppendBytes(b, e.ID[:])
+		for field, value := range map[int]uint64{
+			batchParkings: uint64(e.Generation), batchSeqs: e.Place.Seq, batchIndexes: uint64(e.Place.Index), batchBytes: uint64(e.Bytes),
+		} {
+			packed[field] = protowire.AppendVarint(packed[field], value)
+		}
 	}
 	b = appendVersion(b, version)
-	return protowire.AppendBytes(protowire.AppendTag(b, batchParkings, protowire.BytesType), packed)
+	for field := batchParkings; field <= batchBytes; field++ {
+		b = protowire.AppendBytes(protowire.AppendTag(b, protowire.Number(field), protowire.BytesType), packed[field])
+	}
+	b = protowire.AppendString(protowire.AppendTag(b, batchDomain, protowire.BytesType), m.Domain)
+	return protowire.AppendString(protowire.AppendTag(b, batchTasklist, protowire.BytesType), m.Tasklist)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/far"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -39,6 +40,8 @@ func TestDecodeReadsWhatTheGeneratedCodeWrites(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := &logv1.Batch{
 			Early: [][]byte{make([]byte, 16)}, EarlyParkings: []uint32{rapid.Uint32().Draw(t, "early")}, LogVersion: logversion.Newest(),
+			EarlySeqs: []uint64{rapid.Uint64().Draw(t, "seq")}, EarlyIndexes: []uint32{rapid.Uint32().Draw(t, "index")},
+			EarlyBytes: []uint32{rapid.Uint32().Draw(t, "bytes")}, EarlyDomain: "shop", EarlyTasklist: "mail",
 			Epoch: rapid.Uint64().Draw(t, "epoch"), Fence: rapid.Bool().Draw(t, "fence"),
 		}
 		for range rapid.IntRange(0, 4).Draw(t, "records") {
@@ -78,7 +81,7 @@ func TestDecodeReadsWhatTheGeneratedCodeWrites(t *testing.T) {
 			t.Fatal("a record behind the last one")
 		}
 		joined := &logv1.Batch{}
-		testkit.NoError(t, joined.UnmarshalVT(append(Join(records, want.LogVersion), Early(index.Early, want.LogVersion)...)))
+		testkit.NoError(t, joined.UnmarshalVT(append(Join(records, want.LogVersion), Early(due.EarlyMessage{Domain: index.Domain, Tasklist: index.Tasklist, All: index.Early}, want.LogVersion)...)))
 		if want.Epoch, want.Fence = 0, false; !proto.Equal(want, joined) {
 			t.Fatal("cut and joined it is another batch")
 		}
@@ -108,6 +111,7 @@ func TestTheGoodOfABadBatch(t *testing.T) {
 			{Id: []byte("short")},
 		},
 		Early: [][]byte{{1, 2}, good[:]}, EarlyParkings: []uint32{1, 2},
+		EarlySeqs: []uint64{3, 4}, EarlyIndexes: []uint32{5, 6}, EarlyBytes: []uint32{7, 8},
 	}).MarshalVT()
 	testkit.NoError(t, err)
 	m, index, err := Decode(data)
@@ -117,7 +121,9 @@ func TestTheGoodOfABadBatch(t *testing.T) {
 	if len(index.Tasks) != 3 || index.Tasks[0] != (due.Task{}) || index.Tasks[1].ID != good || index.Tasks[2] != (due.Task{}) {
 		t.Errorf("%+v", index.Tasks)
 	}
-	if !slices.Equal(index.Early, []due.Early{{Generation: 1}, {ID: good, Generation: 2}}) {
+	if !slices.Equal(index.Early, []due.Early{
+		{Generation: 1, Place: far.Place{Seq: 3, Index: 5}, Bytes: 7}, {ID: good, Generation: 2, Place: far.Place{Seq: 4, Index: 6}, Bytes: 8},
+	}) {
 		t.Errorf("%v", index.Early)
 	}
 }
@@ -162,8 +168,11 @@ func TestI13ABatchOfAnUnknownVersionIsRefused(t *testing.T) {
 
 func TestAnEarlyMessageNamesItsStays(t *testing.T) {
 	id := ids.NewTaskID(time.UnixMilli(1), 1, 7)
-	all := []due.Early{{ID: id, Generation: 3}, {ID: id, Generation: 700}}
-	if _, index, err := Decode(Early(all, 1)); err != nil || index.Malformed != nil || !slices.Equal(index.Early, all) {
+	m := due.EarlyMessage{Domain: "shop", Tasklist: "mail", All: []due.Early{
+		{ID: id, Generation: 3, Place: far.Place{Seq: 1 << 40, Index: 7}, Bytes: 300}, {ID: id, Generation: 700},
+	}}
+	_, index, err := Decode(Early(m, 1))
+	if err != nil || index.Malformed != nil || !slices.Equal(index.Early, m.All) || index.Domain != m.Domain || index.Tasklist != m.Tasklist {
 		t.Errorf("%v, %v, %v", index.Early, index.Malformed, err)
 	}
 	broken := testkit.Encoded(t, &logv1.Batch{Early: [][]byte{id[:]}})
@@ -178,8 +187,12 @@ func TestAnEarlyMessageNamesItsStays(t *testing.T) {
 func TestVersionsAreWrittenLikeTheGeneratedCodeDoes(t *testing.T) {
 	id := ids.NewTaskID(time.UnixMilli(1), 1, 7)
 	for _, v := range []uint32{1, 2, 300, 1<<32 - 1} {
-		early := testkit.Encoded(t, &logv1.Batch{Early: [][]byte{id[:]}, LogVersion: v, EarlyParkings: []uint32{1}})
-		if got := Early([]due.Early{{ID: id, Generation: 1}}, v); !bytes.Equal(got, early) || len(appendVersion(nil, v)) > versionOverhead {
+		early := testkit.Encoded(t, &logv1.Batch{
+			Early: [][]byte{id[:]}, LogVersion: v, EarlyParkings: []uint32{1}, EarlySeqs: []uint64{2}, EarlyIndexes: []uint32{3}, EarlyBytes: []uint32{4},
+			EarlyDomain: "shop", EarlyTasklist: "mail",
+		})
+		m := due.EarlyMessage{Domain: "shop", Tasklist: "mail", All: []due.Early{{ID: id, Generation: 1, Place: far.Place{Seq: 2, Index: 3}, Bytes: 4}}}
+		if got := Early(m, v); !bytes.Equal(got, early) || len(appendVersion(nil, v)) > versionOverhead {
 			t.Errorf("%d: %x, want %x", v, got, early)
 		}
 		record := &logv1.Record{Id: id[:]}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -23,7 +24,7 @@ func TestI13StoredBatchesAreReadAsTheyWere(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "%d version=%d epoch=%d fence=%v\n", m.Seq, index.Version, index.Epoch, index.Fence)
 		for _, early := range index.Early {
-			fmt.Fprintf(&b, "  early %s parkings=%d\n", early.ID, early.Generation)
+			fmt.Fprintf(&b, "  early %s parkings=%d at=%d/%d bytes=%d of=%s/%s\n", early.ID, early.Generation, early.Place.Seq, early.Place.Index, early.Bytes, index.Domain, index.Tasklist)
 		}
 		var records [][]byte
 		for i, task := range index.Tasks {
@@ -34,7 +35,7 @@ func TestI13StoredBatchesAreReadAsTheyWere(t *testing.T) {
 		}
 		again := Join(records, index.Version)
 		if len(index.Early) > 0 {
-			again = Early(index.Early, index.Version)
+			again = Early(due.EarlyMessage{Domain: index.Domain, Tasklist: index.Tasklist, All: index.Early}, index.Version)
 		}
 		if !index.Fence && !bytes.HasPrefix(m.Data, again) {
 			t.Errorf("message %d is written differently", m.Seq)

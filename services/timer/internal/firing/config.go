@@ -3,6 +3,7 @@ package firing
 import (
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
 )
 
@@ -33,6 +34,11 @@ type Config struct {
 	// CriticalFailures is how often a task may have failed before its next attempts come in as the least urgent ones, 1..1000000, so
 	// that endless retries hold up no fresh task. Those with an order key keep their place. Default 50.
 	CriticalFailures int `koanf:"critical_failures"`
+	// Horizon is how long before its time a task comes into memory, 2 to 60 min. Default 10 min. Before that memory has about 10 bytes of it.
+	Horizon time.Duration `koanf:"horizon"`
+	// NearMax is how many tasks of a partition are in memory, about 75 bytes each, 1000..100000000. Default 1000000. With more, the horizon is
+	// nearer. A minute with more than half as many comes into memory as a whole.
+	NearMax int `koanf:"near_max"`
 }
 
 // DefaultConfig returns the defaults.
@@ -40,7 +46,7 @@ func DefaultConfig() Config {
 	return Config{
 		ChunkTasksMax: 5000, ChunkBytesMax: 2 << 20, FetchParallel: 16, CacheBytes: 32 << 20,
 		PurgeEvery: 10 * time.Second, FiredKeep: 10 * time.Minute, FiredKeepMax: 250_000, EarlyFor: 500 * time.Millisecond,
-		CriticalFailures: 50,
+		CriticalFailures: 50, Horizon: 10 * time.Minute, NearMax: 1_000_000,
 	}
 }
 
@@ -54,7 +60,10 @@ func (c Config) Limits() due.Limits {
 
 // Table is what the due table remembers.
 func (c Config) Table() due.Config {
-	return due.Config{FiredKeepMS: c.FiredKeep.Milliseconds(), FiredMost: c.FiredKeepMax, CriticalFailures: c.CriticalFailures}
+	return due.Config{
+		FiredKeepMS: c.FiredKeep.Milliseconds(), FiredMost: c.FiredKeepMax, CriticalFailures: c.CriticalFailures,
+		BucketMS: topology.TimerBucketWidth.Milliseconds(), HorizonMS: c.Horizon.Milliseconds(), NearMost: c.NearMax,
+	}
 }
 
 const (
@@ -82,6 +91,9 @@ const (
 	cacheAhead = time.Minute
 	// arrivalsMax is how many messages wait for the loop.
 	arrivalsMax = 64
+	// approachEvery is how often it is asked which buckets are to come into memory, loadTasks how many of their tasks come in between two chunks.
+	approachEvery = time.Second
+	loadTasks     = 2000
 	// earlyParallel is how many buckets get early messages at a time.
 	earlyParallel = 16
 	// earlyTasks, earlyBytes and earlyReads, the messages of the store that they lie in, bound the stays of a domain that fire early together,

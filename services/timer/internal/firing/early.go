@@ -21,7 +21,17 @@ func (o *Owner) FireEarly(ctx context.Context, all []due.Wanted) (due.Answer, er
 	}
 	var needed []due.Stay
 	var answer due.Answer
-	if err := o.ask(ctx, func() { needed, answer = o.table.FireEarly(all, o.Now().UnixMilli()) }); err != nil {
+	far, err := farReader{o}.read(ctx, all)
+	if err != nil {
+		return due.Answer{}, err
+	}
+	err = o.ask(ctx, func() {
+		for i := range far {
+			o.table.Bring(far[i].all)
+		}
+		needed, answer = o.table.FireEarly(all, o.Now().UnixMilli())
+	})
+	if err != nil {
 		return due.Answer{}, err
 	}
 	if o.StorageFull != nil && o.StorageFull() != "" {
@@ -80,7 +90,7 @@ func together(all []due.Stay) (n int) {
 func (o *Owner) fireSome(ctx context.Context, some []due.Stay) error {
 	messages := due.EarlyMessages(some)
 	err := parallel.Each(ctx, len(messages), earlyParallel, func(ctx context.Context, i int) error {
-		return o.Pruner.Early(ctx, messages[i].Bucket, batch.Early(messages[i].All, o.LogVersion()))
+		return o.Pruner.Early(ctx, messages[i].Bucket, batch.Early(messages[i], o.LogVersion()))
 	})
 	if err != nil {
 		return err

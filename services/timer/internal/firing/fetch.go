@@ -69,7 +69,7 @@ func (o *Owner) fetchMissing(ctx context.Context, missing [][]*ref, c *cache, lo
 	var mu sync.Mutex // of the cache, and of lost
 	err := parallel.Each(ctx, len(missing), o.Config.FetchParallel, func(ctx context.Context, i int) error {
 		refs := missing[i]
-		body, err := o.fetchOne(ctx, refs[0].seq)
+		body, err := fetchOne(ctx, o.Store, refs[0].seq)
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
@@ -91,8 +91,8 @@ func (o *Owner) fetchMissing(ctx context.Context, missing [][]*ref, c *cache, lo
 	return nil
 }
 
-func (o *Owner) fetchOne(ctx context.Context, seq uint64) (*batch.Message, error) {
-	data, err := o.Store.Get(ctx, seq)
+func fetchOne(ctx context.Context, store Store, seq uint64) (*batch.Message, error) {
+	data, err := store.Get(ctx, seq)
 	if err != nil {
 		return nil, err
 	}

@@ -260,37 +260,6 @@ func TestNATSRestarts(t *testing.T) {
 	}
 }
 
-// purgedMeanwhile is a store from which all is purged after the first read of a load, as another owner does with what it has fired.
-type purgedMeanwhile struct {
-	firing.Store
-	purge func()
-}
-
-func (s *purgedMeanwhile) ReadRange(ctx context.Context, from, upTo uint64, handle func(firing.Stored) error) error {
-	err := s.Store.ReadRange(ctx, from, upTo, handle)
-	if s.purge != nil {
-		s.purge()
-		s.purge = nil
-	}
-	return err
-}
-
-// TestR23_WhatWasPurgedDuringTheLoadIsNotFired: the owner was paused while it loaded. It had read the task, and does not read the early message any more.
-func TestR23_WhatWasPurgedDuringTheLoadIsNotFired(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.park(1, time.Now())
-	r := w.own(func(d *firing.Deps) {
-		d.Store = &purgedMeanwhile{Store: d.Store, purge: func() {
-			stream, err := w.js.Stream(w.tb.Context(), topology.TimerStream(0))
-			testkit.NoError(t, err)
-			testkit.NoError(t, stream.Purge(w.tb.Context()))
-		}}
-	})
-	w.eachOnce(w.park(1, time.Now()))
-	countsTo(t, "fired", r.fired.Load, 1)
-}
-
 // countsTo waits until a metric has a value: it follows the write that it counts.
 func countsTo(t *testing.T, what string, value func() int64, want int64) {
 	t.Helper()

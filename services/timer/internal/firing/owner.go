@@ -38,8 +38,10 @@ type Deps struct {
 
 // Gauges receive the state of the partition; the funcs must be quick.
 type Gauges struct {
-	// Waiting is how many tasks wait.
-	Waiting func(n int)
+	// Waiting is how many tasks wait, and how many of them are in memory.
+	Waiting func(all, near int)
+	// Loaded tells how long it took to bring buckets into memory.
+	Loaded func(took time.Duration)
 	// Fired counts fired tasks, and tells how late they were.
 	Fired func(n int, late time.Duration)
 	// Appended tells how long the log took to store due tasks, or a cursor.
@@ -75,6 +77,8 @@ type Owner struct {
 	retry     *backoff.Backoff
 	// cursors counts those written since the old ones were removed.
 	cursors int
+	// loads is the reading of buckets that come near.
+	loads sync.WaitGroup
 }
 
 // New makes the owner of a partition.
@@ -99,48 +103,37 @@ func New(d Deps) *Owner {
 	return o
 }
 
-// Load reads the whole store, and which of it was fired. The store is read to
-// its end again after the cursor was: so all that the cursor speaks of is loaded.
+// Load reads which tasks were fired, and then the whole store. If another owner fires meanwhile, this one has an old cursor, and all that it stores is
+// refused.
 func (o *Owner) Load(ctx context.Context) error {
 	began := time.Now()
-	read := uint64(0)
-	readOn := func() error {
-		last, err := o.Store.Last(ctx)
-		if err != nil {
-			return err
-		}
-		err = o.Store.ReadRange(ctx, read+1, last, func(m Stored) error {
-			a, err := o.decode(ctx, m)
-			if err == nil {
-				o.arrive(a)
-			}
-			return err
-		})
-		read = last
-		return err
-	}
-	if err := readOn(); err != nil {
-		return fmt.Errorf("load: %w", err)
-	}
 	cursor, seq, err := o.Log.Cursor(ctx)
 	if err != nil {
 		return fmt.Errorf("load: %w", err)
 	}
-	if err := readOn(); err != nil {
+	end, err := o.Store.Last(ctx)
+	if err != nil {
 		return fmt.Errorf("load: %w", err)
 	}
-	if covered := cursor.Seq(); covered > read {
+	if covered := cursor.Seq(); covered > end {
 		return fmt.Errorf("load: the firing cursor covers messages up to %d, but the timer store ends at %d: "+
-			"it was created again, and its tasks would be taken for fired; remove the cursor", covered, read)
+			"it was created again, and its tasks would be taken for fired; remove the cursor", covered, end)
 	}
-	o.readTo = read
-	// If this owner was paused while it loaded, another one may have fired and purged what it had read, and the early messages with it. So what was read is
-	// read again when it is due, and is not fired if it is gone.
-	o.cache = newCache(o.Config.CacheBytes)
 	o.table.Resume(cursor, rand.Uint64(), o.Now().UnixMilli())
-	o.cursorSeq = seq
+	err = o.Store.ReadRange(ctx, 1, end, func(m Stored) error {
+		a, err := o.decode(ctx, m)
+		if err == nil {
+			err = o.arrive(ctx, a)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("load: %w", err)
+	}
+	o.table.Loaded()
+	o.readTo, o.cursorSeq = end, seq
 	o.report()
-	o.Logger.Info("waiting tasks loaded", "tasks", o.table.Len(), "messages_up_to", read, "duration", time.Since(began))
+	o.Logger.Info("waiting tasks loaded", "tasks", o.table.Len(), "messages_up_to", end, "duration", time.Since(began))
 	return nil
 }
 
@@ -164,6 +157,7 @@ func (o *Owner) Run(parent context.Context) error {
 	stop(o.loop(ctx)) // an earlier cause, such as the reader's, stays
 	close(o.ended)
 	parts.Wait()
+	o.loads.Wait()
 	if parent.Err() != nil {
 		return nil
 	}
@@ -191,7 +185,10 @@ func (o *Owner) loop(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		o.drain()
+		if err := o.drain(ctx); err != nil {
+			return err
+		}
+		farReader{o}.approach(ctx)
 		fired, err := o.fire(ctx)
 		if err != nil {
 			return err
@@ -212,7 +209,9 @@ func (o *Owner) loop(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case a := <-o.arrivals:
-			o.arrive(a)
+			if err := o.arrive(ctx, a); err != nil {
+				return err
+			}
 		case do := <-o.asks:
 			do()
 		case <-timer.C:
@@ -221,21 +220,27 @@ func (o *Owner) loop(ctx context.Context) error {
 }
 
 // drain handles what has come meanwhile, and not more: firing must go on.
-func (o *Owner) drain() {
+func (o *Owner) drain(ctx context.Context) error {
 	for range arrivalsMax {
 		select {
 		case a := <-o.arrivals:
-			o.arrive(a)
+			if err := o.arrive(ctx, a); err != nil {
+				return err
+			}
 		case do := <-o.asks:
 			do()
 		default:
-			return
+			return nil
 		}
 	}
+	return nil
 }
 
-// arrive takes a message into the index, and keeps what is due soon at hand.
-func (o *Owner) arrive(a arrival) {
+// arrive takes a message into the index, and keeps what is due soon at hand. It fails if ctx ends.
+func (o *Owner) arrive(ctx context.Context, a arrival) error {
+	if err := (farReader{o}).bringEarly(ctx, &a.index); err != nil {
+		return err
+	}
 	if n := o.table.Load(a.index); n > 0 {
 		o.Gauges.Outdated(n)
 		o.Logger.Warn("tasks are void: the history owner that parked them was replaced", "sequence", a.index.Seq, "tasks", n)
@@ -245,15 +250,23 @@ func (o *Owner) arrive(a arrival) {
 	if a.body.Records() > 0 && a.firstDueMS < o.Now().Add(cacheAhead).UnixMilli() {
 		o.cache.put(a.index.Seq, a.body)
 	}
+	return nil
 }
 
 // wakeIn is after how long something is to be done though nothing comes.
 func (o *Owner) wakeIn() (time.Duration, bool) {
 	dueMS, ok := o.table.Next()
-	return max(time.UnixMilli(dueMS).Sub(o.Now()), time.Until(o.retryAt)), ok
+	in := max(time.UnixMilli(dueMS).Sub(o.Now()), time.Until(o.retryAt))
+	if o.table.Len() == o.table.Near() {
+		return in, ok
+	}
+	if !ok || in > approachEvery {
+		in = approachEvery
+	}
+	return in, true
 }
 
-func (o *Owner) report() { o.Gauges.Waiting(o.table.Len()) }
+func (o *Owner) report() { o.Gauges.Waiting(o.table.Len(), o.table.Near()) }
 
 // end is the store's last sequence, or why it is not known.
 type end struct {

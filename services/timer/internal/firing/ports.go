@@ -34,6 +34,8 @@ type Store interface {
 	Last(ctx context.Context) (uint64, error)
 	// ReadRange hands out the messages from..upTo that are there, in order.
 	ReadRange(ctx context.Context, from, upTo uint64, handle func(Stored) error) error
+	// ReadBuckets hands out the messages from..upTo of some buckets that are there, in order.
+	ReadBuckets(ctx context.Context, buckets []int64, from, upTo uint64, handle func(Stored) error) error
 	// Read hands out all messages from a sequence on, in order, until ctx ends.
 	Read(ctx context.Context, from uint64, handle func(Stored) error) error
 	// Get is the data of one message, or ErrGone. It is called concurrently.

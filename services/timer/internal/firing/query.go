@@ -9,6 +9,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
 // Filter chooses waiting tasks. Empty fields match all.
@@ -53,14 +54,25 @@ func (o *Owner) locate(ctx context.Context, id ids.TaskID, domain string) (Locat
 	if err := o.catchUp(ctx); err != nil {
 		return Located{}, err
 	}
-	for range locateTries {
+	for tries, wait := 0, backoff.New(catchUpFirst, catchUpWait); tries < locateTries; tries++ {
 		var stay due.Stay
 		var status due.Status
 		err := o.ask(ctx, func() { stay, status = o.table.Find(id, domain) })
 		if err != nil {
 			return Located{}, err
 		}
+		if status == due.Loading {
+			if !wait.Sleep(ctx) {
+				return Located{}, ctx.Err()
+			}
+			tries--
+			continue
+		}
 		if status != due.Waiting {
+			record, err := farReader{o}.locate(ctx, id, domain)
+			if err != nil || record != nil {
+				return Located{Record: record}, err
+			}
 			return Located{LogSeq: stay.LogSeq}, nil
 		}
 		want := &ref{seq: stay.Seq, index: stay.Index, id: id}
@@ -84,7 +96,7 @@ func (o *Owner) fetchHere(ctx context.Context, refs []*ref, bodies *cache) error
 // Waiting counts the waiting tasks of a tasklist, or of a domain.
 func (o *Owner) Waiting(ctx context.Context, domain, tasklist string) (int, error) {
 	n := 0
-	if err := o.ask(ctx, func() { n = o.table.Waiting(domain, tasklist) }); err != nil {
+	if err := o.ask(ctx, func() { n = o.table.Counts().Waiting(domain, tasklist) }); err != nil {
 		return 0, err // n may still be set
 	}
 	return n, nil
@@ -93,7 +105,7 @@ func (o *Owner) Waiting(ctx context.Context, domain, tasklist string) (int, erro
 // Domains is what waits of some domains, without those of which nothing does.
 func (o *Owner) Domains(ctx context.Context, names iter.Seq[string]) (map[string]due.Total, error) {
 	var all map[string]due.Total
-	err := o.ask(ctx, func() { all = o.table.Domains(names) })
+	err := o.ask(ctx, func() { all = o.table.Counts().Domains(names) })
 	if err != nil {
 		return nil, err // all may still be set
 	}
@@ -104,7 +116,7 @@ func (o *Owner) Domains(ctx context.Context, names iter.Seq[string]) (map[string
 func (o *Owner) Tasklists(ctx context.Context, domain, after string, limit int) (all []due.Count, err error) {
 	err = o.searches.Run(ctx, domain, func() error {
 		var counted []due.Count
-		if err := o.ask(ctx, func() { counted = o.table.Tasklists(domain, after, limit) }); err != nil {
+		if err := o.ask(ctx, func() { counted = o.table.Counts().Tasklists(domain, after, limit) }); err != nil {
 			return err
 		}
 		all = counted

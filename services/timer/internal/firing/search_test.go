@@ -71,8 +71,8 @@ func TestI14_SearchesGoOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	held, r, let := w.ownHeld()
-	w.park(10, time.Now().Add(time.Hour))
-	w.park(10, time.Now().Add(2*time.Hour))
+	w.park(10, time.Now().Add(2*time.Minute))
+	w.park(10, time.Now().Add(3*time.Minute))
 	waits(t, r, 20)
 
 	const floods = 50
@@ -100,7 +100,7 @@ func TestI14_SearchesGoOneAfterTheOther(t *testing.T) {
 		}
 		return nil
 	})
-	soonDue, late := w.park(1, time.Now(), ofBank), w.park(2, time.Now().Add(time.Hour), ofBank)
+	soonDue, late := w.park(1, time.Now(), ofBank), w.park(2, time.Now().Add(2*time.Minute), ofBank)
 	if _, err := r.Tasklists(t.Context(), "shop", "", 9); !errors.Is(err, turns.ErrBusy) {
 		t.Errorf("a list of tasklists: %v", err)
 	}
@@ -138,7 +138,7 @@ func TestASearchThatTakesLongGoesOnFromItsEnd(t *testing.T) {
 	r := w.own(func(d *firing.Deps) { d.Store = slowStore{d.Store} })
 	const tasks = 2500
 	for range tasks / 500 {
-		w.park(500, time.Now().Add(time.Hour))
+		w.park(500, time.Now().Add(2*time.Minute))
 	}
 	waits(t, r, tasks)
 	f, found, steps := all("shop"), 0, 0
@@ -164,8 +164,8 @@ func TestAListEndsBehindWhatIsGone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	r := w.own(func(d *firing.Deps) { d.Store = onlyFirst{d.Store} })
-	w.park(3, time.Now().Add(time.Hour))
-	w.park(3, time.Now().Add(time.Hour))
+	w.park(3, time.Now().Add(2*time.Minute))
+	w.park(3, time.Now().Add(2*time.Minute))
 	waits(t, r, 6)
 	f := all("shop")
 	f.Limit = 3

@@ -225,7 +225,7 @@ func (w *world) owner(change ...func(*firing.Deps)) *running {
 	w.tb.Helper()
 	r := &running{ended: make(chan error, 1)}
 	d := w.deps()
-	d.Gauges.Waiting = func(n int) { r.waiting.Store(int64(n)) }
+	d.Gauges.Waiting = func(n, _ int) { r.waiting.Store(int64(n)) }
 	d.Gauges.Outdated = func(n int) { r.outdated.Add(int64(n)) }
 	d.Gauges.Fired = func(n int, _ time.Duration) { r.fired.Add(int64(n)) }
 	for _, c := range change {
@@ -270,7 +270,7 @@ func (w *world) deps() firing.Deps {
 		Store: store, Pruner: store, Log: history, Config: config, Logger: log, Now: time.Now,
 		Quarantine: store.SetApart, LogVersion: func() uint32 { return 1 },
 		Gauges: firing.Gauges{
-			Waiting: func(int) {}, Fired: func(int, time.Duration) {}, Appended: func(time.Duration) {}, Early: func(int) {}, Outdated: func(int) {},
+			Waiting: func(int, int) {}, Loaded: func(time.Duration) {}, Fired: func(int, time.Duration) {}, Appended: func(time.Duration) {}, Early: func(int) {}, Outdated: func(int) {},
 		},
 	}
 }

@@ -48,6 +48,18 @@ func (s *Store) ReadRange(ctx context.Context, from, upTo uint64, handle func(fi
 	return natslog.ReadRange(ctx, s.js, s.readFrom(from), upTo, s.pass(ctx, handle))
 }
 
+// ReadBuckets implements firing.Store.
+func (s *Store) ReadBuckets(ctx context.Context, buckets []int64, from, upTo uint64, handle func(firing.Stored) error) error {
+	if upTo < from {
+		return nil
+	}
+	what := s.readFrom(from)
+	for _, b := range buckets {
+		what.Filters = append(what.Filters, topology.Timer(s.p, b))
+	}
+	return natslog.ReadRange(ctx, s.js, what, upTo, s.pass(ctx, handle))
+}
+
 // Read implements firing.Store.
 func (s *Store) Read(ctx context.Context, from uint64, handle func(firing.Stored) error) error {
 	return natslog.Read(ctx, s.js, s.readFrom(from), s.pass(ctx, handle))

@@ -94,8 +94,8 @@ func TestALostRecordIsForgotten(t *testing.T) {
 		table.Lose(testID(9))
 	}
 	have(t, table, map[int]Status{1: Unknown, 2: Waiting, 3: Waiting})
-	if table.Len() != 2 || table.Waiting("a", "x") != 2 {
-		t.Errorf("%d wait, %d in the tasklist", table.Len(), table.Waiting("a", "x"))
+	if table.Len() != 2 || table.Counts().Waiting("a", "x") != 2 {
+		t.Errorf("%d wait, %d in the tasklist", table.Len(), table.Counts().Waiting("a", "x"))
 	}
 	table.check(t)
 }
@@ -112,12 +112,12 @@ func TestWaitingCountsByTasklistAndDomain(t *testing.T) {
 	}
 	table := newTable(t, m)
 	ofA := slices.Values([]string{"a", "c"})
-	testkit.Equal(t, "of wanted domains", fmt.Sprint(table.Domains(ofA)), "map[a:{3 30}]")
+	testkit.Equal(t, "of wanted domains", fmt.Sprint(table.Counts().Domains(ofA)), "map[a:{3 30}]")
 	for _, c := range []struct {
 		domain, tasklist string
 		want             int
 	}{{"a", "x", 1}, {"a", "y", 2}, {"a", "", 3}, {"b", "", 1}, {"b", "y", 0}, {"c", "", 0}} {
-		if got := table.Waiting(c.domain, c.tasklist); got != c.want {
+		if got := table.Counts().Waiting(c.domain, c.tasklist); got != c.want {
 			t.Errorf("%s/%s: %d, want %d", c.domain, c.tasklist, got, c.want)
 		}
 	}
@@ -134,16 +134,16 @@ func TestWaitingCountsByTasklistAndDomain(t *testing.T) {
 		{"b", "", 9, []Count{{"x", 1}}},
 		{"c", "", 9, nil},
 	} {
-		if got := table.Tasklists(c.domain, c.after, c.limit); !slices.Equal(got, c.want) {
+		if got := table.Counts().Tasklists(c.domain, c.after, c.limit); !slices.Equal(got, c.want) {
 			t.Errorf("%d of %s behind %q: %v, want %v", c.limit, c.domain, c.after, got, c.want)
 		}
 	}
 	table.Lose(testID(0))
-	testkit.Equal(t, "where one was lost", table.Tasklists("a", "", 9), []Count{{"y", 2}})
-	testkit.Equal(t, "of wanted domains, where one was lost", fmt.Sprint(table.Domains(ofA)), "map[a:{2 20}]")
+	testkit.Equal(t, "where one was lost", table.Counts().Tasklists("a", "", 9), []Count{{"y", 2}})
+	testkit.Equal(t, "of wanted domains, where one was lost", fmt.Sprint(table.Counts().Domains(ofA)), "map[a:{2 20}]")
 	fire(table, 1)
-	testkit.Equal(t, "of wanted domains, where all were fired", len(table.Domains(ofA)), 0)
-	if got := table.Waiting("a", ""); got != 0 || table.Tasklists("a", "", 9) != nil {
+	testkit.Equal(t, "of wanted domains, where all were fired", len(table.Counts().Domains(ofA)), 0)
+	if got := table.Counts().Waiting("a", ""); got != 0 || table.Counts().Tasklists("a", "", 9) != nil {
 		t.Errorf("%d wait when all were fired", got)
 	}
 	table.check(t)

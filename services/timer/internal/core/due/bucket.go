@@ -2,26 +2,116 @@ package due
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
 // bucket counts what the messages of one bucket of the store still hold.
 type bucket struct {
-	// live tasks are still to be fired.
+	// live tasks are near and still to be fired.
 	live int
+	// far are those that are not near, by tasklist, waiting how many. isFar: records of it are to be read when it comes near.
+	far     []farCount
+	waiting int
+	isFar   bool
 	// lastSeq is its last message, lastTasks the last one with tasks.
 	lastSeq, lastTasks uint64
 	// outdated are the sequences of its messages of replaced history owners, in order.
 	outdated []uint64
 }
 
-func (t *Table) bucket(number int32) *bucket {
-	b := t.buckets[number]
+// farCount is how many tasks of a bucket wait that are not near, those of one tasklist.
+type farCount struct {
+	queue *queue
+	tasks int
+	bytes int64
+}
+
+// buckets are those of which the store has messages.
+type buckets struct {
+	groups *groups
+	all    map[int32]*bucket
+}
+
+func (bs *buckets) at(number int32) *bucket {
+	b := bs.all[number]
 	if b == nil {
 		b = &bucket{}
-		t.buckets[number] = b
+		bs.all[number] = b
 	}
 	return b
+}
+
+// count counts tasks of a bucket that are not near, or are no longer.
+func (bs *buckets) count(number int32, domain, tasklist string, tasks int, bytes int64) {
+	b := bs.at(number)
+	b.waiting += tasks
+	i := slices.IndexFunc(b.far, func(c farCount) bool { return c.queue.key.tasklist == tasklist && c.queue.key.domain == domain })
+	if i < 0 {
+		i = len(b.far)
+		b.far = append(b.far, farCount{queue: bs.groups.queueOf(domain, tasklist)})
+	}
+	c := &b.far[i]
+	c.tasks, c.bytes = c.tasks+tasks, c.bytes+bytes
+	c.queue.count(tasks, bytes)
+	if c.tasks == 0 {
+		bs.drop(b, i)
+	}
+}
+
+// drop forgets what a bucket counts of a tasklist.
+func (bs *buckets) drop(b *bucket, i int) {
+	c := b.far[i]
+	c.queue.count(-c.tasks, -c.bytes)
+	bs.groups.dropQueue(c.queue)
+	b.far = slices.Delete(b.far, i, i+1)
+}
+
+// nearUpTo has no bucket far up to one, and returns the next one that is.
+func (bs *buckets) nearUpTo(last int32) (next int32) {
+	next = math.MaxInt32
+	for number, b := range bs.all {
+		switch {
+		case !b.isFar:
+		case number > last:
+			next = min(next, number)
+		default:
+			b.isFar, b.waiting = false, 0
+			for len(b.far) > 0 {
+				bs.drop(b, len(b.far)-1)
+			}
+		}
+	}
+	return next
+}
+
+// fitting are the first far buckets up to one that come near, as many as fit beside what is near, and one at least if nothing fires before that.
+func (bs *buckets) fitting(upTo int32, near, most int, fires bool) (numbers []int64) {
+	for number, b := range bs.all {
+		if b.isFar && number <= upTo {
+			numbers = append(numbers, int64(number))
+		}
+	}
+	slices.Sort(numbers)
+	full := fires && near > most/2
+	for i, number := range numbers {
+		near += bs.all[int32(number)].waiting
+		if near > most/4*3 && (i > 0 || full) || i == bucketsTogether {
+			return numbers[:i]
+		}
+	}
+	return numbers
+}
+
+// firstOutdated is the first message of a replaced history owner.
+func (bs *buckets) firstOutdated() uint64 {
+	first := ^uint64(0)
+	for _, b := range bs.all {
+		if len(b.outdated) > 0 {
+			first = min(first, b.outdated[0])
+		}
+	}
+	return first
 }
 
 // Purge names messages that no one needs: those of a bucket up to a sequence, or
@@ -51,13 +141,13 @@ func (t *Table) Purgeable(parked, end uint64) []Purge {
 		return nil
 	}
 	var all []Purge
-	for number, b := range t.buckets {
-		if b.live == 0 && b.lastTasks <= parked && b.lastSeq < t.lastSeq {
+	for number, b := range t.buckets.all {
+		if b.live == 0 && !b.isFar && b.lastTasks <= parked && b.lastSeq < t.lastSeq {
 			all = append(all, Purge{Bucket: int64(number), UpTo: b.lastSeq})
 		}
 	}
 	slices.SortFunc(all, func(a, b Purge) int { return cmp.Compare(a.Bucket, b.Bucket) })
-	if p, ok := t.fencesPurgeable(); ok {
+	if p, ok := t.fences.purgeable(t.buckets.firstOutdated()); ok {
 		all = append(all, p)
 	}
 	return all
@@ -66,10 +156,10 @@ func (t *Table) Purgeable(parked, end uint64) []Purge {
 // Purged forgets what messages held that are gone.
 func (t *Table) Purged(p Purge) {
 	if p.Fences {
-		t.fencesPurged(p.UpTo)
+		t.fences.purged(p.UpTo)
 		return
 	}
-	b, ok := t.buckets[int32(p.Bucket)]
+	b, ok := t.buckets.all[int32(p.Bucket)]
 	if !ok {
 		return
 	}
@@ -77,6 +167,6 @@ func (t *Table) Purged(p Purge) {
 		b.outdated = b.outdated[1:]
 	}
 	if b.live == 0 && b.lastSeq <= p.UpTo {
-		delete(t.buckets, int32(p.Bucket))
+		delete(t.buckets.all, int32(p.Bucket))
 	}
 }

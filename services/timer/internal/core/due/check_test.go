@@ -24,19 +24,19 @@ func (t *Table) check(tb fataler) {
 		if e.place >= 0 && (int(e.place) >= d.heap.len() || d.heap.order[e.place] != h) {
 			t.fatal(tb, "entry %d is not at its place in the heap", h)
 		}
-		if late := t.lines.isLate(e); !t.lines.domains.loose && (e.place == placeLate && !late || e.place >= 0 && late) {
+		if late := t.lines.isLate(e); t.horizon.loaded && (e.place == placeLate && !late || e.place >= 0 && late) {
 			t.fatal(tb, "entry %d is at place %d of round %v", h, e.place, t.lines.lineOf(e).Round)
 		}
 		live[e.bucket]++
 		waiting[t.groups.at(e.group).queue]++
 		totals[d] = Total{totals[d].Tasks + 1, totals[d].Bytes + int64(e.bytes)}
 		record, isEarly := t.record(h)
-		if (t.lines.cursor.Fired(d.name, record) || t.lines.cursor.Fired(d.name, e.key())) && !t.lines.domains.loose {
+		if (t.lines.cursor.Fired(d.name, record) || t.lines.cursor.Fired(d.name, e.key())) && e.place != placeLoading {
 			t.fatal(tb, "entry %d waits and was fired", h)
 		}
 		if isEarly {
 			earlies++
-			if x := t.early[h]; !t.lines.domains.loose && (e.key() == record) != x.byRecord(t.lines.lineOf(e)) || e.key() != record && e.key() != x.at {
+			if x := t.early[h]; e.place != placeLoading && (e.key() == record) != x.byRecord(t.lines.lineOf(e)) || e.key() != record && e.key() != x.at {
 				t.fatal(tb, "entry %d is at %v of round %v, early %+v", h, e.key(), t.lines.lineOf(e).Round, x)
 			}
 		}
@@ -59,14 +59,35 @@ func (t *Table) check(tb fataler) {
 		t.fatal(tb, "%d groups in use, %d kept", len(refs), len(t.groups.handles))
 	}
 	t.checkQueues(tb, refs)
-	for number, b := range t.buckets {
+	t.checkBuckets(tb, live, used, waiting, totals)
+	t.checkTotals(tb, waiting, totals)
+	t.checkDomains(tb)
+}
+
+// checkBuckets compares what buckets count with what waits, and adds what waits far.
+func (t *Table) checkBuckets(tb fataler, live map[int32]int, used int, waiting map[*queue]int, totals map[*domain]Total) {
+	tb.Helper()
+	far := 0
+	for number, b := range t.buckets.all {
 		if b.live != live[number] {
 			t.fatal(tb, "bucket %d counts %d of %d", number, b.live, live[number])
 		}
+		inBucket := 0
+		for _, c := range b.far {
+			inBucket += c.tasks
+			waiting[c.queue] += c.tasks
+			d := c.queue.domain
+			totals[d] = Total{totals[d].Tasks + int64(c.tasks), totals[d].Bytes + c.bytes}
+		}
+		if far += inBucket; b.waiting != inBucket || b.isFar && number <= t.horizon.last || inBucket > 0 && !b.isFar {
+			t.fatal(tb, "bucket %d, far %v, counts %d of %d", number, b.isFar, b.waiting, inBucket)
+		}
+		if b.isFar && number > t.horizon.to && number < t.horizon.next {
+			t.fatal(tb, "bucket %d is far, and the next one is %d", number, t.horizon.next)
+		}
 	}
-	t.checkTotals(tb, waiting, totals)
-	if !t.lines.domains.loose {
-		t.checkDomains(tb)
+	if used != t.live || far != t.far.Waiting() {
+		t.fatal(tb, "%d of %d are near, %d of %d are far", t.live, used, t.far.Waiting(), far)
 	}
 }
 
@@ -124,6 +145,11 @@ func (t *Table) checkQueues(tb fataler, refs map[groupHandle]int) {
 	groupsOf := map[*queue]int{}
 	for h := range refs {
 		groupsOf[t.groups.at(h).queue]++
+	}
+	for _, b := range t.buckets.all {
+		for _, c := range b.far {
+			groupsOf[c.queue]++
+		}
 	}
 	if len(groupsOf) != len(t.groups.queues) {
 		t.fatal(tb, "%d queues in use, %d kept", len(groupsOf), len(t.groups.queues))

@@ -59,6 +59,7 @@ type Ref struct {
 func (t *Table) NextChunk(nowMS int64, limits Limits) (Chunk, bool) {
 	t.mustNotBeFiring()
 	t.rewind(nowMS)
+	nowMS = min(nowMS, t.lines.nearMS)
 	t.next = t.lines.cursor
 	t.plan.begin(limits)
 	ready := func(line int) bool {

@@ -132,6 +132,14 @@ func (c *Cursor) Seq() (seq uint64) {
 	return seq
 }
 
+// instant is the latest one that a base or a round speaks of.
+func (c *Cursor) instant() (dueMS int64) {
+	for n := range c.lines() {
+		dueMS = max(dueMS, c.line(n).instant())
+	}
+	return dueMS
+}
+
 // fired tells whether l covers k.
 func (l *Line) fired(k Key) bool {
 	for _, p := range l.Ahead {

@@ -8,7 +8,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -186,6 +185,7 @@ func TestI10_WhatIsSetAside(t *testing.T) {
 func TestATableGoesOnAsAnotherWriter(t *testing.T) {
 	table := New(Config{FiredMost: 10, FiredKeepMS: 1})
 	table.Resume(Cursor{Epoch: 3, Line: Line{Base: Mark{10, 5}}}, 7, 0)
+	table.Loaded()
 	table.Load(message(4, 1000, 1))
 	table.Load(message(5, 1000, 2))
 	table.Load(message(6, 1000, 3))
@@ -199,7 +199,7 @@ func TestATableGoesOnAsAnotherWriter(t *testing.T) {
 				t.Error("it goes on while a chunk is being stored")
 			}
 		}()
-		table.Resume(Cursor{}, 8, 0)
+		table.Loaded()
 	}()
 }
 

@@ -25,13 +25,11 @@ type domains struct {
 	byName map[string]*domain
 	// fronts are the domains that are not apart and have waiting tasks, by the key of their next one.
 	fronts order.Heap[*domain]
-	// loose: their heaps are not in order yet; see heap.
-	loose bool
 }
 
 func newDomains(s *slab) domains {
 	return domains{
-		slab: s, byName: map[string]*domain{}, loose: true,
+		slab: s, byName: map[string]*domain{},
 		fronts: order.Heap[*domain]{
 			Less:  func(a, b *domain) bool { return a.heap.head().key().Compare(b.heap.head().key()) < 0 },
 			Place: func(d *domain) *int { return &d.front },
@@ -43,7 +41,7 @@ func newDomains(s *slab) domains {
 func (all *domains) take(name string) *domain {
 	d := all.byName[name]
 	if d == nil {
-		d = &domain{name: name, heap: heap{slab: all.slab, loose: all.loose}}
+		d = &domain{name: name, heap: heap{slab: all.slab}}
 		all.byName[name] = d
 	}
 	d.refs++
@@ -76,21 +74,11 @@ func (all *domains) removeAt(d *domain, i int) {
 // place puts d where it belongs in fronts, after its next task or its line has changed.
 func (all *domains) place(d *domain) {
 	switch {
-	case all.loose:
 	case d.line != 0 || d.heap.len() == 0:
 		all.fronts.Remove(d)
 	case d.front == 0:
 		all.fronts.Push(d)
 	default:
 		all.fronts.Fix(d)
-	}
-}
-
-// ordered ends the loading: all heaps are in order from here on.
-func (all *domains) ordered() {
-	all.loose = false
-	for _, d := range all.byName {
-		d.heap.build()
-		all.place(d)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/far"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -14,7 +15,7 @@ import (
 func earlies(seq uint64, atMS, bucket int64, n ...int) Message {
 	m := Message{Seq: seq, AtMS: atMS, Bucket: bucket}
 	for _, n := range n {
-		m.Early = append(m.Early, Early{testID(n), 1})
+		m.Early = append(m.Early, Early{ID: testID(n), Generation: 1})
 	}
 	return m
 }
@@ -57,9 +58,9 @@ func TestAnEarlyStayFiresWhereItsRecordLies(t *testing.T) {
 // TestAnEarlyMessageMeansOneStay, and the first message counts.
 func TestAnEarlyMessageMeansOneStay(t *testing.T) {
 	for name, m := range map[string]Message{
-		"another bucket": {Seq: 2, AtMS: 1000, Bucket: 2, Early: []Early{{testID(1), 2}}}, "another task": earlies(2, 1000, 1, 2), "the stay before": {Seq: 2, AtMS: 1000, Bucket: 1, Early: []Early{{testID(1), 1}}},
-		"the next stay": {Seq: 2, AtMS: 1000, Bucket: 1, Early: []Early{{testID(1), 3}}}, "none that can be read": {Seq: 2, AtMS: 1000, Bucket: 1, Early: make([]Early, 2)},
-		"due by then": {Seq: 2, AtMS: 90_000, Bucket: 1, Early: []Early{{testID(1), 2}}},
+		"another bucket": {Seq: 2, AtMS: 1000, Bucket: 2, Early: []Early{{ID: testID(1), Generation: 2}}}, "another task": earlies(2, 1000, 1, 2), "the stay before": {Seq: 2, AtMS: 1000, Bucket: 1, Early: []Early{{ID: testID(1), Generation: 1}}},
+		"the next stay": {Seq: 2, AtMS: 1000, Bucket: 1, Early: []Early{{ID: testID(1), Generation: 3}}}, "none that can be read": {Seq: 2, AtMS: 1000, Bucket: 1, Early: make([]Early, 2)},
+		"due by then": {Seq: 2, AtMS: 90_000, Bucket: 1, Early: []Early{{ID: testID(1), Generation: 2}}},
 	} {
 		table := newTable(t, later(message(1, 90_000, 1), 2), m)
 		if stay, _ := table.Find(testID(1), ""); stay.Early || fire(table, 89_999) != nil {
@@ -140,12 +141,13 @@ func TestFiringIsInOrderAmongEarlyStays(t *testing.T) {
 		m.Bucket = 0
 		table.Load(m)
 	}
-	for _, before := range []int{0, 1, 2, 5, 6, tasks / 2, tasks} { // loaded before Resume
+	for _, before := range []int{0, 1, 2, 5, 6, tasks / 2, tasks} { // loaded before Loaded
 		table := New(Config{})
+		table.Resume(Cursor{}, 1, 0)
 		for n := range before {
 			load(table, n)
 		}
-		table.Resume(Cursor{}, 1, 0)
+		table.Loaded()
 		for n := before; n < tasks; n++ {
 			load(table, n)
 		}
@@ -182,9 +184,14 @@ func TestR2_ATaskOfAnotherDomainIsLeftAlone(t *testing.T) {
 	want := Answer{Coming: []ids.TaskID{testID(2), testID(3), testID(4), testID(6)}, Fired: []Fate{{ID: testID(1)}}}
 	for _, domain := range []string{"a", ""} {
 		messages, a := table.FireEarly(ask(domain), 89_999)
-		if !reflect.DeepEqual(EarlyMessages(messages), []EarlyMessage{{1, earlies(0, 0, 0, 2, 3, 4).Early}}) || !reflect.DeepEqual(a, want) {
-			t.Errorf("%+v, %+v", messages, a)
+		all := EarlyMessages(messages)
+		if len(all) != 1 || all[0].Bucket != 1 || all[0].Domain != "a" || all[0].Tasklist != "x" || !reflect.DeepEqual(a, want) {
+			t.Fatalf("%+v, %+v", messages, a)
 		}
+		wantEarly := []Early{
+			{testID(2), 1, far.Place{Seq: 2, Index: 0}, 10}, {testID(3), 1, far.Place{Seq: 2, Index: 1}, 10}, {testID(4), 1, far.Place{Seq: 3}, 10},
+		}
+		testkit.Equal(t, "early", all[0].All, wantEarly)
 		if messages, a := table.FireEarly(ask(domain), 90_000); messages != nil || !reflect.DeepEqual(a, want) {
 			t.Errorf("when all are due: %+v, %+v", messages, a)
 		}

@@ -15,6 +15,8 @@ const (
 	placeLate
 	// placeChosen: in the chunk that is being stored.
 	placeChosen
+	// placeLoading: read before all of its bucket was, and perhaps fired.
+	placeLoading
 )
 
 // entry is the index of one waiting task: 56 bytes without pointers, so that

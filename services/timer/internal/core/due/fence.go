@@ -1,55 +1,60 @@
 package due
 
+import "sort"
+
 // fence is one that raised the epoch: a history owner has taken over, and what
 // an earlier one writes from here on is void (I12).
 type fence struct {
 	seq, epoch uint64
 }
 
+// fences are those that are in the store and raised the epoch, in order.
+type fences []fence
+
 // raise takes a fence in. One that raises nothing means nothing.
-func (t *Table) raise(seq, epoch uint64) {
-	if epoch > t.epoch() {
-		t.fences = append(t.fences, fence{seq, epoch})
+func (f *fences) raise(seq, epoch uint64) {
+	if epoch > f.epoch() {
+		*f = append(*f, fence{seq, epoch})
 	}
 }
 
 // epoch is the one of the last fence; 0 where there is none. It never lowers.
-func (t *Table) epoch() uint64 {
-	if n := len(t.fences); n > 0 {
-		return t.fences[n-1].epoch
+func (f *fences) epoch() uint64 {
+	if n := len(*f); n > 0 {
+		return (*f)[n-1].epoch
 	}
 	return 0
 }
 
 // outdated reports whether m was written by a history owner that had been replaced. A message
 // without an epoch is the timer's own.
-func (t *Table) outdated(m *Message) bool { return m.Epoch != 0 && m.Epoch < t.epoch() }
-
-// fencesPurgeable names the fences that no one needs: of each message in the store
-// that is outdated, the fence before it stays, so that an owner that loads the store
-// finds it outdated too. The last one always stays.
-func (t *Table) fencesPurgeable() (Purge, bool) {
-	first := ^uint64(0)
-	for _, b := range t.buckets {
-		if len(b.outdated) > 0 {
-			first = min(first, b.outdated[0])
-		}
+func (f *fences) outdated(m *Message) bool {
+	if m.Epoch == 0 {
+		return false
 	}
+	before := sort.Search(len(*f), func(i int) bool { return (*f)[i].seq > m.Seq })
+	return before > 0 && m.Epoch < (*f)[before-1].epoch
+}
+
+// purgeable names the fences that no one needs: of each message in the store
+// that is outdated, of which first is the first one, the fence before it stays, so that an owner that loads the store
+// finds it outdated too. The last one always stays.
+func (f *fences) purgeable(first uint64) (Purge, bool) {
 	n := 0
-	for n+1 < len(t.fences) && t.fences[n+1].seq < first {
+	for n+1 < len(*f) && (*f)[n+1].seq < first {
 		n++
 	}
 	if n == 0 {
 		return Purge{}, false
 	}
-	return Purge{Fences: true, UpTo: t.fences[n-1].seq}, true
+	return Purge{Fences: true, UpTo: (*f)[n-1].seq}, true
 }
 
-// fencesPurged forgets fences that are gone.
-func (t *Table) fencesPurged(upTo uint64) {
+// purged forgets fences that are gone.
+func (f *fences) purged(upTo uint64) {
 	n := 0
-	for n < len(t.fences) && t.fences[n].seq <= upTo {
+	for n < len(*f) && (*f)[n].seq <= upTo {
 		n++
 	}
-	t.fences = append(t.fences[:0], t.fences[n:]...)
+	*f = append((*f)[:0], (*f)[n:]...)
 }

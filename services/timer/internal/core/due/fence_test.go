@@ -29,10 +29,11 @@ func TestI12_WhatAReplacedOwnerParksIsVoid(t *testing.T) {
 	late := []Message{of(1, message(4, 60_000, 1)), of(1, message(5, 70_000, 2, 3))}
 
 	next := New(Config{FiredKeepMS: 600_000, FiredMost: 1000})
+	next.Resume(table.Cursor(), 2, 62_000)
 	for _, m := range messages[1:] {
 		next.Load(m)
 	}
-	next.Resume(table.Cursor(), 2, 62_000)
+	next.Loaded()
 	for name, owner := range map[string]*Table{"the same owner": table, "the next owner": next} {
 		testkit.Equal(t, name+": tasks are void", owner.Load(late[0])+owner.Load(late[1]), 3)
 		if got := fire(owner, 100_000); got != nil {

@@ -83,13 +83,7 @@ func (g *groups) take(want Group) groupHandle {
 
 func (g *groups) add(want Group) groupHandle {
 	want.Domain, want.Tasklist, want.Type = strings.Clone(want.Domain), strings.Clone(want.Tasklist), strings.Clone(want.Type)
-	key := queueKey{want.Domain, want.Tasklist}
-	q := g.queues[key]
-	if q == nil {
-		q = &queue{key: key, domain: g.domains.take(want.Domain)}
-		g.queues[key] = q
-	}
-	q.refs++
+	q := g.takeQueue(queueKey{want.Domain, want.Tasklist})
 	var h groupHandle
 	if n := len(g.free); n > 0 {
 		h, g.free = g.free[n-1], g.free[:n-1]
@@ -112,10 +106,35 @@ func (g *groups) drop(h groupHandle) {
 		return
 	}
 	delete(g.handles, x.Group)
-	if x.queue.refs--; x.queue.refs == 0 {
-		delete(g.queues, x.queue.key)
-		g.domains.drop(x.queue.domain)
-	}
+	g.dropQueue(x.queue)
 	*x = group{}
 	g.free = append(g.free, h)
+}
+
+// takeQueue returns a queue and counts one use more. The names are kept.
+func (g *groups) takeQueue(key queueKey) *queue {
+	q := g.queues[key]
+	if q == nil {
+		q = &queue{key: key, domain: g.domains.take(key.domain)}
+		g.queues[key] = q
+	}
+	q.refs++
+	return q
+}
+
+// queueOf is takeQueue with names that belong to a buffer of the caller.
+func (g *groups) queueOf(domain, tasklist string) *queue {
+	if q := g.queues[queueKey{domain, tasklist}]; q != nil {
+		q.refs++
+		return q
+	}
+	return g.takeQueue(queueKey{strings.Clone(domain), strings.Clone(tasklist)})
+}
+
+// dropQueue counts one use less.
+func (g *groups) dropQueue(q *queue) {
+	if q.refs--; q.refs == 0 {
+		delete(g.queues, q.key)
+		g.domains.drop(q.domain)
+	}
 }

@@ -9,9 +9,6 @@ const arity = 4
 type heap struct {
 	slab  *slab
 	order []handle
-	// loose: not in order yet; build makes it so. Loading millions one by one
-	// into an ordered heap would cost more.
-	loose bool
 }
 
 func (h *heap) len() int { return len(h.order) }
@@ -21,10 +18,6 @@ func (h *heap) head() *entry { return h.slab.at(h.order[0]) }
 
 func (h *heap) push(x handle) {
 	h.order = append(h.order, x)
-	if h.loose {
-		h.set(len(h.order)-1, x)
-		return
-	}
 	h.up(len(h.order) - 1)
 }
 
@@ -37,19 +30,8 @@ func (h *heap) removeAt(i int) {
 		return
 	}
 	h.set(i, moved)
-	if h.loose {
-		return
-	}
 	h.down(i)
 	h.up(int(h.slab.at(moved).place))
-}
-
-// build makes a heap of order, in whatever order it is.
-func (h *heap) build() {
-	h.loose = false
-	for i := (len(h.order) - 2) / arity; i >= 0 && len(h.order) > 1; i-- {
-		h.down(i)
-	}
 }
 
 func (h *heap) set(i int, x handle) {

@@ -1,10 +1,8 @@
 package due
 
 import (
-	"encoding/binary"
-	"math/bits"
-
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/far"
 )
 
 const (
@@ -32,18 +30,11 @@ type indexPart struct {
 	used  int
 }
 
-// hashOf mixes the random half of an id with the rest, so that ids made by other
-// means, as in tests, spread as well.
-func hashOf(id ids.TaskID) uint64 {
-	hi, lo := bits.Mul64(binary.LittleEndian.Uint64(id[8:])^0x9e3779b97f4a7c15, binary.LittleEndian.Uint64(id[:8])^0xd6e8feb86659fd93)
-	return (hi ^ lo) * 0x9e3779b97f4a7c15
-}
-
 func (x *index) part(hash uint64) *indexPart { return &x.parts[hash>>(64-indexPartBits)] }
 
 // find returns the entry of id.
 func (x *index) find(id ids.TaskID) (handle, bool) {
-	hash := hashOf(id)
+	hash := far.Hash(id)
 	p := x.part(hash)
 	if p.used == 0 {
 		return 0, false
@@ -59,7 +50,7 @@ func (x *index) find(id ids.TaskID) (handle, bool) {
 
 // add files an entry whose id is not there.
 func (x *index) add(h handle) {
-	hash := hashOf(x.slab.at(h).id)
+	hash := far.Hash(x.slab.at(h).id)
 	p := x.part(hash)
 	if 4*(p.used+1) > 3*len(p.slots) {
 		x.grow(p)
@@ -83,7 +74,7 @@ func (x *index) grow(p *indexPart) {
 	p.slots = make([]handle, max(2*len(old), indexSlotsFirst))
 	for _, h := range old {
 		if h != 0 {
-			p.put(hashOf(x.slab.at(h-1).id), h-1)
+			p.put(far.Hash(x.slab.at(h-1).id), h-1)
 		}
 	}
 }
@@ -91,7 +82,7 @@ func (x *index) grow(p *indexPart) {
 // remove takes out an entry that is there, and closes the gap: later ones of the
 // same run move up, so that no mark of the removed one has to stay.
 func (x *index) remove(h handle) {
-	hash := hashOf(x.slab.at(h).id)
+	hash := far.Hash(x.slab.at(h).id)
 	p := x.part(hash)
 	mask := uint64(len(p.slots) - 1)
 	gap := hash & mask
@@ -99,7 +90,7 @@ func (x *index) remove(h handle) {
 		gap = (gap + 1) & mask
 	}
 	for i := (gap + 1) & mask; p.slots[i] != 0; i = (i + 1) & mask {
-		home := hashOf(x.slab.at(p.slots[i]-1).id) & mask
+		home := far.Hash(x.slab.at(p.slots[i]-1).id) & mask
 		if (i-home)&mask >= (i-gap)&mask {
 			p.slots[gap] = p.slots[i]
 			gap = i

@@ -6,6 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/far"
 )
 
 func TestIndexIsAMap(t *testing.T) {
@@ -81,7 +82,7 @@ func TestIndexClosesGaps(t *testing.T) {
 	x := index{slab: &entries}
 	var all []handle
 	for n := 0; len(all) < 200; n++ {
-		if id := testID(n); hashOf(id)>>(64-indexPartBits) == 0 {
+		if id := testID(n); far.Hash(id)>>(64-indexPartBits) == 0 {
 			h := entries.add(entry{id: id})
 			x.add(h)
 			all = append(all, h)

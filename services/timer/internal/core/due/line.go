@@ -30,6 +30,8 @@ type lines struct {
 	turns turns
 	// weightOf is Config.Weight.
 	weightOf func(domain string) int
+	// nearMS: all tasks that are due by then are here. No line goes further.
+	nearMS int64
 }
 
 // turns says which line is next. It only decides between tasks that are due, so it is not stored.
@@ -108,7 +110,7 @@ func (s *lines) waits(line int, dueMS int64) bool {
 // endRounds ends the rounds of which nothing is left, and brings together again what need not be apart.
 func (s *lines) endRounds() {
 	for n := range s.cursor.lines() {
-		if l := s.cursor.line(n); l.inRound() && !s.waits(n, l.Round.DueMS) {
+		if l := s.cursor.line(n); l.inRound() && l.Round.DueMS <= s.nearMS && !s.waits(n, l.Round.DueMS) {
 			*l = l.roundEnded()
 			s.queueLate(n)
 		}
@@ -171,7 +173,7 @@ func (s *lines) sameAsShared(line int) bool {
 	l, shared := s.cursor.line(line), &s.cursor.Line
 	own := *l
 	own.forgetWithin(shared.Base.part()) // the domain may fire nothing any more, and then its line would keep them
-	if l.inRound() || own.Ahead != shared.Ahead {
+	if l.inRound() || own.Ahead != shared.Ahead || max(l.instant(), shared.instant()) > s.nearMS {
 		return false
 	}
 	if !shared.inRound() && shared.Base.within(l.Base) && !s.waits(0, l.Base.DueMS) {

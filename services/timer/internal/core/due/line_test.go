@@ -111,10 +111,11 @@ func TestI11_FloodsTakeTurnsByWeight(t *testing.T) {
 		o.park(fmt.Sprint("quiet", n), turnTasks)
 	}
 	table := New(Config{Weight: func(domain string) int { return map[string]int{"heavy": 3}[domain] }})
+	table.Resume(Cursor{}, 1, 0)
 	for _, m := range o.messages {
 		table.Load(m)
 	}
-	table.Resume(Cursor{}, 1, 0)
+	table.Loaded()
 	for range 2 {
 		fireOne(t, table, 2000, chunkOf(16*turnTasks)) // each has one of the two apart
 	}

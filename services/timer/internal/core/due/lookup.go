@@ -1,10 +1,6 @@
 package due
 
 import (
-	"iter"
-	"slices"
-	"strings"
-
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
 
@@ -18,6 +14,8 @@ const (
 	Waiting
 	// Fired: it was fired recently, or is about to be and cannot be stopped.
 	Fired
+	// Loading: it is known as soon as its bucket is near.
+	Loading
 )
 
 // Stay is one task in the store.
@@ -36,7 +34,7 @@ type Stay struct {
 }
 
 // Find tells about a task to a caller of a domain, empty = a service of ours: a
-// task of another domain is unknown to it (R2). The Stay is empty where the
+// task of another domain is unknown to it (R2). If it is not Waiting, it may wait at its Places. The Stay is empty where the
 // status is Unknown, and has only LogSeq where it is Fired.
 func (t *Table) Find(id ids.TaskID, domain string) (Stay, Status) {
 	h, ok := t.byID.find(id)
@@ -51,8 +49,11 @@ func (t *Table) Find(id ids.TaskID, domain string) (Stay, Status) {
 	if !t.ofDomain(e.group, domain) {
 		return Stay{}, Unknown
 	}
-	if e.place == placeChosen {
+	switch e.place {
+	case placeChosen:
 		return Stay{}, Fired
+	case placeLoading:
+		return Stay{}, Loading
 	}
 	return t.stay(h), Waiting
 }
@@ -79,51 +80,6 @@ func (t *Table) Lose(id ids.TaskID) {
 	}
 }
 
-// Waiting counts the waiting tasks of a tasklist, or of all tasklists of the
-// domain where tasklist is empty.
-func (t *Table) Waiting(domain, tasklist string) int {
-	if tasklist != "" {
-		if q := t.groups.queues[queueKey{domain, tasklist}]; q != nil {
-			return q.waiting
-		}
-		return 0
-	}
-	if d := t.lines.domains.byName[domain]; d != nil {
-		return int(d.total.Tasks)
-	}
-	return 0
-}
-
-// Domains is what waits of some domains, without those of which nothing does. It looks at no tasklist.
-func (t *Table) Domains(names iter.Seq[string]) map[string]Total {
-	all := map[string]Total{}
-	for name := range names {
-		if d := t.lines.domains.byName[name]; d != nil && d.total.Tasks > 0 {
-			all[name] = d.total
-		}
-	}
-	return all
-}
-
-// Count is how many tasks of a tasklist wait.
-type Count struct {
-	Tasklist string
-	Waiting  int
-}
-
-// Tasklists are the first limit tasklists of a domain with waiting tasks whose names come behind after,
-// sorted by name.
-func (t *Table) Tasklists(domain, after string, limit int) []Count {
-	var found []Count
-	for key, q := range t.groups.queues {
-		if key.domain == domain && key.tasklist > after && q.waiting > 0 {
-			found = append(found, Count{key.tasklist, q.waiting})
-		}
-	}
-	slices.SortFunc(found, func(a, b Count) int { return strings.Compare(a.Tasklist, b.Tasklist) })
-	return found[:min(limit, len(found))]
-}
-
 // Slots is where a Scan begins.
 func (t *Table) Slots() uint32 { return t.entries.size }
 
@@ -132,7 +88,7 @@ func (t *Table) Slots() uint32 { return t.entries.size }
 func (t *Table) Scan(below uint32, n int, visit func(Stay)) (next uint32) {
 	next = below - min(below, uint32(n))
 	for h := handle(below); uint32(h) > next; h-- {
-		if t.entries.at(h-1).place != placeFree {
+		if p := t.entries.at(h - 1).place; p != placeFree && p != placeLoading {
 			visit(t.stay(h - 1))
 		}
 	}

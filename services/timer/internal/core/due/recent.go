@@ -40,6 +40,13 @@ func (r *recent) add(stay firedStay) {
 	r.ring = append(r.ring, stay)
 }
 
+// remember adds a stay that the cursor covers, so that history can find it.
+func (r *recent) remember(id ids.TaskID, parkings uint32, g Group, atMS int64) {
+	h := r.groups.take(g)
+	r.add(firedStay{id: id, parkings: parkings, group: h, atMS: atMS})
+	r.groups.drop(h)
+}
+
 // find returns the last stay of id that was fired, or nil. It is valid until the
 // next change.
 func (r *recent) find(id ids.TaskID) *firedStay {

@@ -1,6 +1,11 @@
 package due
 
-import "github.com/yardmaster-io/yardmaster/contracts/ids"
+import (
+	"math"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/far"
+)
 
 // Config bounds what a Table remembers of the past.
 type Config struct {
@@ -12,6 +17,12 @@ type Config struct {
 	Weight func(domain string) int
 	// CriticalFailures is how often a task may have failed before it is fired into the least urgent lane; 0 = any number.
 	CriticalFailures int
+	// BucketMS is how many due times share a bucket, ms; 0 = all tasks are near.
+	BucketMS int64
+	// HorizonMS is how long before its time a bucket comes near, ms. It comes later if many tasks are near, and at half of this if few are.
+	HorizonMS int64
+	// NearMost is how many tasks are near. One bucket of more tasks than half of this comes near as a whole.
+	NearMost int
 }
 
 // Message is the index of one message of the store.
@@ -27,8 +38,9 @@ type Message struct {
 	// Fence: it holds nothing and lies in no bucket; from here on, tasks of
 	// epochs below its own are void.
 	Fence bool
-	// Early names stays of this bucket that fire at once.
-	Early []Early
+	// Early names stays of this bucket that fire at once, all of one Domain and Tasklist.
+	Early            []Early
+	Domain, Tasklist string
 	// Tasks in the order of the message. The zero Task stands for a record that
 	// cannot be read and is passed over.
 	Tasks []Task
@@ -39,6 +51,9 @@ type Early struct {
 	ID ids.TaskID
 	// Generation is Task.Parkings of that stay.
 	Generation uint32
+	// Place is where its record lies, Bytes the size of that.
+	Place far.Place
+	Bytes uint32
 }
 
 // Task is the index of one record.
@@ -56,22 +71,26 @@ type Task struct {
 	Group    Group
 }
 
-// Table is the due table of one partition. It is made empty, filled with Load,
-// and ready after Resume.
+// Table is the due table of one partition. It is made empty, begins with Resume, is filled with Load, and ready after Loaded.
 type Table struct {
 	entries slab
 	byID    index
+	// far are the tasks that are not near, and where they lie.
+	far     far.Index
+	horizon horizon
 	// early are the stays that fire before they are due.
 	early   map[handle]early
 	groups  groups
-	buckets map[int32]*bucket
+	buckets buckets
 	recent  recent
 	cfg     Config
 	lines   lines
 	lastSeq uint64
-	// fences that are in the store and raised the epoch, in order.
-	fences []fence
-	live   int
+	// nowMS is the time at which the loading began.
+	nowMS  int64
+	fences fences
+	// live is how many tasks are near.
+	live int
 	// next is the cursor of the chunk that is being stored, plan its messages.
 	next Cursor
 	plan planner
@@ -79,17 +98,29 @@ type Table struct {
 
 // New returns an empty table.
 func New(cfg Config) *Table {
-	t := &Table{early: map[handle]early{}, buckets: map[int32]*bucket{}, cfg: cfg}
-	t.lines = lines{entries: &t.entries, groups: &t.groups, domains: newDomains(&t.entries), weightOf: cfg.Weight}
+	t := &Table{early: map[handle]early{}, cfg: cfg, horizon: newHorizon(cfg)}
+	t.lines = lines{entries: &t.entries, groups: &t.groups, domains: newDomains(&t.entries), weightOf: cfg.Weight, nearMS: math.MinInt64}
 	t.groups = newGroups(&t.lines.domains)
+	t.buckets = buckets{groups: &t.groups, all: map[int32]*bucket{}}
 	t.recent = recent{keepMS: cfg.FiredKeepMS, most: cfg.FiredMost, groups: &t.groups, stays: map[ids.TaskID]uint64{}}
 	t.byID.slab = &t.entries
 	return t
 }
 
+// Resume begins the loading: what c covers was fired, of an early stay by either key, and the table writes as epoch. All that was in the store after c was
+// read is to be loaded.
+func (t *Table) Resume(c Cursor, epoch uint64, nowMS int64) {
+	t.lines.cursor, t.nowMS = c, nowMS
+	t.lines.cursor.Epoch = epoch
+	for n := 1; n < c.lines(); n++ {
+		t.lines.apart(n)
+	}
+	t.horizon.begin(nowMS)
+}
+
 // Load adds what one message holds, and returns how many of its tasks are void
 // because their writer had been replaced. A message seen before is ignored. It
-// must not be called while a chunk is being stored.
+// must not be called while a chunk is being stored. Before that, EarlyFar says what it needs.
 func (t *Table) Load(m Message) (outdated int) {
 	t.mustNotBeFiring()
 	if m.Seq <= t.lastSeq {
@@ -97,29 +128,36 @@ func (t *Table) Load(m Message) (outdated int) {
 	}
 	t.lastSeq = m.Seq
 	if m.Fence {
-		t.raise(m.Seq, m.Epoch)
+		t.fences.raise(m.Seq, m.Epoch)
 		return 0
 	}
-	b := t.bucket(int32(m.Bucket))
+	b := t.buckets.at(int32(m.Bucket))
 	b.lastSeq = m.Seq
 	if len(m.Tasks) > 0 {
 		b.lastTasks = m.Seq
 	}
 	t.fireEarly(&m)
-	if t.outdated(&m) {
+	if t.fences.outdated(&m) {
 		b.outdated = append(b.outdated, m.Seq)
 		return len(m.Tasks)
 	}
+	isFar := t.horizon.isFar(m.Bucket)
 	for i := range m.Tasks {
-		if m.Tasks[i].ID == (ids.TaskID{}) {
-			continue
+		task, at := &m.Tasks[i], far.Place{Seq: m.Seq, Index: uint32(i)}
+		switch {
+		case task.ID == (ids.TaskID{}):
+		case isFar && t.horizon.bucketOf(task.DueMS) == m.Bucket && at.Index <= far.IndexMost:
+			t.addFar(at, int32(m.Bucket), task)
+		default:
+			t.add(at, int32(m.Bucket), task)
 		}
-		t.add(m.Seq, uint32(i), int32(m.Bucket), &m.Tasks[i])
 	}
+	t.shrink()
 	return 0
 }
 
-func (t *Table) add(seq uint64, index uint32, bucket int32, task *Task) {
+// add adds a task that is near.
+func (t *Table) add(at far.Place, bucket int32, task *Task) {
 	if t.recent.has(task.ID, task.Parkings) {
 		return
 	}
@@ -127,20 +165,22 @@ func (t *Table) add(seq uint64, index uint32, bucket int32, task *Task) {
 		if task.Parkings <= t.entries.at(known).parkings {
 			return
 		}
-		t.remove(known)
+		t.fired(known, t.nowMS, 0) // by another owner, if this one does not know
 		t.lines.endRounds()
 	}
 	group := task.Group
 	group.Failing = t.cfg.CriticalFailures > 0 && task.Failures > t.cfg.CriticalFailures
 	h := t.entries.add(entry{
-		id: task.ID, dueMS: task.DueMS, seq: seq, index: index, parkings: task.Parkings,
-		group: t.groups.take(group), bucket: bucket, bytes: task.Bytes,
+		id: task.ID, dueMS: task.DueMS, seq: at.Seq, index: at.Index, parkings: task.Parkings,
+		group: t.groups.take(group), bucket: bucket, bytes: task.Bytes, place: placeLoading,
 	})
 	t.byID.add(h)
-	t.bucket(bucket).live++
+	t.buckets.at(bucket).live++
 	t.groups.at(t.entries.at(h).group).queue.count(1, int64(task.Bytes))
 	t.live++
-	t.lines.queue(h)
+	if !t.horizon.isLoading(bucket) {
+		t.lines.queue(h)
+	}
 }
 
 // fireEarly takes in what fires early by a message. Of two early messages of a stay the first one counts. A stay that is due by then needs none: it
@@ -152,11 +192,11 @@ func (t *Table) fireEarly(m *Message) {
 			continue
 		}
 		e := t.entries.at(h)
-		if _, known := t.early[h]; known || e.bucket != int32(m.Bucket) || e.parkings != one.Generation || e.dueMS <= m.AtMS {
+		if _, known := t.early[h]; known || m.Seq < e.seq || e.bucket != int32(m.Bucket) || e.parkings != one.Generation || e.dueMS <= m.AtMS {
 			continue
 		}
 		t.early[h] = early{record: e.key(), at: Key{DueMS: m.AtMS, Seq: m.Seq, Index: uint32(i)}}
-		if !t.lines.domains.loose { // else Resume does it
+		if e.place != placeLoading { // else Loaded does it
 			t.advance(h)
 		}
 	}
@@ -177,37 +217,28 @@ func (t *Table) advance(h handle) {
 	t.lines.queue(h)
 }
 
-// Resume ends the loading: everything up to the cursor's sequences has been
-// loaded, what c covers was fired, of an early stay by either key, and from now on
-// the table writes as epoch.
-func (t *Table) Resume(c Cursor, epoch uint64, nowMS int64) {
+// Loaded ends the loading, that of all that the store has, or of the buckets that came near.
+func (t *Table) Loaded() {
 	t.mustNotBeFiring()
-	t.lines.cursor = c
-	t.lines.cursor.Epoch = epoch
-	t.lastSeq = max(t.lastSeq, c.Seq())
-	for n := 1; n < c.lines(); n++ {
-		t.lines.apart(n)
-	}
-	for _, d := range t.lines.domains.byName {
-		d.heap.order = d.heap.order[:0]
-	}
+	t.lastSeq = max(t.lastSeq, t.lines.cursor.Seq())
+	t.horizon.last, t.horizon.loaded = t.horizon.to, true
+	t.horizon.next = t.buckets.nearUpTo(t.horizon.last)
+	t.lines.nearMS = t.horizon.nearMS()
 	for h := handle(0); uint32(h) < t.entries.size; h++ {
-		if t.entries.at(h).place != placeFree {
-			t.resume(h, nowMS)
+		if t.entries.at(h).place == placeLoading {
+			t.resume(h)
 		}
 	}
-	t.lines.domains.ordered()
 	t.lines.endRounds()
 }
 
 // resume puts an entry where it waits, or forgets it if it was fired.
-func (t *Table) resume(h handle, nowMS int64) {
+func (t *Table) resume(h handle) {
 	e := t.entries.at(h)
 	l := t.lines.lineOf(e)
 	x, isEarly := t.early[h]
 	if l.fired(e.key()) || isEarly && l.fired(x.at) {
-		e.place = placeChosen
-		t.fired(h, nowMS, 0)
+		t.fired(h, t.nowMS, 0)
 		return
 	}
 	if isEarly && !x.byRecord(l) {
@@ -217,12 +248,12 @@ func (t *Table) resume(h handle, nowMS int64) {
 }
 
 // Next is when the next chunk may be taken, Unix ms, by a clock that does not go
-// back; ok is false while nothing waits.
+// back; ok is false while nothing waits that is near.
 func (t *Table) Next() (dueMS int64, ok bool) {
 	for n := range t.lines.cursor.lines() {
 		if d := t.lines.first(n); d != nil {
 			at := max(d.heap.head().dueMS, t.lines.cursor.line(n).instant())
-			if !ok || at < dueMS {
+			if at <= t.lines.nearMS && (!ok || at < dueMS) {
 				dueMS, ok = at, true
 			}
 		}
@@ -234,7 +265,10 @@ func (t *Table) Next() (dueMS int64, ok bool) {
 func (t *Table) Cursor() Cursor { return t.lines.cursor }
 
 // Len is how many tasks wait.
-func (t *Table) Len() int { return t.live }
+func (t *Table) Len() int { return t.live + t.far.Waiting() }
+
+// Near is how many of them are near.
+func (t *Table) Near() int { return t.live }
 
 // rewind lets firing go on where the cursor is far ahead of the clock.
 func (t *Table) rewind(nowMS int64) {
@@ -260,7 +294,7 @@ func (t *Table) remove(h handle) {
 	if e.place >= 0 {
 		t.lines.domains.removeAt(t.lines.domainOf(e), int(e.place))
 	}
-	t.bucket(e.bucket).live--
+	t.buckets.at(e.bucket).live--
 	t.groups.at(e.group).queue.count(-1, -int64(e.bytes))
 	t.live--
 	delete(t.early, h)

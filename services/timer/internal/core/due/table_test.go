@@ -22,10 +22,11 @@ func testID(n int) ids.TaskID { return ids.NewTaskID(testTime, 0, uint64(n)) }
 func newTable(tb testing.TB, messages ...Message) *Table {
 	tb.Helper()
 	table := New(Config{FiredKeepMS: 600_000, FiredMost: 1000})
+	table.Resume(Cursor{}, 1, 0)
 	for _, m := range messages {
 		table.Load(m)
 	}
-	table.Resume(Cursor{}, 1, 0)
+	table.Loaded()
 	table.check(tb)
 	return table
 }
@@ -41,10 +42,11 @@ func message(seq uint64, dueMS int64, n ...int) Message {
 // takeOver is the table of an owner that finds these messages and a cursor.
 func takeOver(c Cursor, nowMS int64, messages ...Message) *Table {
 	table := New(Config{})
+	table.Resume(c, 2, nowMS)
 	for _, m := range messages {
 		table.Load(m)
 	}
-	table.Resume(c, 2, nowMS)
+	table.Loaded()
 	return table
 }
 
@@ -168,10 +170,11 @@ func BenchmarkLoadResumeFire(b *testing.B) {
 	}
 	for b.Loop() {
 		table := New(Config{FiredKeepMS: 1, FiredMost: 1000})
+		table.Resume(Cursor{}, 1, 0)
 		for _, m := range messages {
 			table.Load(m)
 		}
-		table.Resume(Cursor{}, 1, 0)
+		table.Loaded()
 		if got := len(fire(table, 10*testMinute)); got != n {
 			b.Fatal(got)
 		}

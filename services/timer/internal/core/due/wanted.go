@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/far"
 )
 
 // Wanted is a task that somebody wants fired now.
@@ -15,10 +16,11 @@ type Wanted struct {
 	Domain string
 }
 
-// EarlyMessage is an early message to append to a bucket.
+// EarlyMessage is an early message to append to a bucket. All are of one tasklist.
 type EarlyMessage struct {
-	Bucket int64
-	All    []Early
+	Bucket           int64
+	Domain, Tasklist string
+	All              []Early
 }
 
 // Answer tells what becomes of tasks that somebody wants fired. A task that the
@@ -38,7 +40,8 @@ type Fate struct {
 }
 
 // FireEarly returns the stays for which an early message must be stored so that all fire now, and the answer for when that is done. It changes nothing: the
-// messages take effect when they are loaded. Tasks that are due by nowMS need none.
+// messages take effect when they are loaded. Tasks that are due by nowMS need none. Those that are not near are brought near before; those whose bucket is
+// being loaded are Coming and need to be asked for again.
 func (t *Table) FireEarly(all []Wanted, nowMS int64) (needed []Stay, a Answer) {
 	seen := make(map[Wanted]bool, len(all))
 	for _, w := range all {
@@ -55,30 +58,37 @@ func (t *Table) FireEarly(all []Wanted, nowMS int64) (needed []Stay, a Answer) {
 			continue
 		}
 		a.Coming = append(a.Coming, w.ID)
-		if !stay.Early && stay.DueMS > nowMS {
+		if status == Waiting && !stay.Early && stay.DueMS > nowMS {
 			needed = append(needed, stay)
 		}
 	}
 	return needed, a
 }
 
-// EarlyMessages are those that have stays fire early, by bucket.
+// EarlyMessages are those that have stays fire early, by bucket and tasklist.
 func EarlyMessages(all []Stay) (messages []EarlyMessage) {
-	at := map[int64]int{}
+	type place struct {
+		bucket           int64
+		domain, tasklist string
+	}
+	at := map[place]int{}
 	for _, stay := range all {
-		i, ok := at[stay.Bucket]
+		to := place{stay.Bucket, stay.Group.Domain, stay.Group.Tasklist}
+		i, ok := at[to]
 		if !ok {
 			i = len(messages)
-			at[stay.Bucket] = i
-			messages = append(messages, EarlyMessage{Bucket: stay.Bucket})
+			at[to] = i
+			messages = append(messages, EarlyMessage{Bucket: to.bucket, Domain: to.domain, Tasklist: to.tasklist})
 		}
-		messages[i].All = append(messages[i].All, Early{ID: stay.ID, Generation: stay.Parkings})
+		messages[i].All = append(messages[i].All, Early{
+			ID: stay.ID, Generation: stay.Parkings, Place: far.Place{Seq: stay.Seq, Index: stay.Index}, Bytes: uint32(stay.Bytes),
+		})
 	}
-	slices.SortFunc(messages, func(a, b EarlyMessage) int { return cmp.Compare(a.Bucket, b.Bucket) })
+	slices.SortStableFunc(messages, func(a, b EarlyMessage) int { return cmp.Compare(a.Bucket, b.Bucket) })
 	return messages
 }
 
-// Waits reports whether a stay has not been fired.
+// Waits reports whether a stay that was near has not been fired.
 func (t *Table) Waits(s Stay) bool {
 	now, status := t.Find(s.ID, "")
 	return status == Waiting && now.Parkings == s.Parkings

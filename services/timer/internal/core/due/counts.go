@@ -1,0 +1,74 @@
+package due
+
+import (
+	"iter"
+	"slices"
+	"strings"
+)
+
+// Counts says how many tasks of a table wait, near and far ones. It is valid until the next change.
+type Counts struct {
+	groups  *groups
+	buckets *buckets
+}
+
+// Counts says how many tasks wait.
+func (t *Table) Counts() Counts { return Counts{&t.groups, &t.buckets} }
+
+// Waiting counts the waiting tasks of a tasklist, or of all tasklists of the
+// domain where tasklist is empty.
+func (c Counts) Waiting(domain, tasklist string) int {
+	if tasklist != "" {
+		if q := c.groups.queues[queueKey{domain, tasklist}]; q != nil {
+			return q.waiting
+		}
+		return 0
+	}
+	if d := c.groups.domains.byName[domain]; d != nil {
+		return int(d.total.Tasks)
+	}
+	return 0
+}
+
+// Domains is what waits of some domains, without those of which nothing does. It looks at no tasklist.
+func (c Counts) Domains(names iter.Seq[string]) map[string]Total {
+	all := map[string]Total{}
+	for name := range names {
+		if d := c.groups.domains.byName[name]; d != nil && d.total.Tasks > 0 {
+			all[name] = d.total
+		}
+	}
+	return all
+}
+
+// Count is how many tasks of a tasklist wait.
+type Count struct {
+	Tasklist string
+	Waiting  int
+}
+
+// Tasklists are the first limit tasklists of a domain with waiting tasks whose names come behind after,
+// sorted by name.
+func (c Counts) Tasklists(domain, after string, limit int) []Count {
+	var found []Count
+	for key, q := range c.groups.queues {
+		if key.domain == domain && key.tasklist > after && q.waiting > 0 {
+			found = append(found, Count{key.tasklist, q.waiting})
+		}
+	}
+	slices.SortFunc(found, func(a, b Count) int { return strings.Compare(a.Tasklist, b.Tasklist) })
+	return found[:min(limit, len(found))]
+}
+
+// FarBuckets are the first buckets from one on, up to a number of them, in which tasks of a domain wait that are not near, and of a tasklist, empty = any.
+func (c Counts) FarBuckets(domain, tasklist string, from int64, most int) (numbers []int64) {
+	for number, b := range c.buckets.all {
+		if b.isFar && int64(number) >= from && slices.ContainsFunc(b.far, func(c farCount) bool {
+			return c.queue.key.domain == domain && (tasklist == "" || c.queue.key.tasklist == tasklist)
+		}) {
+			numbers = append(numbers, int64(number))
+		}
+	}
+	slices.Sort(numbers)
+	return numbers[:min(most, len(numbers))]
+}

@@ -1,0 +1,246 @@
+package due
+
+import (
+	"math"
+	"slices"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/far"
+)
+
+// bucketsTogether is how many buckets come near together, at most: they are read in one go.
+const bucketsTogether = 16
+
+// horizon says which buckets are near: memory has their tasks. Of the others only the store has them.
+type horizon struct {
+	cfg Config
+	// last is the last bucket that is near, to the last one of those that are being loaded.
+	last, to int32
+	// next is the first bucket behind to of which something is to be read; math.MaxInt32 = there is none.
+	next int32
+	// loaded: all that the store had was loaded once.
+	loaded bool
+	// shrinkAbove is how many tasks are near when it goes back.
+	shrinkAbove int
+}
+
+func newHorizon(cfg Config) horizon {
+	return horizon{cfg: cfg, last: math.MinInt32, to: math.MaxInt32, next: math.MaxInt32, shrinkAbove: cfg.NearMost}
+}
+
+// begin has the buckets near whose time has nearly come.
+func (h *horizon) begin(nowMS int64) {
+	if h.cfg.BucketMS > 0 {
+		h.to = int32(h.bucketOf(nowMS + h.cfg.HorizonMS))
+	}
+}
+
+// bucketOf is where a task belongs.
+func (h *horizon) bucketOf(dueMS int64) int64 {
+	if h.cfg.BucketMS == 0 {
+		return 0
+	}
+	return dueMS / h.cfg.BucketMS
+}
+
+// isFar reports whether a bucket is neither near nor being loaded.
+func (h *horizon) isFar(bucket int64) bool { return bucket > int64(h.to) }
+
+// isLoading reports whether what is known of a bucket may be fired, or have a second copy that comes before.
+func (h *horizon) isLoading(bucket int32) bool { return !h.loaded || bucket > h.last && bucket <= h.to }
+
+// nearMS: all tasks that are due by then are near.
+func (h *horizon) nearMS() int64 {
+	if h.cfg.BucketMS == 0 {
+		return math.MaxInt64
+	}
+	return (int64(h.last)+1)*h.cfg.BucketMS - 1
+}
+
+// addFar adds a task that is not near. An earlier stay of it that is near was fired: it is left, so that a second copy of its record is known as one.
+func (t *Table) addFar(at far.Place, bucket int32, task *Task) {
+	if t.recent.has(task.ID, task.Parkings) {
+		return
+	}
+	if near, ok := t.byID.find(task.ID); ok && task.Parkings <= t.entries.at(near).parkings {
+		return
+	}
+	t.buckets.at(bucket).isFar = true
+	t.horizon.next = min(t.horizon.next, bucket)
+	fired := t.lines.cursor.Fired(task.Group.Domain, Key{DueMS: task.DueMS, Seq: at.Seq, Index: at.Index}) // by a clock ahead
+	t.far.Add(task.ID, at, fired)
+	if fired {
+		t.recent.remember(task.ID, task.Parkings, task.Group, t.nowMS)
+		return
+	}
+	t.buckets.count(bucket, task.Group.Domain, task.Group.Tasklist, 1, int64(task.Bytes))
+}
+
+// EarlyFar names the records of tasks that are not near, and that an early message has fire. They are to be read again for Bring before it is loaded. Those
+// that the cursor covers need none: they were fired.
+func (t *Table) EarlyFar(m *Message) (needed []Ref) {
+	if t.horizon.cfg.BucketMS == 0 || m.Bucket <= int64(t.horizon.last) || m.Seq <= t.lastSeq {
+		return nil
+	}
+	for i, one := range m.Early {
+		if h, near := t.byID.find(one.ID); near && t.entries.at(h).parkings == one.Generation {
+			continue
+		}
+		marked, ok := t.far.Has(one.ID, one.Place)
+		if !ok || marked {
+			continue
+		}
+		at := Key{DueMS: m.AtMS, Seq: m.Seq, Index: uint32(i)}
+		if m.AtMS < m.Bucket*t.horizon.cfg.BucketMS && t.lines.cursor.Fired(m.Domain, at) {
+			t.far.Mark(one.ID, one.Place)
+			t.buckets.count(int32(m.Bucket), m.Domain, m.Tasklist, -1, -int64(one.Bytes))
+			t.recent.remember(one.ID, one.Generation, Group{Domain: m.Domain, Tasklist: m.Tasklist}, t.nowMS)
+			continue
+		}
+		needed = append(needed, Ref{Seq: one.Place.Seq, Index: one.Place.Index, ID: one.ID})
+	}
+	return needed
+}
+
+// Reread is a record that was read again.
+type Reread struct {
+	far.Place
+	Task Task
+}
+
+// Bring brings a task near whose bucket is not, so that it can fire early. All are the records at its places.
+func (t *Table) Bring(all []Reread) {
+	t.mustNotBeFiring()
+	picked, ok := t.Far().picked(all)
+	if !ok {
+		return
+	}
+	bucket := int32(t.horizon.bucketOf(picked.Task.DueMS))
+	t.far.Mark(picked.Task.ID, picked.Place)
+	g := &picked.Task.Group
+	t.buckets.count(bucket, g.Domain, g.Tasklist, -1, -int64(picked.Task.Bytes))
+	t.add(picked.Place, bucket, &picked.Task)
+}
+
+// Approach is called as time goes by. It returns which buckets are to come near, in order: their messages up to a sequence go to LoadBucket, and then comes
+// Loaded. None = nothing is to be done now.
+func (t *Table) Approach(nowMS int64) (buckets []int64, upTo uint64) {
+	h := &t.horizon
+	if h.cfg.BucketMS == 0 || h.last < h.to || !h.loaded {
+		return nil, 0
+	}
+	target := int32(h.bucketOf(nowMS + h.cfg.HorizonMS))
+	if free := min(target, h.next-1); free > h.last { // nothing lies there
+		h.last, h.to = free, free
+		t.lines.nearMS = h.nearMS()
+	}
+	if h.next > target || int64(h.next)*h.cfg.BucketMS > nowMS+h.cfg.HorizonMS/2 {
+		return nil, 0
+	}
+	_, fires := t.Next()
+	buckets = t.buckets.fitting(target, t.live, h.cfg.NearMost, fires)
+	if len(buckets) == 0 {
+		return nil, 0
+	}
+	h.to = int32(buckets[len(buckets)-1])
+	t.nowMS = nowMS
+	return buckets, t.lastSeq
+}
+
+// LoadBucket takes in a message of the buckets that are being loaded.
+func (t *Table) LoadBucket(m Message) {
+	t.mustNotBeFiring()
+	t.fireEarly(&m)
+	if m.Fence || t.fences.outdated(&m) {
+		return
+	}
+	for i := range m.Tasks {
+		task, at := &m.Tasks[i], far.Place{Seq: m.Seq, Index: uint32(i)}
+		if task.ID == (ids.TaskID{}) {
+			continue
+		}
+		if t.far.Remove(task.ID, at) {
+			t.buckets.count(int32(m.Bucket), task.Group.Domain, task.Group.Tasklist, -1, -int64(task.Bytes))
+		}
+		t.add(at, int32(m.Bucket), task)
+		t.firstCopy(at, task)
+	}
+}
+
+// firstCopy has a stay fire as its first record, of which another copy arrived before this one was read: the cursor would cover the first copy before the
+// other one is fired.
+func (t *Table) firstCopy(at far.Place, task *Task) {
+	h, ok := t.byID.find(task.ID)
+	if !ok {
+		return
+	}
+	e := t.entries.at(h)
+	first := Key{DueMS: task.DueMS, Seq: at.Seq, Index: at.Index}
+	if e.place != placeLoading || e.parkings != task.Parkings || first.Compare(e.key()) >= 0 {
+		return
+	}
+	e.setKey(first)
+	if x, isEarly := t.early[h]; isEarly {
+		x.record = first
+		t.early[h] = x
+	}
+}
+
+// shrink has fewer buckets near if too many tasks are: half of them at most, as far as that can be. The others come near again in their time.
+func (t *Table) shrink() {
+	h := &t.horizon
+	if t.live <= h.cfg.NearMost {
+		h.shrinkAbove = h.cfg.NearMost
+	}
+	if t.live <= h.shrinkAbove || h.cfg.BucketMS == 0 || h.loaded && h.last < h.to {
+		return
+	}
+	least := int32(h.bucketOf(t.lines.cursor.instant())) // what the cursor speaks of is near
+	var buckets []int32
+	for number, b := range t.buckets.all {
+		if b.live > 0 && number <= h.to {
+			buckets = append(buckets, number)
+		}
+	}
+	slices.Sort(buckets)
+	near, last := 0, least
+	for _, number := range buckets {
+		if near += t.buckets.all[number].live; near > h.cfg.NearMost/2 && number > least {
+			break
+		}
+		last = max(last, number)
+	}
+	if last < h.to {
+		t.goBack(last)
+	}
+	h.shrinkAbove = max(h.cfg.NearMost, 2*t.live)
+}
+
+// goBack has no bucket near behind one.
+func (t *Table) goBack(last int32) {
+	h := &t.horizon
+	h.to = last
+	if h.loaded {
+		h.last = last
+		t.lines.nearMS = h.nearMS()
+	}
+	for n := handle(0); uint32(n) < t.entries.size; n++ {
+		e := t.entries.at(n)
+		_, isEarly := t.early[n]
+		if e.place == placeFree || e.bucket <= last || isEarly || e.index > far.IndexMost || h.bucketOf(e.dueMS) != int64(e.bucket) {
+			continue
+		}
+		at, g := far.Place{Seq: e.seq, Index: e.index}, t.groups.at(e.group)
+		if _, there := t.far.Has(e.id, at); there {
+			continue // it came near alone
+		}
+		t.buckets.at(e.bucket).isFar = true
+		h.next = min(h.next, e.bucket)
+		fired := t.lines.cursor.Fired(g.Domain, e.key())
+		t.far.Add(e.id, at, fired)
+		if !fired {
+			t.buckets.count(e.bucket, g.Domain, g.Tasklist, 1, int64(e.bytes))
+		}
+		t.remove(n)
+	}
+}

@@ -1,0 +1,229 @@
+package due
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/far"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// farConfig has tasks near ten minutes before their time, and few of them.
+func farConfig(nearMost int) Config {
+	return Config{FiredKeepMS: 600_000, FiredMost: 1000, BucketMS: testMinute, HorizonMS: 10 * testMinute, NearMost: nearMost}
+}
+
+// farStore is a store with an owner that has far buckets.
+type farStore struct {
+	tb       testing.TB
+	messages []Message
+	table    *Table
+	// forgets: the owner does not remember what it fired, as if that was long ago.
+	forgets bool
+}
+
+func newFarStore(tb testing.TB, nearMost int, messages ...Message) *farStore {
+	tb.Helper()
+	s := &farStore{tb: tb, messages: messages}
+	s.takeOver(Cursor{}, nearMost, 0)
+	return s
+}
+
+func (s *farStore) takeOver(c Cursor, nearMost int, nowMS int64) {
+	s.tb.Helper()
+	cfg := farConfig(nearMost)
+	if s.forgets {
+		cfg.FiredMost = 0
+	}
+	s.table = New(cfg)
+	s.table.Resume(c, 1, nowMS)
+	for _, m := range s.messages {
+		s.load(m)
+	}
+	s.table.Loaded()
+	s.table.check(s.tb)
+}
+
+func (s *farStore) append(m Message) {
+	s.tb.Helper()
+	s.messages = append(s.messages, m)
+	s.load(m)
+	s.table.check(s.tb)
+}
+
+func (s *farStore) load(m Message) {
+	for _, r := range s.table.EarlyFar(&m) {
+		s.bring(r.ID)
+	}
+	s.table.Load(m)
+}
+
+func (s *farStore) again(id ids.TaskID) (all []Reread) {
+	for _, at := range s.table.Far().Places(id) {
+		if task := s.messages[at.Seq-1].Tasks[at.Index]; task.ID == id {
+			all = append(all, Reread{Place: at, Task: task})
+		}
+	}
+	return all
+}
+
+func (s *farStore) bring(id ids.TaskID) { s.table.Bring(s.again(id)) }
+
+// approach loads all that is to come near, and returns the buckets.
+func (s *farStore) approach(nowMS int64) (all []int64) {
+	s.tb.Helper()
+	for {
+		buckets, upTo := s.table.Approach(nowMS)
+		if len(buckets) == 0 {
+			return all
+		}
+		for _, m := range s.messages[:upTo] {
+			if slices.Contains(buckets, m.Bucket) {
+				s.table.LoadBucket(m)
+			}
+		}
+		s.table.Loaded()
+		s.table.check(s.tb)
+		all = append(all, buckets...)
+	}
+}
+
+// fireEarly has a task fire early.
+func (s *farStore) fireEarly(atMS int64, n int) {
+	s.tb.Helper()
+	s.bring(testID(n))
+	needed, _ := s.table.FireEarly([]Wanted{{ID: testID(n)}}, atMS)
+	for _, m := range EarlyMessages(needed) {
+		s.append(Message{Seq: uint64(len(s.messages) + 1), AtMS: atMS, Bucket: m.Bucket, Early: m.All, Domain: m.Domain, Tasklist: m.Tasklist})
+	}
+}
+
+// waitsFar reports whether a task waits and is not near.
+func (s *farStore) waitsFar(n int, domain string) bool {
+	_, ok := s.table.Far().Waits(s.again(testID(n)), domain)
+	return ok
+}
+
+// TestI7_FarTasksAreNotNear: they are counted and found by their places, and come near before their time, as long before as half of the horizon.
+func TestI7_FarTasksAreNotNear(t *testing.T) {
+	s := newFarStore(t, 100, message(1, 1000, 1), message(2, 60*testMinute+1, 2, 3), message(3, 61*testMinute, 4))
+	testkit.Equal(t, "wait and near", [2]int{s.table.Len(), s.table.Near()}, [2]int{4, 1})
+	testkit.Equal(t, "counted", s.table.Counts().Waiting("a", "x"), 4)
+	if !s.waitsFar(3, "a") || s.waitsFar(3, "b") || s.waitsFar(1, "a") || s.waitsFar(9, "") {
+		t.Error("far tasks are not found, or others are")
+	}
+	testkit.Equal(t, "fired", fire(s.table, 70*testMinute), []ids.TaskID{testID(1)}) // no further than what is near
+	if got := s.approach(55*testMinute - 1); got != nil {
+		t.Errorf("came near too soon: %v", got)
+	}
+	testkit.Equal(t, "come near", s.approach(55*testMinute), []int64{60, 61})
+	testkit.Equal(t, "wait and near", [2]int{s.table.Len(), s.table.Near()}, [2]int{3, 3})
+	testkit.Equal(t, "fired", fire(s.table, 60*testMinute+1), []ids.TaskID{testID(2), testID(3)})
+	testkit.Equal(t, "at last", fire(s.table, 61*testMinute), []ids.TaskID{testID(4)})
+	s.takeOver(s.table.Cursor(), 100, 61*testMinute)
+	testkit.Equal(t, "wait for the next owner", s.table.Len(), 0)
+}
+
+// TestI10_AFarTaskFiresEarlyOnce: alone, also for the next owner, and not again when its bucket comes near. A second copy does not either.
+func TestI10_AFarTaskFiresEarlyOnce(t *testing.T) {
+	s := newFarStore(t, 100, message(1, 60*testMinute, 1, 2), message(2, 60*testMinute, 1))
+	s.forgets = true
+	s.takeOver(Cursor{}, 100, 0)
+	s.fireEarly(5000, 1)
+	testkit.Equal(t, "near", s.table.Near(), 1)
+	before := s.table.Cursor()
+	testkit.Equal(t, "fired", fire(s.table, 5000), []ids.TaskID{testID(1)})
+	after := s.table.Cursor()
+	for name, c := range map[string]Cursor{"not fired": before, "fired": after} {
+		s.takeOver(c, 100, 6000)
+		if fired := name == "fired"; fired != (fire(s.table, 6000) == nil) || s.waitsFar(1, "") {
+			t.Errorf("%s: a far task is fired again, or never", name)
+		}
+		if s.fireEarly(7000, 1); fire(s.table, 7000) != nil {
+			t.Errorf("%s: fired again for a command", name)
+		}
+		s.messages = s.messages[:3]
+		s.approach(55 * testMinute)
+		testkit.Equal(t, name+", when it is due", fire(s.table, 60*testMinute), []ids.TaskID{testID(2)})
+	}
+}
+
+// TestTheHorizonGoesBack if more tasks are near than may be. After a downtime the oldest buckets fire first.
+func TestTheHorizonGoesBack(t *testing.T) {
+	var messages []Message
+	for n := range 40 {
+		messages = append(messages, message(uint64(n+1), int64(39-n)*testMinute+1, 2*n, 2*n+1))
+	}
+	s := newFarStore(t, 8, messages...)
+	s.takeOver(Cursor{}, 8, 60*testMinute)
+	most, fired := 0, 0
+	for s.table.Len() > 0 {
+		s.approach(60 * testMinute)
+		most = max(most, s.table.Near())
+		chunk, ok := s.table.NextChunk(60*testMinute, one)
+		if !ok {
+			t.Fatalf("%d of %d fired, and no further", fired, 80)
+		}
+		if want := int64(fired/2)*testMinute + 1; chunk.Messages[0].DueMS[0] != want {
+			t.Fatalf("the task that is fired is due at %d, want %d", chunk.Messages[0].DueMS[0], want)
+		}
+		s.table.Commit(60*testMinute, 0)
+		fired++
+	}
+	testkit.Equal(t, "fired", fired, 80)
+	if most > 8 {
+		t.Errorf("%d were near", most)
+	}
+}
+
+// TestAFullBucketComesNearAsAWhole.
+func TestAFullBucketComesNearAsAWhole(t *testing.T) {
+	s := newFarStore(t, 4, message(1, 60*testMinute, upFrom(0, 50)...), message(2, 61*testMinute, 90))
+	testkit.Equal(t, "come near", s.approach(59*testMinute), []int64{60})
+	testkit.Equal(t, "near", s.table.Near(), 50)
+	testkit.Equal(t, "fired", len(fire(s.table, 60*testMinute)), 50)
+	testkit.Equal(t, "then", s.approach(60*testMinute), []int64{61})
+}
+
+// TestI12_AVoidTaskOfAFarBucketIsVoid: when it is loaded the fences behind it are known too, and do not matter.
+func TestI12_AVoidTaskOfAFarBucketIsVoid(t *testing.T) {
+	s := newFarStore(t, 100, of(1, message(1, 60*testMinute, 1)), fenceAt(2, 2), of(1, message(3, 60*testMinute, 2)), of(2, message(4, 60*testMinute, 3)), fenceAt(5, 3))
+	testkit.Equal(t, "wait", s.table.Len(), 2)
+	s.approach(59 * testMinute)
+	testkit.Equal(t, "fired", fire(s.table, 60*testMinute), []ids.TaskID{testID(1), testID(3)})
+}
+
+// TestARecordOfAnotherMinuteIsNear: the cursor speaks of its time before its bucket is near.
+func TestARecordOfAnotherMinuteIsNear(t *testing.T) {
+	m := message(1, 1000, 1)
+	m.Bucket = 60
+	s := newFarStore(t, 100, m)
+	testkit.Equal(t, "fired", fire(s.table, 1000), []ids.TaskID{testID(1)})
+}
+
+// TestABucketIsPurgedWhenItWasNear, and counts nothing any more.
+func TestABucketIsPurgedWhenItWasNear(t *testing.T) {
+	s := newFarStore(t, 100, message(1, 60*testMinute, 1), message(2, 90*testMinute, 2))
+	s.fireEarly(1000, 1)
+	fire(s.table, 1000)
+	if got := s.table.Purgeable(9, 3); got != nil {
+		t.Errorf("a far bucket is purged: %v", got)
+	}
+	testkit.Equal(t, "far buckets of a", s.table.Counts().FarBuckets("a", "x", 0, 9), []int64{90})
+	s.approach(59 * testMinute)
+	testkit.Equal(t, "purgeable", s.table.Purgeable(9, 3), []Purge{})
+	s.append(message(4, 91*testMinute, 4))
+	testkit.Equal(t, "purgeable", s.table.Purgeable(9, 4), []Purge{{Bucket: 60, UpTo: 3}})
+}
+
+// TestALostFarRecordWaitsNoMore.
+func TestALostFarRecordWaitsNoMore(t *testing.T) {
+	s := newFarStore(t, 100, message(1, 60*testMinute, 1))
+	m := Message{Seq: 2, Bucket: 60, Domain: "a", Tasklist: "x", Early: []Early{{ID: testID(1), Place: far.Place{Seq: 1}, Bytes: 10}}}
+	s.table.Far().Lose(&m)
+	s.table.check(t)
+	if s.table.Far().Places(testID(1)) != nil || s.table.Far().Has(testID(1), far.Place{Seq: 1}) {
+		t.Error("it waits")
+	}
+}

@@ -1,0 +1,143 @@
+package firing_test
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// clock is the time of an owner, which a test moves.
+type clock struct{ ahead atomic.Int64 }
+
+func (c *clock) now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
+
+func (c *clock) add(d time.Duration) { c.ahead.Add(int64(d)) }
+
+// ownFar starts an owner with a clock of the test. Few tasks are in memory.
+func (w *world) ownFar(c *clock) *running {
+	w.tb.Helper()
+	return w.own(func(d *firing.Deps) { d.Now, d.Config.NearMax = c.now, 100 })
+}
+
+// located waits until an owner that has read everything answers.
+func (r *running) located(tb testing.TB, id ids.TaskID, domain string) bool {
+	tb.Helper()
+	at, err := r.Locate(tb.Context(), id, domain)
+	testkit.NoError(tb, err)
+	return at.Record != nil
+}
+
+// TestI10_FarTasksFireWhenTheirBucketsComeNear, once, also if another owner has them by then. Many are due at one minute.
+func TestI10_FarTasksFireWhenTheirBucketsComeNear(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var c clock
+	all := w.park(300, time.Now().Add(time.Hour))
+	all = append(all, w.park(3, time.Now().Add(time.Hour))...)
+	all = append(all, w.park(2, time.Now().Add(2*time.Hour), ofBank)...)
+	r := w.ownFar(&c)
+	all = append(all, w.park(2, time.Now().Add(2*time.Hour))...)
+	countsTo(t, "wait", r.waiting.Load, 307)
+	for _, id := range []ids.TaskID{idsOf(all)[0], idsOf(all)[301], idsOf(all)[306]} {
+		if !r.located(t, id, "shop") || !r.located(t, id, "") || r.located(t, id, "bank") {
+			t.Errorf("%v is not found, or by another domain", id)
+		}
+	}
+	for domain, want := range map[string]int{"shop": 305, "bank": 2} {
+		if n, err := r.Waiting(t.Context(), domain, ""); err != nil || n != want {
+			t.Errorf("%d of %s wait: %v", n, domain, err)
+		}
+	}
+	c.add(time.Hour)
+	w.eachOnce(all[:303])
+	r.stop()
+	r = w.ownFar(&c)
+	countsTo(t, "wait", r.waiting.Load, 4)
+	c.add(time.Hour)
+	w.eachOnce(all)
+	countsTo(t, "wait at the end", r.waiting.Load, 0)
+}
+
+// TestI10_AFarTaskFiresEarly, and it alone, also if the owner that stored the early message is another one.
+func TestI10_AFarTaskFiresEarly(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var c clock
+	all := w.park(10, time.Now().Add(time.Hour))
+	r := w.ownFar(&c)
+	w.append(topology.Timer(0, topology.TimerBucket(all[1].DueAtMs)), &logv1.Batch{
+		Early: [][]byte{all[1].Id}, EarlyParkings: []uint32{1}, EarlySeqs: []uint64{1}, EarlyIndexes: []uint32{1},
+		EarlyBytes: []uint32{uint32(all[1].SizeVT())}, EarlyDomain: "shop", EarlyTasklist: "mail",
+	})
+	a, err := r.FireEarly(t.Context(), wanted(idsOf(all[:1])))
+	if err != nil || len(a.Coming) != 1 {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	w.eachOnce(all[:2])
+	countsTo(t, "wait", r.waiting.Load, 8)
+	for _, whose := range []string{"the same owner", "the next owner"} {
+		if r.located(t, idsOf(all)[0], "") || r.located(t, idsOf(all)[1], "") || !r.located(t, idsOf(all)[2], "") {
+			t.Errorf("%s: a fired task waits, or another one does not", whose)
+		}
+		a, err := r.FireEarly(t.Context(), wanted(idsOf(all[:2])))
+		if err != nil || len(a.Fired) != 2 {
+			t.Errorf("%s, asked again: %+v, %v", whose, a, err)
+		}
+		r.stop()
+		r = w.ownFar(&c)
+	}
+	c.add(time.Hour)
+	w.eachOnce(all)
+}
+
+// TestFarTasksAreListed by bucket, page by page, those of the domain that wait.
+func TestFarTasksAreListed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var c clock
+	w.park(1, time.Now().Add(3*time.Minute))
+	later := w.park(5, time.Now().Add(2*time.Hour))
+	sooner := w.park(5, time.Now().Add(time.Hour), func(i int, r *logv1.Record) {
+		if i > 2 {
+			r.Tasklist = "sms"
+		}
+	})
+	w.park(3, time.Now().Add(time.Hour), ofBank)
+	r := w.ownFar(&c)
+	_, err := r.FireEarly(t.Context(), wanted(idsOf(sooner[:1])))
+	testkit.NoError(t, err)
+	list := func(f firing.Filter) (pages [][]string) {
+		var at firing.Position
+		for more := true; more; {
+			var page []string
+			at, more, err = r.ListFar(t.Context(), f, at, func(data []byte) (bool, error) {
+				var record logv1.Record
+				err := record.UnmarshalVT(data)
+				page = append(page, ids.TaskID(record.Id).String())
+				return len(page) == 3, err
+			})
+			testkit.NoError(t, err)
+			pages = append(pages, page)
+		}
+		return pages
+	}
+	named := func(all ...*logv1.Record) (names []string) {
+		for _, id := range idsOf(all) {
+			names = append(names, id.String())
+		}
+		return names
+	}
+	shop := all("shop")
+	testkit.Equal(t, "pages", fmt.Sprint(list(shop)), fmt.Sprint([][]string{named(sooner[1], sooner[2], sooner[3]), named(sooner[4], later[0], later[1]), named(later[2:]...), nil}))
+	shop.Tasklist = "sms"
+	testkit.Equal(t, "pages of a tasklist", fmt.Sprint(list(shop)), fmt.Sprint([][]string{named(sooner[3:]...)}))
+	shop.Limit = 1
+	testkit.Equal(t, "one record at a time", fmt.Sprint(list(shop)), fmt.Sprint([][]string{named(sooner[3]), named(sooner[4]), nil}))
+}
