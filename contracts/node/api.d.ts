@@ -116,7 +116,7 @@ export interface GetResponse {
   task: Task;
 }
 
-/** ListRequest (tasks.list): the waiting, active and finished tasks of a domain, newest first. Finished tasks are listed for the retention of the domain. */
+/** ListRequest (tasks.list): the waiting, active and finished tasks of a domain, newest first. Finished tasks are listed for the retention of the domain. Waiting tasks that are not due within minutes come on the last pages: those of one partition after those of another one, the next due minute first. If all tasks are on one page, the newest comes first. */
 export interface ListRequest {
   /** Default: all. */
   tasklist?: string;

@@ -2554,7 +2554,8 @@ func (x *GetResponse) GetTask() *Task {
 }
 
 // ListRequest (tasks.list): the waiting, active and finished tasks of a domain, newest first. Finished tasks are listed
-// for the retention of the domain.
+// for the retention of the domain. Waiting tasks that are not due within minutes come on the last pages: those of one
+// partition after those of another one, the next due minute first. If all tasks are on one page, the newest comes first.
 type ListRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Default: all.

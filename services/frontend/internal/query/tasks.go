@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/paging"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/owners"
@@ -63,6 +65,9 @@ func (q *Queries) List(c call.Call, req *yardv1.ListRequest, answer call.Answer)
 
 // Page asks all owners for a page of a list.
 func (q *Queries) Page(ctx context.Context, c call.Call, req *yardv1.ListRequest) (page []*yardv1.Task, next string, err error) {
+	if at, isFar := strings.CutPrefix(req.Cursor, paging.Far); isFar {
+		return q.farPage(ctx, c, req, at)
+	}
 	ask := &rpcv1.ListTasksRequest{Domain: c.Domain, Filter: req}
 	first, n, timers := 0, q.Partitioning.History, q.Partitioning.History
 	if req.OrderKey != "" {
@@ -81,7 +86,68 @@ func (q *Queries) Page(ctx context.Context, c call.Call, req *yardv1.ListRequest
 		return nil, "", err
 	}
 	page, next = merge(c, found, req)
-	return page, next, nil
+	if waits := func(s yardv1.TaskState) bool {
+		return s == yardv1.TaskState_TASK_STATE_WAITING || s == yardv1.TaskState_TASK_STATE_BACKOFF
+	}; next != "" || timers == 0 || len(req.States) > 0 && !slices.ContainsFunc(req.States, waits) {
+		return page, next, nil
+	}
+	if left := int(req.Limit) - len(page); left > 0 {
+		return q.addFar(ctx, c, req, page, int32(left))
+	}
+	return page, paging.Far, nil
+}
+
+// addFar adds tasks to a last page that wait for longer, if they fit.
+func (q *Queries) addFar(ctx context.Context, c call.Call, req *yardv1.ListRequest, page []*yardv1.Task, left int32) ([]*yardv1.Task, string, error) {
+	req = req.CloneVT()
+	req.Limit = left
+	far, next, err := q.farPage(ctx, c, req, "")
+	if err != nil {
+		return nil, "", err
+	}
+	all := slices.Concat(page, far)
+	if tooLarge(c, all) {
+		return page, paging.Far, nil
+	}
+	slices.SortStableFunc(all, func(a, b *yardv1.Task) int { return strings.Compare(b.TaskId, a.TaskId) })
+	return all, next, nil
+}
+
+// farPage lists the tasks that are not due soon, partition by partition, each from the nearest minute on. At is where the page before ended.
+func (q *Queries) farPage(ctx context.Context, c call.Call, req *yardv1.ListRequest, at string) (page []*yardv1.Task, next string, err error) {
+	first, end := 0, q.Partitioning.History
+	if req.OrderKey != "" {
+		first = topology.OrderKeyPartition(c.Domain, req.OrderKey, q.Partitioning)
+		end = first + 1
+	}
+	partition, at, _ := strings.Cut(at, ".")
+	if n, err := strconv.Atoi(partition); err == nil && n > first { // the first page names none
+		first = n
+	}
+	for p := first; p < end; p++ {
+		ask := req.CloneVT()
+		ask.Cursor, ask.Limit = paging.Far+at, req.Limit-int32(len(page))
+		found, err := q.Tasks.TimerList(ctx, p, &rpcv1.ListTasksRequest{Domain: c.Domain, Filter: ask})
+		if err != nil {
+			return nil, "", err
+		}
+		all := slices.Concat(page, found.Tasks)
+		switch {
+		case len(page) > 0 && tooLarge(c, all):
+			return page, paging.Far + strconv.Itoa(p) + "." + at, nil
+		case found.More:
+			return all, paging.Far + strconv.Itoa(p) + "." + found.End, nil
+		case len(all) >= int(req.Limit) && p+1 < end:
+			return all, paging.Far + strconv.Itoa(p+1) + ".", nil
+		}
+		page, at = all, ""
+	}
+	return page, "", nil
+}
+
+func tooLarge(c call.Call, page []*yardv1.Task) bool {
+	_, cut := paging.Cut(page, len(page), paging.BytesMax, func(t *yardv1.Task) int { return c.Size(t) })
+	return cut
 }
 
 // merge sorts tasks newest first and cuts a page; next is the cursor of the page after it. A

@@ -2,9 +2,11 @@ package validate
 
 import (
 	"cmp"
+	"strings"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/paging"
 )
 
 // Get checks a get and returns the id it asks for.
@@ -42,7 +44,7 @@ func List(req *yardv1.ListRequest) error {
 		return err
 	}
 	req.Limit = cmp.Or(req.Limit, ListDefault)
-	if req.Cursor != "" {
+	if req.Cursor != "" && !strings.HasPrefix(req.Cursor, paging.Far) {
 		if _, err := ids.ParseTaskID(req.Cursor); err != nil {
 			return invalid("/cursor", "is not the next_cursor of an answer")
 		}
