@@ -37,20 +37,21 @@ func TestDomainsBeyondOneMessage(t *testing.T) {
 }
 
 // TestTasksArePaged (R9): tasks in history, in the timer store and in the archive are on one
-// list, whose pages hold each once.
+// list, whose pages hold each once. Those that are not due soon come last.
 func TestTasksArePaged(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
-		var ids []string
+		var ids, later []string
 		for i := range 30 {
-			task := &yardv1.NewTask{Type: "x"}
 			if i%3 == 0 {
-				task.DelayMs = 3_600_000
+				later = append(later, w.submitOne(&yardv1.NewTask{Type: "x", DelayMs: 3_600_000}))
+			} else {
+				ids = append(ids, w.submitOne(&yardv1.NewTask{Type: "x"}))
 			}
-			ids = append(ids, w.submitOne(task))
 		}
 		equal(t, "complete", w.complete(w.take(10)...), strings.TrimSpace(strings.Repeat("OK ", 10)))
 		slices.Sort(ids)
 		slices.Reverse(ids)
+		slices.Sort(later)
 		w.eventually(func() error { // the delayed ones are parked, the completed ones filed a moment later
 			var seen []string
 			for task, err := range w.client.Wire().Tasks(w.soon(), &yardv1.ListRequest{Limit: 7}) {
@@ -59,7 +60,7 @@ func TestTasksArePaged(t *testing.T) {
 				}
 				seen = append(seen, task.TaskId)
 			}
-			if !slices.Equal(seen, ids) {
+			if soon := min(len(ids), len(seen)); !slices.Equal(seen[:soon], ids) || !slices.Equal(slices.Sorted(slices.Values(seen[soon:])), later) {
 				return fmt.Errorf("%d of %d tasks, or in another order: %v", len(seen), len(ids), seen)
 			}
 			return nil
