@@ -256,7 +256,7 @@ func (p *timerProc) turn() {
 	if p.w.now < p.retryAt {
 		return
 	}
-	if a, ok := p.owner.Fire(p.now(), func(seq uint64) bool { return len(p.w.waiting.tail(seq, seq)) == 0 }); ok {
+	if a, ok := p.owner.Fire(p.now()); ok {
 		p.begin()
 		p.store(a, p.end)
 	}

@@ -91,8 +91,6 @@ type Owner struct {
 	table     *due.Table
 	kept      map[uint64]kept
 	readTo    uint64
-	// loadedTo is how far it had read when its loading ended.
-	loadedTo  uint64
 	cursorSeq uint64
 	step      step
 	// appending is the cursor of the append that is under way.
@@ -189,7 +187,7 @@ func (o *Owner) Loaded() error {
 		return fmt.Errorf("timersim: the cursor covers messages up to %d, the store ends at %d", covered, o.readTo)
 	}
 	o.table.Loaded()
-	o.loadedTo, o.step = o.readTo, idle
+	o.step = idle
 	return nil
 }
 
@@ -199,32 +197,15 @@ func (o *Owner) ReadTo() uint64 { return o.readTo }
 // Waiting is how many tasks wait.
 func (o *Owner) Waiting() int { return o.table.Len() }
 
-// Fire begins to store the next chunk of due tasks. It is false where none is due. The owner reads again what it read while it loaded: gone tells whether
-// a message is not in the store any more, and the tasks in it are lost then.
-func (o *Owner) Fire(nowMS int64, gone func(seq uint64) bool) (Append, bool) {
+// Fire begins to store the next chunk of due tasks. It is false where none is due.
+func (o *Owner) Fire(nowMS int64) (Append, bool) {
 	o.must(idle)
-	for {
-		chunk, ok := o.table.NextChunk(nowMS, o.limits)
-		if !ok {
-			return Append{}, false
-		}
-		var lost []ids.TaskID
-		for _, m := range chunk.Messages {
-			for _, r := range m.Records {
-				if r.Seq <= o.loadedTo && gone(r.Seq) {
-					lost = append(lost, r.ID)
-				}
-			}
-		}
-		if len(lost) == 0 {
-			o.step = storing
-			return o.append(chunk.Messages, chunk.Cursor), true
-		}
-		o.table.Abort()
-		for _, id := range lost {
-			o.table.Lose(id)
-		}
+	chunk, ok := o.table.NextChunk(nowMS, o.limits)
+	if !ok {
+		return Append{}, false
 	}
+	o.step = storing
+	return o.append(chunk.Messages, chunk.Cursor), true
 }
 
 func (o *Owner) append(all []due.Outgoing, c due.Cursor) Append {

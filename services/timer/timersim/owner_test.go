@@ -202,7 +202,7 @@ func run(t *testing.T, seed uint64) string {
 			}
 			w.arrive(w.owners[i])
 		case 4:
-			if a, ok := w.owners[i].Fire(w.nowMS, never); ok {
+			if a, ok := w.owners[i].Fire(w.nowMS); ok {
 				w.try(i, a)
 			}
 		case 5:
@@ -218,7 +218,7 @@ func run(t *testing.T, seed uint64) string {
 	w.nowMS += 1_000_000
 	w.load(0)
 	for w.owners[0].Waiting() > 0 {
-		if a, ok := w.owners[0].Fire(w.nowMS, never); ok {
+		if a, ok := w.owners[0].Fire(w.nowMS); ok {
 			w.try(0, a)
 		}
 	}
@@ -243,7 +243,7 @@ func TestI10_DrivenByHandEachFiresOnceAndTheSameAgain(t *testing.T) {
 
 func TestAStepOutOfOrderPanics(t *testing.T) {
 	for name, step := range map[string]func(*timersim.Owner){
-		"fire before the load":     func(o *timersim.Owner) { o.Fire(1, never) },
+		"fire before the load":     func(o *timersim.Owner) { o.Fire(1) },
 		"stored without an append": func(o *timersim.Owner) { _ = o.Load(nil, nil, 0, 1); o.Stored(1, 1) },
 		"loaded twice":             func(o *timersim.Owner) { _ = o.Load(nil, nil, 0, 1); _ = o.Loaded() },
 	} {
@@ -257,6 +257,3 @@ func TestAStepOutOfOrderPanics(t *testing.T) {
 		}()
 	}
 }
-
-// never: what was read is still there.
-func never(uint64) bool { return false }

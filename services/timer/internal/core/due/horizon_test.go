@@ -227,3 +227,31 @@ func TestALostFarRecordWaitsNoMore(t *testing.T) {
 		t.Error("it waits")
 	}
 }
+
+// TestI10_ATaskFiresEarlyWhileItsBucketIsLoaded: no round begins before the bucket is near, since it would cover the early key. One of the tasks was read by then.
+func TestI10_ATaskFiresEarlyWhileItsBucketIsLoaded(t *testing.T) {
+	const now = 59 * testMinute
+	s := newFarStore(t, 100, message(1, 60*testMinute, 1), message(2, 60*testMinute, 2), message(3, 5*testMinute, 3))
+	buckets, _ := s.table.Approach(now)
+	testkit.MustEqual(t, "come near", buckets, []int64{60})
+	s.table.LoadBucket(s.messages[0])
+	early := Message{Seq: 4, AtMS: now, Bucket: 60, Domain: "a", Tasklist: "x"}
+	for n := range 2 {
+		early.Early = append(early.Early, Early{ID: testID(n + 1), Generation: 1, Place: far.Place{Seq: uint64(n + 1)}, Bytes: 10})
+	}
+	s.append(early)
+	s.append(message(5, now, 5))
+	if got := fire(s.table, now); got != nil {
+		t.Errorf("fired %v", got)
+	}
+	if _, ok := s.table.Next(); ok {
+		t.Error("something is to be fired")
+	}
+	if _, status := s.table.Find(testID(1), ""); status != Loading {
+		t.Errorf("status %d of a task that is being loaded", status)
+	}
+	s.table.LoadBucket(s.messages[1])
+	s.table.Loaded()
+	s.table.check(t)
+	testkit.Equal(t, "fired", fire(s.table, now), []ids.TaskID{testID(3), testID(5), testID(1), testID(2)})
+}

@@ -196,8 +196,11 @@ func (t *Table) fireEarly(m *Message) {
 			continue
 		}
 		t.early[h] = early{record: e.key(), at: Key{DueMS: m.AtMS, Seq: m.Seq, Index: uint32(i)}}
-		if e.place != placeLoading { // else Loaded does it
+		switch {
+		case e.place != placeLoading:
 			t.advance(h)
+		case t.horizon.loaded && m.Seq == t.lastSeq: // Loaded advances it, and no round may cover the early key before
+			t.horizon.noRound = true
 		}
 	}
 }
@@ -221,7 +224,7 @@ func (t *Table) advance(h handle) {
 func (t *Table) Loaded() {
 	t.mustNotBeFiring()
 	t.lastSeq = max(t.lastSeq, t.lines.cursor.Seq())
-	t.horizon.last, t.horizon.loaded = t.horizon.to, true
+	t.horizon.last, t.horizon.loaded, t.horizon.noRound = t.horizon.to, true, false
 	t.horizon.next = t.buckets.nearUpTo(t.horizon.last)
 	t.lines.nearMS = t.horizon.nearMS()
 	for h := handle(0); uint32(h) < t.entries.size; h++ {
@@ -252,14 +255,18 @@ func (t *Table) resume(h handle) {
 func (t *Table) Next() (dueMS int64, ok bool) {
 	for n := range t.lines.cursor.lines() {
 		if d := t.lines.first(n); d != nil {
-			at := max(d.heap.head().dueMS, t.lines.cursor.line(n).instant())
-			if at <= t.lines.nearMS && (!ok || at < dueMS) {
+			l := t.lines.cursor.line(n)
+			at := max(d.heap.head().dueMS, l.instant())
+			if at <= t.lines.nearMS && t.mayFire(l) && (!ok || at < dueMS) {
 				dueMS, ok = at, true
 			}
 		}
 	}
 	return dueMS, ok
 }
+
+// mayFire reports whether a line goes on, or may begin a round.
+func (t *Table) mayFire(l *Line) bool { return l.inRound() || !t.horizon.noRound }
 
 // Cursor covers all that was fired up to now.
 func (t *Table) Cursor() Cursor { return t.lines.cursor }

@@ -1,6 +1,6 @@
 // Package far finds the tasks that wait for long, of which only the store has more.
 //
-// Owns: an index of 8 bytes a task, 9.5 with the free slots: where the record of a task may lie. The caller reads the record, which has the id.
+// Owns: an index of 8 bytes a task, 10 with the free slots: where the record of a task may lie. The caller reads the record, which has the id.
 //
 // Never does: I/O, and to know what lies at a place. It is not safe for concurrent use.
 //
@@ -68,7 +68,7 @@ func (x *Index) Add(id ids.TaskID, at Place, marked bool) {
 	x.newest = max(x.newest, at.Seq)
 	hash := Hash(id)
 	p := x.part(hash)
-	if 10*(p.used+1) > 9*len(p.slots) {
+	if 8*(p.used+1) > 7*len(p.slots) {
 		p.grow()
 	}
 	s := slot(hash, at)
