@@ -122,9 +122,9 @@ type TaskType struct {
 	Revision int64
 }
 
-// PutType creates or changes a task type and returns it as stored. A changed
-// limit takes effect within a second; tasks accepted before keep their retry
-// policy, timeouts and cost. STALE: another revision than t's is stored. FAILED_PRECONDITION: there is no such limit as
+// PutType creates or changes a task type and returns it as stored. A changed limit takes effect within a second. So do Retry, StartToClose
+// and HeartbeatTimeout: they hold for each attempt that starts or ends from then on, also of tasks that were accepted before, unless the task
+// has the field itself. Tasks accepted before keep StartWithin, FinishWithin and Cost. STALE: another revision than t's is stored. FAILED_PRECONDITION: there is no such limit as
 // t.Limits names.
 func (c *Client) PutType(ctx context.Context, t TaskType) (TaskType, error) {
 	resp, err := call[yardv1.PutTypeResponse](ctx, &c.transport, c.subject("types.put"), &yardv1.PutTypeRequest{Type: t.Wire()})
@@ -141,7 +141,7 @@ func (c *Client) GetType(ctx context.Context, name string) (TaskType, error) {
 
 // DeleteType deletes the settings of a task type, and returns them as they were: only the given
 // revision (STALE if another one is stored), or any if that is 0. Its limit ends within a
-// second; its tasks continue, and later ones have the default policy. NOT_FOUND: there are none, or
+// second; its tasks keep the settings that they last had, and later ones have the default policy. NOT_FOUND: there are none, or
 // an earlier try deleted them and its answer was lost.
 func (c *Client) DeleteType(ctx context.Context, name string, revision int64) (TaskType, error) {
 	resp, err := call[yardv1.DeleteTypeResponse](ctx, &c.transport, c.subject("types.delete"), &yardv1.DeleteTypeRequest{Name: name, Revision: revision})

@@ -36,6 +36,8 @@ type checker struct {
 	grantedAt map[ids.TaskID]uint64
 	// keyed are the tasks with order keys that have ended.
 	keyed map[orderKey][]*historysim.Task
+	// took are the latest revisions of their types under which attempts of tasks were seen.
+	took map[ids.TaskID]int64
 	// succeeded are the attempts whose success was confirmed.
 	succeeded map[ids.TaskID]ids.Token
 	// cancelled are the tasks of which a cancel was confirmed, and the first such event.
@@ -72,7 +74,7 @@ type checker struct {
 
 func newChecker(w *world) *checker {
 	return &checker{
-		w: w, holders: map[attempt]ids.Token{}, grantedAt: map[ids.TaskID]uint64{}, succeeded: map[ids.TaskID]ids.Token{},
+		w: w, holders: map[attempt]ids.Token{}, grantedAt: map[ids.TaskID]uint64{}, took: map[ids.TaskID]int64{}, succeeded: map[ids.TaskID]ids.Token{},
 		cancelled: map[ids.TaskID]uint64{}, asked: map[ids.TaskID]bool{}, verdictOf: map[place]decided{}, asks: map[ids.TaskID][]ask{},
 		finishBy: map[ids.TaskID]int64{}, booked: map[attempt]bool{}, slots: map[string]bool{}, fences: map[uint32][]fenced{},
 		updates: map[ids.TaskID]map[uint64]*asked{},
@@ -195,6 +197,9 @@ func (c *checker) verdicts(p *proc, a *historysim.Answer) {
 			continue
 		}
 		c.confirmed(e, v, seq)
+		if t := v.Grant.Task; t != nil {
+			c.took[e.ID] = max(c.took[e.ID], t.Policy.TypeRevision)
+		}
 	}
 }
 

@@ -197,6 +197,7 @@ func (w *world) addTask(m *historysim.Message, priority int, delayed bool, at ta
 		t.Policy = w.ownPolicy()
 		t.Policy.MaxAttempts = 1 + w.dice.Int32N(2)
 	}
+	w.ofType(&t, t.Policy != w.policy())
 	w.policyOf[id] = t.Policy
 	w.order = append(w.order, id)
 	w.names[id] = w.named(fmt.Sprintf("t%d", len(w.order)))

@@ -21,6 +21,8 @@ type proc struct {
 	sent map[any][]*historysim.Message
 	// spread is how many partitions tasklists have, as far as it knows.
 	spread spread
+	// behind is how late it hears of changes of types.
+	behind time.Duration
 	// epoch is the one under which it has sent last.
 	epoch uint64
 	// lease is until when its checkpoints let it go on, by its clock that does not jump.
@@ -41,6 +43,9 @@ func (w *world) spawn() *proc {
 			return historysim.FullWeight{}
 		},
 	}, p)
+	if w.plan.has(typeChanges) {
+		p.behind = w.dice.upTo(2 * time.Second)
+	}
 	w.procs = append(w.procs, p)
 	w.say(p.name, "starts, wall clock %+v", p.wall)
 	p.do(0, p.owner.Start)

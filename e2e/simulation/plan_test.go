@@ -69,6 +69,7 @@ const (
 	lowRates
 	threeServers
 	directStarts
+	typeChanges
 	faultsEnd
 )
 
@@ -83,7 +84,7 @@ var faultNames = [...]string{
 	"skewed clocks", "stepping server", "stores down", "lost triggers", "quiet answers", "lost answers", "repeated asks",
 	"silent workers", "late outcomes", "failures", "cancels", "foreign cancels", "delayed tasks", "slow timer", "timer pauses", "timer rivals", "timer crashes", "full stores", "doubled submits", "slow readers",
 	"matching pauses", "matching rivals", "matching kills", "matching drains", "wiped tables", "slow tables", "away tables", "unknown calls",
-	"late acks", "gone workers", "limit edits", "shared messages", "floods", "expiries", "groups", "rates", "partition edits", "group limits", "own policies", "unique keys", "silences", "updates", "order keys", "blocking tasks", "redrives", "a tasklist floods", "low rates", "three servers", "direct starts",
+	"late acks", "gone workers", "limit edits", "shared messages", "floods", "expiries", "groups", "rates", "partition edits", "group limits", "own policies", "unique keys", "silences", "updates", "order keys", "blocking tasks", "redrives", "a tasklist floods", "low rates", "three servers", "direct starts", "type changes",
 }
 
 func (f faults) String() string {
@@ -185,6 +186,9 @@ func planOf(seed uint64) plan {
 	}
 	if d.chance(500) && !p.once { // a frontend that is killed may cost an attempt
 		p.faults |= directStarts
+	}
+	if d.chance(500) && !p.once {
+		p.faults |= typeChanges
 	}
 	return p
 }

@@ -41,12 +41,15 @@ const notReceived = "it may never have reached its worker"
 // byPolicy holds what a policy promises against the history of a task that has ended: that it is the one that was submitted, that no
 // attempt follows one after which none may, and that waits are what it says.
 func (c *checker) byPolicy(t *historysim.Task) {
-	w, p := c.w, c.w.policyOf[t.ID]
+	w, p := c.w, c.w.policyNow(t)
 	if !reflect.DeepEqual(t.Policy, p) {
 		w.violated("%s ends with the policy %+v, it was submitted with %+v", w.name(t.ID), t.Policy, p)
 		return
 	}
-	if t.StepsDropped > 0 {
+	if t.Policy.TypeRevision < c.took[t.ID] {
+		w.violated("I3: an attempt of %s began under revision %d of its type, and it ends under revision %d", w.name(t.ID), c.took[t.ID], t.Policy.TypeRevision)
+	}
+	if t.StepsDropped > 0 || p != w.policyOf[t.ID] { // earlier attempts had other terms
 		return
 	}
 	failures, delivered, end, blocked := 0, 0, "", false

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/historysim"
 	"github.com/yardmaster-io/yardmaster/shared/heap"
 )
 
@@ -37,6 +38,9 @@ type sim struct {
 	calmMS int64
 
 	names map[ids.TaskID]string
+	// types are the settings that task types had, the last ones last; changes counts them.
+	types   map[historysim.TypeName][]typeChange
+	changes int64
 
 	telling bool
 	lines   []string
@@ -47,7 +51,7 @@ type sim struct {
 
 // newWorld makes a run, and returns its first partition.
 func newWorld(p plan, telling bool) *world {
-	s := &sim{clock: clock{agenda: heap.Heap[event]{Less: event.before}}, dice: newDice(p.seed), plan: p, faulty: true, telling: telling, names: map[ids.TaskID]string{}}
+	s := &sim{clock: clock{agenda: heap.Heap[event]{Less: event.before}}, dice: newDice(p.seed), plan: p, faulty: true, telling: telling, names: map[ids.TaskID]string{}, types: map[historysim.TypeName][]typeChange{}}
 	s.epochMS = firstEpochMS + s.dice.Int64N(60_000)
 	for part := range max(1, p.parts) {
 		s.parts = append(s.parts, newPartition(s, part))
@@ -182,6 +186,9 @@ func (s *sim) trouble() {
 		w.trouble()
 	}
 	s.match.trouble()
+	if s.fault(typeChanges, 100) {
+		s.changeType()
+	}
 	if s.fault(powerCuts, 4) {
 		s.say("world", "power cut")
 		for _, w := range s.parts {

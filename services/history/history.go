@@ -168,9 +168,12 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 		Log: log, Capped: partition.Capped{Caps: s.tasklists.caps, Bounded: domains.Bounded, Scan: log.Scan}, Archive: natshistory.NewArchive(nc, retention), Reader: reader,
 		TimerStore: natshistory.NewTimerStore(nc), Timer: natshistory.Timer{Config: nc},
 		Checkpoints: natshistory.Checkpoints{Config: nc, KV: checkpoints}, Snapshots: natshistory.NewSnapshots(nc), Wire: wire, Quarantine: nc.Quarantine,
+		Settings: partition.Settings{
+			TasklistPartitions: s.tasklists.partitionsOf, Type: func(domain, name string) *yardv1.TaskType { return catalog.Types.Of(domains, domain, name) },
+		},
 		Weights:     partition.Weights{Weight: domains.Weight, FullWeight: domains.FullWeight},
 		Report:      func(r *gauges.Report) { s.gauges.Report(p, r) },
-		StorageFull: room.Full, TasklistPartitions: s.tasklists.partitionsOf, LogVersion: domains.WriteVersion, Workers: s.workers, Tokens: tokens, Clock: s.Clock, Logger: s.Log, Tracing: s.Tracing, Metrics: s.metrics,
+		StorageFull: room.Full, LogVersion: domains.WriteVersion, Workers: s.workers, Tokens: tokens, Clock: s.Clock, Logger: s.Log, Tracing: s.Tracing, Metrics: s.metrics,
 	})
 	var parts lifecycle.Group
 	parts.Add("storage", room)

@@ -233,11 +233,11 @@ func (x Admission_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Admission_Kind.Descriptor instead.
 func (Admission_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{27, 0}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{28, 0}
 }
 
-// Policy is the effective policy of a task, resolved when it was accepted, so
-// that applying the log needs only the log.
+// Policy is the effective policy of a task: its own fields, and those of its type as of one revision. A turn may have newer terms of the type
+// (Turn.terms), so that applying the log needs only the log.
 type Policy struct {
 	state              protoimpl.MessageState `protogen:"open.v1"`
 	MaxAttempts        int32                  `protobuf:"varint,1,opt,name=max_attempts,json=maxAttempts,proto3" json:"max_attempts,omitempty"`
@@ -253,6 +253,10 @@ type Policy struct {
 	MaxDeliveries int32         `protobuf:"varint,10,opt,name=max_deliveries,json=maxDeliveries,proto3" json:"max_deliveries,omitempty"`
 	OnLost        int32         `protobuf:"varint,11,opt,name=on_lost,json=onLost,proto3" json:"on_lost,omitempty"`
 	OnTimeout     int32         `protobuf:"varint,12,opt,name=on_timeout,json=onTimeout,proto3" json:"on_timeout,omitempty"`
+	// The fields that the task does not set itself: bit n is for field n, 1 to 12. They follow the type.
+	OfType uint32 `protobuf:"varint,13,opt,name=of_type,json=ofType,proto3" json:"of_type,omitempty"`
+	// The revision of the type that they are from; 0 = the type had no settings.
+	TypeRevision  int64 `protobuf:"varint,14,opt,name=type_revision,json=typeRevision,proto3" json:"type_revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -371,6 +375,82 @@ func (x *Policy) GetOnTimeout() int32 {
 	return 0
 }
 
+func (x *Policy) GetOfType() uint32 {
+	if x != nil {
+		return x.OfType
+	}
+	return 0
+}
+
+func (x *Policy) GetTypeRevision() int64 {
+	if x != nil {
+		return x.TypeRevision
+	}
+	return 0
+}
+
+// TypeTerms are what a type says of the attempts of its tasks.
+type TypeTerms struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Domain string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	Type   string                 `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
+	// All fields are those of the type, or the defaults.
+	Policy        *Policy `protobuf:"bytes,3,opt,name=policy,proto3" json:"policy,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TypeTerms) Reset() {
+	*x = TypeTerms{}
+	mi := &file_yard_log_v1_log_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TypeTerms) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TypeTerms) ProtoMessage() {}
+
+func (x *TypeTerms) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_log_v1_log_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TypeTerms.ProtoReflect.Descriptor instead.
+func (*TypeTerms) Descriptor() ([]byte, []int) {
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *TypeTerms) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
+}
+
+func (x *TypeTerms) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *TypeTerms) GetPolicy() *Policy {
+	if x != nil {
+		return x.Policy
+	}
+	return nil
+}
+
 // ErrorRetry is as in yard.v1.ErrorRetry.
 type ErrorRetry struct {
 	state             protoimpl.MessageState `protogen:"open.v1"`
@@ -385,7 +465,7 @@ type ErrorRetry struct {
 
 func (x *ErrorRetry) Reset() {
 	*x = ErrorRetry{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[1]
+	mi := &file_yard_log_v1_log_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -397,7 +477,7 @@ func (x *ErrorRetry) String() string {
 func (*ErrorRetry) ProtoMessage() {}
 
 func (x *ErrorRetry) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[1]
+	mi := &file_yard_log_v1_log_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -410,7 +490,7 @@ func (x *ErrorRetry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorRetry.ProtoReflect.Descriptor instead.
 func (*ErrorRetry) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{1}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *ErrorRetry) GetErrorType() string {
@@ -502,7 +582,7 @@ type Record struct {
 	Group string `protobuf:"bytes,32,opt,name=group,proto3" json:"group,omitempty"`
 	// How many starts of a rate each attempt uses; 0 = 1.
 	Cost int32 `protobuf:"varint,33,opt,name=cost,proto3" json:"cost,omitempty"`
-	// Grants that were handed back, of a task whose policy has max_deliveries.
+	// Grants that were handed back.
 	HandedBack uint32 `protobuf:"varint,34,opt,name=handed_back,json=handedBack,proto3" json:"handed_back,omitempty"`
 	// Its unique key; absent = none.
 	Unique *Unique `protobuf:"bytes,35,opt,name=unique,proto3" json:"unique,omitempty"`
@@ -526,7 +606,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[2]
+	mi := &file_yard_log_v1_log_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -538,7 +618,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[2]
+	mi := &file_yard_log_v1_log_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -551,7 +631,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{2}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Record) GetId() []byte {
@@ -857,7 +937,7 @@ type DirectStart struct {
 
 func (x *DirectStart) Reset() {
 	*x = DirectStart{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[3]
+	mi := &file_yard_log_v1_log_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -869,7 +949,7 @@ func (x *DirectStart) String() string {
 func (*DirectStart) ProtoMessage() {}
 
 func (x *DirectStart) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[3]
+	mi := &file_yard_log_v1_log_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -882,7 +962,7 @@ func (x *DirectStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DirectStart.ProtoReflect.Descriptor instead.
 func (*DirectStart) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{3}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *DirectStart) GetNonce() uint64 {
@@ -943,7 +1023,7 @@ type BatchHome struct {
 
 func (x *BatchHome) Reset() {
 	*x = BatchHome{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[4]
+	mi := &file_yard_log_v1_log_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -955,7 +1035,7 @@ func (x *BatchHome) String() string {
 func (*BatchHome) ProtoMessage() {}
 
 func (x *BatchHome) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[4]
+	mi := &file_yard_log_v1_log_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -968,7 +1048,7 @@ func (x *BatchHome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchHome.ProtoReflect.Descriptor instead.
 func (*BatchHome) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{4}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *BatchHome) GetBatchId() string {
@@ -1080,7 +1160,7 @@ type BatchClosed struct {
 
 func (x *BatchClosed) Reset() {
 	*x = BatchClosed{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[5]
+	mi := &file_yard_log_v1_log_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1092,7 +1172,7 @@ func (x *BatchClosed) String() string {
 func (*BatchClosed) ProtoMessage() {}
 
 func (x *BatchClosed) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[5]
+	mi := &file_yard_log_v1_log_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1105,7 +1185,7 @@ func (x *BatchClosed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchClosed.ProtoReflect.Descriptor instead.
 func (*BatchClosed) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{5}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *BatchClosed) GetBatchId() string {
@@ -1135,7 +1215,7 @@ type BatchEnds struct {
 
 func (x *BatchEnds) Reset() {
 	*x = BatchEnds{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[6]
+	mi := &file_yard_log_v1_log_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1147,7 +1227,7 @@ func (x *BatchEnds) String() string {
 func (*BatchEnds) ProtoMessage() {}
 
 func (x *BatchEnds) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[6]
+	mi := &file_yard_log_v1_log_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1160,7 +1240,7 @@ func (x *BatchEnds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchEnds.ProtoReflect.Descriptor instead.
 func (*BatchEnds) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{6}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *BatchEnds) GetCompleted() int64 {
@@ -1201,7 +1281,7 @@ type BatchHint struct {
 
 func (x *BatchHint) Reset() {
 	*x = BatchHint{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[7]
+	mi := &file_yard_log_v1_log_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1213,7 +1293,7 @@ func (x *BatchHint) String() string {
 func (*BatchHint) ProtoMessage() {}
 
 func (x *BatchHint) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[7]
+	mi := &file_yard_log_v1_log_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1226,7 +1306,7 @@ func (x *BatchHint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchHint.ProtoReflect.Descriptor instead.
 func (*BatchHint) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{7}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *BatchHint) GetBatches() []*BatchHint_Ref {
@@ -1269,7 +1349,7 @@ type ScheduleHome struct {
 
 func (x *ScheduleHome) Reset() {
 	*x = ScheduleHome{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[8]
+	mi := &file_yard_log_v1_log_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1281,7 +1361,7 @@ func (x *ScheduleHome) String() string {
 func (*ScheduleHome) ProtoMessage() {}
 
 func (x *ScheduleHome) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[8]
+	mi := &file_yard_log_v1_log_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1294,7 +1374,7 @@ func (x *ScheduleHome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheduleHome.ProtoReflect.Descriptor instead.
 func (*ScheduleHome) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{8}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ScheduleHome) GetName() string {
@@ -1413,7 +1493,7 @@ type ScheduledRun struct {
 
 func (x *ScheduledRun) Reset() {
 	*x = ScheduledRun{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[9]
+	mi := &file_yard_log_v1_log_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1425,7 +1505,7 @@ func (x *ScheduledRun) String() string {
 func (*ScheduledRun) ProtoMessage() {}
 
 func (x *ScheduledRun) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[9]
+	mi := &file_yard_log_v1_log_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1438,7 +1518,7 @@ func (x *ScheduledRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheduledRun.ProtoReflect.Descriptor instead.
 func (*ScheduledRun) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{9}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ScheduledRun) GetRunAtMs() int64 {
@@ -1494,7 +1574,7 @@ type Order struct {
 
 func (x *Order) Reset() {
 	*x = Order{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[10]
+	mi := &file_yard_log_v1_log_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1506,7 +1586,7 @@ func (x *Order) String() string {
 func (*Order) ProtoMessage() {}
 
 func (x *Order) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[10]
+	mi := &file_yard_log_v1_log_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1519,7 +1599,7 @@ func (x *Order) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Order.ProtoReflect.Descriptor instead.
 func (*Order) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{10}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Order) GetKey() string {
@@ -1574,7 +1654,7 @@ type Redriven struct {
 
 func (x *Redriven) Reset() {
 	*x = Redriven{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[11]
+	mi := &file_yard_log_v1_log_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1586,7 +1666,7 @@ func (x *Redriven) String() string {
 func (*Redriven) ProtoMessage() {}
 
 func (x *Redriven) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[11]
+	mi := &file_yard_log_v1_log_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1599,7 +1679,7 @@ func (x *Redriven) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Redriven.ProtoReflect.Descriptor instead.
 func (*Redriven) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{11}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Redriven) GetCount() uint32 {
@@ -1649,7 +1729,7 @@ type Redrive struct {
 
 func (x *Redrive) Reset() {
 	*x = Redrive{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[12]
+	mi := &file_yard_log_v1_log_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1661,7 +1741,7 @@ func (x *Redrive) String() string {
 func (*Redrive) ProtoMessage() {}
 
 func (x *Redrive) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[12]
+	mi := &file_yard_log_v1_log_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1674,7 +1754,7 @@ func (x *Redrive) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Redrive.ProtoReflect.Descriptor instead.
 func (*Redrive) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{12}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Redrive) GetLetter() uint64 {
@@ -1727,7 +1807,7 @@ type Unique struct {
 
 func (x *Unique) Reset() {
 	*x = Unique{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[13]
+	mi := &file_yard_log_v1_log_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1739,7 +1819,7 @@ func (x *Unique) String() string {
 func (*Unique) ProtoMessage() {}
 
 func (x *Unique) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[13]
+	mi := &file_yard_log_v1_log_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1752,7 +1832,7 @@ func (x *Unique) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unique.ProtoReflect.Descriptor instead.
 func (*Unique) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{13}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Unique) GetKey() string {
@@ -1802,7 +1882,7 @@ type UniqueKey struct {
 
 func (x *UniqueKey) Reset() {
 	*x = UniqueKey{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[14]
+	mi := &file_yard_log_v1_log_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1814,7 +1894,7 @@ func (x *UniqueKey) String() string {
 func (*UniqueKey) ProtoMessage() {}
 
 func (x *UniqueKey) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[14]
+	mi := &file_yard_log_v1_log_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1827,7 +1907,7 @@ func (x *UniqueKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UniqueKey.ProtoReflect.Descriptor instead.
 func (*UniqueKey) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{14}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *UniqueKey) GetTaskId() []byte {
@@ -1890,7 +1970,7 @@ type Updates struct {
 
 func (x *Updates) Reset() {
 	*x = Updates{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[15]
+	mi := &file_yard_log_v1_log_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1902,7 +1982,7 @@ func (x *Updates) String() string {
 func (*Updates) ProtoMessage() {}
 
 func (x *Updates) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[15]
+	mi := &file_yard_log_v1_log_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1915,7 +1995,7 @@ func (x *Updates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Updates.ProtoReflect.Descriptor instead.
 func (*Updates) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{15}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Updates) GetApplied() uint64 {
@@ -2020,7 +2100,7 @@ type Update struct {
 
 func (x *Update) Reset() {
 	*x = Update{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[16]
+	mi := &file_yard_log_v1_log_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2032,7 +2112,7 @@ func (x *Update) String() string {
 func (*Update) ProtoMessage() {}
 
 func (x *Update) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[16]
+	mi := &file_yard_log_v1_log_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2045,7 +2125,7 @@ func (x *Update) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Update.ProtoReflect.Descriptor instead.
 func (*Update) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{16}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Update) GetIfRevision() uint64 {
@@ -2218,7 +2298,7 @@ type Expiry struct {
 
 func (x *Expiry) Reset() {
 	*x = Expiry{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[17]
+	mi := &file_yard_log_v1_log_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2230,7 +2310,7 @@ func (x *Expiry) String() string {
 func (*Expiry) ProtoMessage() {}
 
 func (x *Expiry) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[17]
+	mi := &file_yard_log_v1_log_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2243,7 +2323,7 @@ func (x *Expiry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Expiry.ProtoReflect.Descriptor instead.
 func (*Expiry) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{17}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Expiry) GetStartWithinMs() int64 {
@@ -2285,7 +2365,7 @@ type Header struct {
 
 func (x *Header) Reset() {
 	*x = Header{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[18]
+	mi := &file_yard_log_v1_log_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2297,7 +2377,7 @@ func (x *Header) String() string {
 func (*Header) ProtoMessage() {}
 
 func (x *Header) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[18]
+	mi := &file_yard_log_v1_log_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2310,7 +2390,7 @@ func (x *Header) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Header.ProtoReflect.Descriptor instead.
 func (*Header) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{18}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Header) GetName() string {
@@ -2351,7 +2431,7 @@ type Attempt struct {
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[19]
+	mi := &file_yard_log_v1_log_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2363,7 +2443,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[19]
+	mi := &file_yard_log_v1_log_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2376,7 +2456,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{19}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Attempt) GetNonce() uint64 {
@@ -2471,7 +2551,7 @@ type Granted struct {
 
 func (x *Granted) Reset() {
 	*x = Granted{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[20]
+	mi := &file_yard_log_v1_log_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2483,7 +2563,7 @@ func (x *Granted) String() string {
 func (*Granted) ProtoMessage() {}
 
 func (x *Granted) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[20]
+	mi := &file_yard_log_v1_log_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2496,7 +2576,7 @@ func (x *Granted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Granted.ProtoReflect.Descriptor instead.
 func (*Granted) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{20}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Granted) GetShard() uint32 {
@@ -2543,7 +2623,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[21]
+	mi := &file_yard_log_v1_log_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2555,7 +2635,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[21]
+	mi := &file_yard_log_v1_log_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2568,7 +2648,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{21}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Step) GetKind() int32 {
@@ -2649,7 +2729,7 @@ type Batch struct {
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[22]
+	mi := &file_yard_log_v1_log_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2661,7 +2741,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[22]
+	mi := &file_yard_log_v1_log_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2674,7 +2754,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{22}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Batch) GetTasks() []*Record {
@@ -2772,7 +2852,7 @@ type ArchivePage struct {
 
 func (x *ArchivePage) Reset() {
 	*x = ArchivePage{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[23]
+	mi := &file_yard_log_v1_log_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2784,7 +2864,7 @@ func (x *ArchivePage) String() string {
 func (*ArchivePage) ProtoMessage() {}
 
 func (x *ArchivePage) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[23]
+	mi := &file_yard_log_v1_log_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2797,7 +2877,7 @@ func (x *ArchivePage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArchivePage.ProtoReflect.Descriptor instead.
 func (*ArchivePage) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{23}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ArchivePage) GetLogVersion() uint32 {
@@ -2877,7 +2957,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[24]
+	mi := &file_yard_log_v1_log_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2889,7 +2969,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[24]
+	mi := &file_yard_log_v1_log_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2902,7 +2982,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{24}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Event) GetKind() EventKind {
@@ -3087,7 +3167,7 @@ type PollRef struct {
 
 func (x *PollRef) Reset() {
 	*x = PollRef{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[25]
+	mi := &file_yard_log_v1_log_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3099,7 +3179,7 @@ func (x *PollRef) String() string {
 func (*PollRef) ProtoMessage() {}
 
 func (x *PollRef) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[25]
+	mi := &file_yard_log_v1_log_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3112,7 +3192,7 @@ func (x *PollRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PollRef.ProtoReflect.Descriptor instead.
 func (*PollRef) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{25}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *PollRef) GetWorker() string {
@@ -3179,15 +3259,17 @@ type Turn struct {
 	// turn before. 0 = when the server stored the message.
 	AtMs int64 `protobuf:"varint,4,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
 	// The admissions into the state since the turn before, in order. Then the batches follow.
-	Admitted      []*Admission  `protobuf:"bytes,6,rep,name=admitted,proto3" json:"admitted,omitempty"`
-	Batches       []*EventBatch `protobuf:"bytes,5,rep,name=batches,proto3" json:"batches,omitempty"`
+	Admitted []*Admission  `protobuf:"bytes,6,rep,name=admitted,proto3" json:"admitted,omitempty"`
+	Batches  []*EventBatch `protobuf:"bytes,5,rep,name=batches,proto3" json:"batches,omitempty"`
+	// The terms of types that have changed. An attempt that starts or ends by an event of this turn takes them, if its task has an older revision.
+	Terms         []*TypeTerms `protobuf:"bytes,7,rep,name=terms,proto3" json:"terms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Turn) Reset() {
 	*x = Turn{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[26]
+	mi := &file_yard_log_v1_log_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3199,7 +3281,7 @@ func (x *Turn) String() string {
 func (*Turn) ProtoMessage() {}
 
 func (x *Turn) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[26]
+	mi := &file_yard_log_v1_log_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3212,7 +3294,7 @@ func (x *Turn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Turn.ProtoReflect.Descriptor instead.
 func (*Turn) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{26}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Turn) GetLogVersion() uint32 {
@@ -3257,6 +3339,13 @@ func (x *Turn) GetBatches() []*EventBatch {
 	return nil
 }
 
+func (x *Turn) GetTerms() []*TypeTerms {
+	if x != nil {
+		return x.Terms
+	}
+	return nil
+}
+
 // Admission is one step of how tasks come into the state of a partition.
 type Admission struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3274,7 +3363,7 @@ type Admission struct {
 
 func (x *Admission) Reset() {
 	*x = Admission{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[27]
+	mi := &file_yard_log_v1_log_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3286,7 +3375,7 @@ func (x *Admission) String() string {
 func (*Admission) ProtoMessage() {}
 
 func (x *Admission) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[27]
+	mi := &file_yard_log_v1_log_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3299,7 +3388,7 @@ func (x *Admission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admission.ProtoReflect.Descriptor instead.
 func (*Admission) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{27}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Admission) GetLane() uint32 {
@@ -3369,7 +3458,7 @@ type EventBatch struct {
 
 func (x *EventBatch) Reset() {
 	*x = EventBatch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[28]
+	mi := &file_yard_log_v1_log_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3381,7 +3470,7 @@ func (x *EventBatch) String() string {
 func (*EventBatch) ProtoMessage() {}
 
 func (x *EventBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[28]
+	mi := &file_yard_log_v1_log_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3394,7 +3483,7 @@ func (x *EventBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventBatch.ProtoReflect.Descriptor instead.
 func (*EventBatch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{28}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *EventBatch) GetEvents() []*Event {
@@ -3475,7 +3564,7 @@ type VerdictBatch struct {
 
 func (x *VerdictBatch) Reset() {
 	*x = VerdictBatch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[29]
+	mi := &file_yard_log_v1_log_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3487,7 +3576,7 @@ func (x *VerdictBatch) String() string {
 func (*VerdictBatch) ProtoMessage() {}
 
 func (x *VerdictBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[29]
+	mi := &file_yard_log_v1_log_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3500,7 +3589,7 @@ func (x *VerdictBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VerdictBatch.ProtoReflect.Descriptor instead.
 func (*VerdictBatch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{29}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *VerdictBatch) GetRequestId() uint64 {
@@ -3550,7 +3639,7 @@ type EventVerdict struct {
 
 func (x *EventVerdict) Reset() {
 	*x = EventVerdict{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[30]
+	mi := &file_yard_log_v1_log_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3562,7 +3651,7 @@ func (x *EventVerdict) String() string {
 func (*EventVerdict) ProtoMessage() {}
 
 func (x *EventVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[30]
+	mi := &file_yard_log_v1_log_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3575,7 +3664,7 @@ func (x *EventVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventVerdict.ProtoReflect.Descriptor instead.
 func (*EventVerdict) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{30}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *EventVerdict) GetCode() string {
@@ -3659,7 +3748,7 @@ type Hints struct {
 
 func (x *Hints) Reset() {
 	*x = Hints{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[31]
+	mi := &file_yard_log_v1_log_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3671,7 +3760,7 @@ func (x *Hints) String() string {
 func (*Hints) ProtoMessage() {}
 
 func (x *Hints) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[31]
+	mi := &file_yard_log_v1_log_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3684,7 +3773,7 @@ func (x *Hints) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hints.ProtoReflect.Descriptor instead.
 func (*Hints) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{31}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Hints) GetTriggers() []*TriggerBatch {
@@ -3725,7 +3814,7 @@ type TriggerBatch struct {
 
 func (x *TriggerBatch) Reset() {
 	*x = TriggerBatch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[32]
+	mi := &file_yard_log_v1_log_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3737,7 +3826,7 @@ func (x *TriggerBatch) String() string {
 func (*TriggerBatch) ProtoMessage() {}
 
 func (x *TriggerBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[32]
+	mi := &file_yard_log_v1_log_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3750,7 +3839,7 @@ func (x *TriggerBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerBatch.ProtoReflect.Descriptor instead.
 func (*TriggerBatch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{32}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *TriggerBatch) GetDomain() string {
@@ -3837,7 +3926,7 @@ type SlotRelease struct {
 
 func (x *SlotRelease) Reset() {
 	*x = SlotRelease{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[33]
+	mi := &file_yard_log_v1_log_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3849,7 +3938,7 @@ func (x *SlotRelease) String() string {
 func (*SlotRelease) ProtoMessage() {}
 
 func (x *SlotRelease) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[33]
+	mi := &file_yard_log_v1_log_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3862,7 +3951,7 @@ func (x *SlotRelease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotRelease.ProtoReflect.Descriptor instead.
 func (*SlotRelease) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{33}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SlotRelease) GetDomain() string {
@@ -3922,7 +4011,7 @@ type Cursor struct {
 
 func (x *Cursor) Reset() {
 	*x = Cursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[34]
+	mi := &file_yard_log_v1_log_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3934,7 +4023,7 @@ func (x *Cursor) String() string {
 func (*Cursor) ProtoMessage() {}
 
 func (x *Cursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[34]
+	mi := &file_yard_log_v1_log_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3947,7 +4036,7 @@ func (x *Cursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cursor.ProtoReflect.Descriptor instead.
 func (*Cursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{34}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Cursor) GetEpoch() uint64 {
@@ -4048,7 +4137,7 @@ type CursorPart struct {
 
 func (x *CursorPart) Reset() {
 	*x = CursorPart{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[35]
+	mi := &file_yard_log_v1_log_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4060,7 +4149,7 @@ func (x *CursorPart) String() string {
 func (*CursorPart) ProtoMessage() {}
 
 func (x *CursorPart) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[35]
+	mi := &file_yard_log_v1_log_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4073,7 +4162,7 @@ func (x *CursorPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CursorPart.ProtoReflect.Descriptor instead.
 func (*CursorPart) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{35}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *CursorPart) GetSeq() uint64 {
@@ -4121,7 +4210,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[36]
+	mi := &file_yard_log_v1_log_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4133,7 +4222,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[36]
+	mi := &file_yard_log_v1_log_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4146,7 +4235,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{36}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Checkpoint) GetEpoch() uint64 {
@@ -4204,7 +4293,7 @@ type SnapshotRef struct {
 
 func (x *SnapshotRef) Reset() {
 	*x = SnapshotRef{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[37]
+	mi := &file_yard_log_v1_log_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4216,7 +4305,7 @@ func (x *SnapshotRef) String() string {
 func (*SnapshotRef) ProtoMessage() {}
 
 func (x *SnapshotRef) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[37]
+	mi := &file_yard_log_v1_log_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4229,7 +4318,7 @@ func (x *SnapshotRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotRef.ProtoReflect.Descriptor instead.
 func (*SnapshotRef) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{37}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SnapshotRef) GetEpoch() uint64 {
@@ -4292,7 +4381,7 @@ type SnapshotChunk struct {
 
 func (x *SnapshotChunk) Reset() {
 	*x = SnapshotChunk{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[38]
+	mi := &file_yard_log_v1_log_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4304,7 +4393,7 @@ func (x *SnapshotChunk) String() string {
 func (*SnapshotChunk) ProtoMessage() {}
 
 func (x *SnapshotChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[38]
+	mi := &file_yard_log_v1_log_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4317,7 +4406,7 @@ func (x *SnapshotChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotChunk.ProtoReflect.Descriptor instead.
 func (*SnapshotChunk) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{38}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *SnapshotChunk) GetLogVersion() uint32 {
@@ -4369,7 +4458,7 @@ type SnapshotCommand struct {
 
 func (x *SnapshotCommand) Reset() {
 	*x = SnapshotCommand{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[39]
+	mi := &file_yard_log_v1_log_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4381,7 +4470,7 @@ func (x *SnapshotCommand) String() string {
 func (*SnapshotCommand) ProtoMessage() {}
 
 func (x *SnapshotCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[39]
+	mi := &file_yard_log_v1_log_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4394,7 +4483,7 @@ func (x *SnapshotCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotCommand.ProtoReflect.Descriptor instead.
 func (*SnapshotCommand) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{39}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *SnapshotCommand) GetSeq() uint64 {
@@ -4445,7 +4534,7 @@ type SnapshotHead struct {
 
 func (x *SnapshotHead) Reset() {
 	*x = SnapshotHead{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[40]
+	mi := &file_yard_log_v1_log_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4457,7 +4546,7 @@ func (x *SnapshotHead) String() string {
 func (*SnapshotHead) ProtoMessage() {}
 
 func (x *SnapshotHead) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[40]
+	mi := &file_yard_log_v1_log_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4470,7 +4559,7 @@ func (x *SnapshotHead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotHead.ProtoReflect.Descriptor instead.
 func (*SnapshotHead) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{40}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *SnapshotHead) GetSeq() uint64 {
@@ -4537,7 +4626,7 @@ type BatchCount struct {
 
 func (x *BatchCount) Reset() {
 	*x = BatchCount{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[41]
+	mi := &file_yard_log_v1_log_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4549,7 +4638,7 @@ func (x *BatchCount) String() string {
 func (*BatchCount) ProtoMessage() {}
 
 func (x *BatchCount) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[41]
+	mi := &file_yard_log_v1_log_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4562,7 +4651,7 @@ func (x *BatchCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchCount.ProtoReflect.Descriptor instead.
 func (*BatchCount) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{41}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *BatchCount) GetDomain() string {
@@ -4622,7 +4711,7 @@ type SnapshotTask struct {
 
 func (x *SnapshotTask) Reset() {
 	*x = SnapshotTask{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[42]
+	mi := &file_yard_log_v1_log_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4634,7 +4723,7 @@ func (x *SnapshotTask) String() string {
 func (*SnapshotTask) ProtoMessage() {}
 
 func (x *SnapshotTask) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[42]
+	mi := &file_yard_log_v1_log_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4647,7 +4736,7 @@ func (x *SnapshotTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotTask.ProtoReflect.Descriptor instead.
 func (*SnapshotTask) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{42}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SnapshotTask) GetTask() *Record {
@@ -4717,7 +4806,7 @@ type ShardFence struct {
 
 func (x *ShardFence) Reset() {
 	*x = ShardFence{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[43]
+	mi := &file_yard_log_v1_log_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4729,7 +4818,7 @@ func (x *ShardFence) String() string {
 func (*ShardFence) ProtoMessage() {}
 
 func (x *ShardFence) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[43]
+	mi := &file_yard_log_v1_log_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4742,7 +4831,7 @@ func (x *ShardFence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardFence.ProtoReflect.Descriptor instead.
 func (*ShardFence) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{43}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ShardFence) GetShard() uint32 {
@@ -4770,7 +4859,7 @@ type LaneCursor struct {
 
 func (x *LaneCursor) Reset() {
 	*x = LaneCursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[44]
+	mi := &file_yard_log_v1_log_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4782,7 +4871,7 @@ func (x *LaneCursor) String() string {
 func (*LaneCursor) ProtoMessage() {}
 
 func (x *LaneCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[44]
+	mi := &file_yard_log_v1_log_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4795,7 +4884,7 @@ func (x *LaneCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaneCursor.ProtoReflect.Descriptor instead.
 func (*LaneCursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{44}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *LaneCursor) GetLane() uint32 {
@@ -4828,7 +4917,7 @@ type QueueCursor struct {
 
 func (x *QueueCursor) Reset() {
 	*x = QueueCursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[45]
+	mi := &file_yard_log_v1_log_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4840,7 +4929,7 @@ func (x *QueueCursor) String() string {
 func (*QueueCursor) ProtoMessage() {}
 
 func (x *QueueCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[45]
+	mi := &file_yard_log_v1_log_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4853,7 +4942,7 @@ func (x *QueueCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueCursor.ProtoReflect.Descriptor instead.
 func (*QueueCursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{45}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *QueueCursor) GetLane() uint32 {
@@ -4902,7 +4991,7 @@ type BatchHint_Ref struct {
 
 func (x *BatchHint_Ref) Reset() {
 	*x = BatchHint_Ref{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[46]
+	mi := &file_yard_log_v1_log_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4914,7 +5003,7 @@ func (x *BatchHint_Ref) String() string {
 func (*BatchHint_Ref) ProtoMessage() {}
 
 func (x *BatchHint_Ref) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[46]
+	mi := &file_yard_log_v1_log_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4927,7 +5016,7 @@ func (x *BatchHint_Ref) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchHint_Ref.ProtoReflect.Descriptor instead.
 func (*BatchHint_Ref) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{7, 0}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{8, 0}
 }
 
 func (x *BatchHint_Ref) GetDomain() string {
@@ -4955,7 +5044,7 @@ var File_yard_log_v1_log_proto protoreflect.FileDescriptor
 
 const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\n" +
-	"\x15yard/log/v1/log.proto\x12\vyard.log.v1\"\xca\x03\n" +
+	"\x15yard/log/v1/log.proto\x12\vyard.log.v1\"\x88\x04\n" +
 	"\x06Policy\x12!\n" +
 	"\fmax_attempts\x18\x01 \x01(\x05R\vmaxAttempts\x12.\n" +
 	"\x13initial_interval_ms\x18\x02 \x01(\x03R\x11initialIntervalMs\x12\x18\n" +
@@ -4970,7 +5059,13 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	" \x01(\x05R\rmaxDeliveries\x12\x17\n" +
 	"\aon_lost\x18\v \x01(\x05R\x06onLost\x12\x1d\n" +
 	"\n" +
-	"on_timeout\x18\f \x01(\x05R\tonTimeout\"\xc0\x01\n" +
+	"on_timeout\x18\f \x01(\x05R\tonTimeout\x12\x17\n" +
+	"\aof_type\x18\r \x01(\rR\x06ofType\x12#\n" +
+	"\rtype_revision\x18\x0e \x01(\x03R\ftypeRevision\"d\n" +
+	"\tTypeTerms\x12\x16\n" +
+	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x12\n" +
+	"\x04type\x18\x02 \x01(\tR\x04type\x12+\n" +
+	"\x06policy\x18\x03 \x01(\v2\x13.yard.log.v1.PolicyR\x06policy\"\xc0\x01\n" +
 	"\n" +
 	"ErrorRetry\x12\x1d\n" +
 	"\n" +
@@ -5249,7 +5344,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x06domain\x18\x04 \x01(\tR\x06domain\x12\x1b\n" +
 	"\tworker_id\x18\x05 \x01(\tR\bworkerId\x12\x1b\n" +
 	"\tmax_tasks\x18\x06 \x01(\x05R\bmaxTasks\x12\x1b\n" +
-	"\tbytes_max\x18\a \x01(\x03R\bbytesMax\"\xd1\x01\n" +
+	"\tbytes_max\x18\a \x01(\x03R\bbytesMax\"\xff\x01\n" +
 	"\x04Turn\x12\x1f\n" +
 	"\vlog_version\x18\x01 \x01(\rR\n" +
 	"logVersion\x12\x14\n" +
@@ -5257,7 +5352,8 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x06number\x18\x03 \x01(\x04R\x06number\x12\x13\n" +
 	"\x05at_ms\x18\x04 \x01(\x03R\x04atMs\x122\n" +
 	"\badmitted\x18\x06 \x03(\v2\x16.yard.log.v1.AdmissionR\badmitted\x121\n" +
-	"\abatches\x18\x05 \x03(\v2\x17.yard.log.v1.EventBatchR\abatches\"\xdc\x01\n" +
+	"\abatches\x18\x05 \x03(\v2\x17.yard.log.v1.EventBatchR\abatches\x12,\n" +
+	"\x05terms\x18\a \x03(\v2\x16.yard.log.v1.TypeTermsR\x05terms\"\xdc\x01\n" +
 	"\tAdmission\x12\x12\n" +
 	"\x04lane\x18\x01 \x01(\rR\x04lane\x12\x14\n" +
 	"\x05place\x18\x02 \x01(\tR\x05place\x12/\n" +
@@ -5450,114 +5546,117 @@ func file_yard_log_v1_log_proto_rawDescGZIP() []byte {
 }
 
 var file_yard_log_v1_log_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_yard_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
+var file_yard_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 48)
 var file_yard_log_v1_log_proto_goTypes = []any{
 	(RunReason)(0),          // 0: yard.log.v1.RunReason
 	(EventKind)(0),          // 1: yard.log.v1.EventKind
 	(Admission_Kind)(0),     // 2: yard.log.v1.Admission.Kind
 	(*Policy)(nil),          // 3: yard.log.v1.Policy
-	(*ErrorRetry)(nil),      // 4: yard.log.v1.ErrorRetry
-	(*Record)(nil),          // 5: yard.log.v1.Record
-	(*DirectStart)(nil),     // 6: yard.log.v1.DirectStart
-	(*BatchHome)(nil),       // 7: yard.log.v1.BatchHome
-	(*BatchClosed)(nil),     // 8: yard.log.v1.BatchClosed
-	(*BatchEnds)(nil),       // 9: yard.log.v1.BatchEnds
-	(*BatchHint)(nil),       // 10: yard.log.v1.BatchHint
-	(*ScheduleHome)(nil),    // 11: yard.log.v1.ScheduleHome
-	(*ScheduledRun)(nil),    // 12: yard.log.v1.ScheduledRun
-	(*Order)(nil),           // 13: yard.log.v1.Order
-	(*Redriven)(nil),        // 14: yard.log.v1.Redriven
-	(*Redrive)(nil),         // 15: yard.log.v1.Redrive
-	(*Unique)(nil),          // 16: yard.log.v1.Unique
-	(*UniqueKey)(nil),       // 17: yard.log.v1.UniqueKey
-	(*Updates)(nil),         // 18: yard.log.v1.Updates
-	(*Update)(nil),          // 19: yard.log.v1.Update
-	(*Expiry)(nil),          // 20: yard.log.v1.Expiry
-	(*Header)(nil),          // 21: yard.log.v1.Header
-	(*Attempt)(nil),         // 22: yard.log.v1.Attempt
-	(*Granted)(nil),         // 23: yard.log.v1.Granted
-	(*Step)(nil),            // 24: yard.log.v1.Step
-	(*Batch)(nil),           // 25: yard.log.v1.Batch
-	(*ArchivePage)(nil),     // 26: yard.log.v1.ArchivePage
-	(*Event)(nil),           // 27: yard.log.v1.Event
-	(*PollRef)(nil),         // 28: yard.log.v1.PollRef
-	(*Turn)(nil),            // 29: yard.log.v1.Turn
-	(*Admission)(nil),       // 30: yard.log.v1.Admission
-	(*EventBatch)(nil),      // 31: yard.log.v1.EventBatch
-	(*VerdictBatch)(nil),    // 32: yard.log.v1.VerdictBatch
-	(*EventVerdict)(nil),    // 33: yard.log.v1.EventVerdict
-	(*Hints)(nil),           // 34: yard.log.v1.Hints
-	(*TriggerBatch)(nil),    // 35: yard.log.v1.TriggerBatch
-	(*SlotRelease)(nil),     // 36: yard.log.v1.SlotRelease
-	(*Cursor)(nil),          // 37: yard.log.v1.Cursor
-	(*CursorPart)(nil),      // 38: yard.log.v1.CursorPart
-	(*Checkpoint)(nil),      // 39: yard.log.v1.Checkpoint
-	(*SnapshotRef)(nil),     // 40: yard.log.v1.SnapshotRef
-	(*SnapshotChunk)(nil),   // 41: yard.log.v1.SnapshotChunk
-	(*SnapshotCommand)(nil), // 42: yard.log.v1.SnapshotCommand
-	(*SnapshotHead)(nil),    // 43: yard.log.v1.SnapshotHead
-	(*BatchCount)(nil),      // 44: yard.log.v1.BatchCount
-	(*SnapshotTask)(nil),    // 45: yard.log.v1.SnapshotTask
-	(*ShardFence)(nil),      // 46: yard.log.v1.ShardFence
-	(*LaneCursor)(nil),      // 47: yard.log.v1.LaneCursor
-	(*QueueCursor)(nil),     // 48: yard.log.v1.QueueCursor
-	(*BatchHint_Ref)(nil),   // 49: yard.log.v1.BatchHint.Ref
+	(*TypeTerms)(nil),       // 4: yard.log.v1.TypeTerms
+	(*ErrorRetry)(nil),      // 5: yard.log.v1.ErrorRetry
+	(*Record)(nil),          // 6: yard.log.v1.Record
+	(*DirectStart)(nil),     // 7: yard.log.v1.DirectStart
+	(*BatchHome)(nil),       // 8: yard.log.v1.BatchHome
+	(*BatchClosed)(nil),     // 9: yard.log.v1.BatchClosed
+	(*BatchEnds)(nil),       // 10: yard.log.v1.BatchEnds
+	(*BatchHint)(nil),       // 11: yard.log.v1.BatchHint
+	(*ScheduleHome)(nil),    // 12: yard.log.v1.ScheduleHome
+	(*ScheduledRun)(nil),    // 13: yard.log.v1.ScheduledRun
+	(*Order)(nil),           // 14: yard.log.v1.Order
+	(*Redriven)(nil),        // 15: yard.log.v1.Redriven
+	(*Redrive)(nil),         // 16: yard.log.v1.Redrive
+	(*Unique)(nil),          // 17: yard.log.v1.Unique
+	(*UniqueKey)(nil),       // 18: yard.log.v1.UniqueKey
+	(*Updates)(nil),         // 19: yard.log.v1.Updates
+	(*Update)(nil),          // 20: yard.log.v1.Update
+	(*Expiry)(nil),          // 21: yard.log.v1.Expiry
+	(*Header)(nil),          // 22: yard.log.v1.Header
+	(*Attempt)(nil),         // 23: yard.log.v1.Attempt
+	(*Granted)(nil),         // 24: yard.log.v1.Granted
+	(*Step)(nil),            // 25: yard.log.v1.Step
+	(*Batch)(nil),           // 26: yard.log.v1.Batch
+	(*ArchivePage)(nil),     // 27: yard.log.v1.ArchivePage
+	(*Event)(nil),           // 28: yard.log.v1.Event
+	(*PollRef)(nil),         // 29: yard.log.v1.PollRef
+	(*Turn)(nil),            // 30: yard.log.v1.Turn
+	(*Admission)(nil),       // 31: yard.log.v1.Admission
+	(*EventBatch)(nil),      // 32: yard.log.v1.EventBatch
+	(*VerdictBatch)(nil),    // 33: yard.log.v1.VerdictBatch
+	(*EventVerdict)(nil),    // 34: yard.log.v1.EventVerdict
+	(*Hints)(nil),           // 35: yard.log.v1.Hints
+	(*TriggerBatch)(nil),    // 36: yard.log.v1.TriggerBatch
+	(*SlotRelease)(nil),     // 37: yard.log.v1.SlotRelease
+	(*Cursor)(nil),          // 38: yard.log.v1.Cursor
+	(*CursorPart)(nil),      // 39: yard.log.v1.CursorPart
+	(*Checkpoint)(nil),      // 40: yard.log.v1.Checkpoint
+	(*SnapshotRef)(nil),     // 41: yard.log.v1.SnapshotRef
+	(*SnapshotChunk)(nil),   // 42: yard.log.v1.SnapshotChunk
+	(*SnapshotCommand)(nil), // 43: yard.log.v1.SnapshotCommand
+	(*SnapshotHead)(nil),    // 44: yard.log.v1.SnapshotHead
+	(*BatchCount)(nil),      // 45: yard.log.v1.BatchCount
+	(*SnapshotTask)(nil),    // 46: yard.log.v1.SnapshotTask
+	(*ShardFence)(nil),      // 47: yard.log.v1.ShardFence
+	(*LaneCursor)(nil),      // 48: yard.log.v1.LaneCursor
+	(*QueueCursor)(nil),     // 49: yard.log.v1.QueueCursor
+	(*BatchHint_Ref)(nil),   // 50: yard.log.v1.BatchHint.Ref
 }
 var file_yard_log_v1_log_proto_depIdxs = []int32{
-	4,  // 0: yard.log.v1.Policy.by_error:type_name -> yard.log.v1.ErrorRetry
-	3,  // 1: yard.log.v1.Record.policy:type_name -> yard.log.v1.Policy
-	24, // 2: yard.log.v1.Record.steps:type_name -> yard.log.v1.Step
-	22, // 3: yard.log.v1.Record.attempt:type_name -> yard.log.v1.Attempt
-	21, // 4: yard.log.v1.Record.headers:type_name -> yard.log.v1.Header
-	20, // 5: yard.log.v1.Record.expiry:type_name -> yard.log.v1.Expiry
-	16, // 6: yard.log.v1.Record.unique:type_name -> yard.log.v1.Unique
-	14, // 7: yard.log.v1.Record.redriven:type_name -> yard.log.v1.Redriven
-	18, // 8: yard.log.v1.Record.updates:type_name -> yard.log.v1.Updates
-	13, // 9: yard.log.v1.Record.order:type_name -> yard.log.v1.Order
-	6,  // 10: yard.log.v1.Record.start:type_name -> yard.log.v1.DirectStart
-	5,  // 11: yard.log.v1.BatchHome.callback:type_name -> yard.log.v1.Record
-	9,  // 12: yard.log.v1.BatchHome.ends:type_name -> yard.log.v1.BatchEnds
-	49, // 13: yard.log.v1.BatchHint.batches:type_name -> yard.log.v1.BatchHint.Ref
-	5,  // 14: yard.log.v1.ScheduleHome.task:type_name -> yard.log.v1.Record
-	12, // 15: yard.log.v1.ScheduleHome.due:type_name -> yard.log.v1.ScheduledRun
-	12, // 16: yard.log.v1.ScheduleHome.recent:type_name -> yard.log.v1.ScheduledRun
-	0,  // 17: yard.log.v1.ScheduledRun.reason:type_name -> yard.log.v1.RunReason
-	3,  // 18: yard.log.v1.Redrive.policy:type_name -> yard.log.v1.Policy
-	3,  // 19: yard.log.v1.Update.policy:type_name -> yard.log.v1.Policy
-	20, // 20: yard.log.v1.Update.expiry:type_name -> yard.log.v1.Expiry
-	21, // 21: yard.log.v1.Update.headers:type_name -> yard.log.v1.Header
-	28, // 22: yard.log.v1.Granted.poll:type_name -> yard.log.v1.PollRef
-	5,  // 23: yard.log.v1.Batch.tasks:type_name -> yard.log.v1.Record
-	1,  // 24: yard.log.v1.Event.kind:type_name -> yard.log.v1.EventKind
-	19, // 25: yard.log.v1.Event.update:type_name -> yard.log.v1.Update
-	15, // 26: yard.log.v1.Event.redrive:type_name -> yard.log.v1.Redrive
-	30, // 27: yard.log.v1.Turn.admitted:type_name -> yard.log.v1.Admission
-	31, // 28: yard.log.v1.Turn.batches:type_name -> yard.log.v1.EventBatch
-	2,  // 29: yard.log.v1.Admission.kind:type_name -> yard.log.v1.Admission.Kind
-	27, // 30: yard.log.v1.EventBatch.events:type_name -> yard.log.v1.Event
-	28, // 31: yard.log.v1.EventBatch.polls:type_name -> yard.log.v1.PollRef
-	33, // 32: yard.log.v1.VerdictBatch.verdicts:type_name -> yard.log.v1.EventVerdict
-	35, // 33: yard.log.v1.Hints.triggers:type_name -> yard.log.v1.TriggerBatch
-	36, // 34: yard.log.v1.Hints.releases:type_name -> yard.log.v1.SlotRelease
-	38, // 35: yard.log.v1.Cursor.ahead:type_name -> yard.log.v1.CursorPart
-	37, // 36: yard.log.v1.Cursor.apart:type_name -> yard.log.v1.Cursor
-	40, // 37: yard.log.v1.Checkpoint.snapshot:type_name -> yard.log.v1.SnapshotRef
-	43, // 38: yard.log.v1.SnapshotChunk.head:type_name -> yard.log.v1.SnapshotHead
-	45, // 39: yard.log.v1.SnapshotChunk.tasks:type_name -> yard.log.v1.SnapshotTask
-	44, // 40: yard.log.v1.SnapshotChunk.batches:type_name -> yard.log.v1.BatchCount
-	42, // 41: yard.log.v1.SnapshotChunk.commands:type_name -> yard.log.v1.SnapshotCommand
-	27, // 42: yard.log.v1.SnapshotCommand.event:type_name -> yard.log.v1.Event
-	47, // 43: yard.log.v1.SnapshotHead.lanes:type_name -> yard.log.v1.LaneCursor
-	48, // 44: yard.log.v1.SnapshotHead.queues:type_name -> yard.log.v1.QueueCursor
-	46, // 45: yard.log.v1.SnapshotHead.fences:type_name -> yard.log.v1.ShardFence
-	9,  // 46: yard.log.v1.BatchCount.ends:type_name -> yard.log.v1.BatchEnds
-	5,  // 47: yard.log.v1.SnapshotTask.task:type_name -> yard.log.v1.Record
-	23, // 48: yard.log.v1.SnapshotTask.granted:type_name -> yard.log.v1.Granted
-	49, // [49:49] is the sub-list for method output_type
-	49, // [49:49] is the sub-list for method input_type
-	49, // [49:49] is the sub-list for extension type_name
-	49, // [49:49] is the sub-list for extension extendee
-	0,  // [0:49] is the sub-list for field type_name
+	5,  // 0: yard.log.v1.Policy.by_error:type_name -> yard.log.v1.ErrorRetry
+	3,  // 1: yard.log.v1.TypeTerms.policy:type_name -> yard.log.v1.Policy
+	3,  // 2: yard.log.v1.Record.policy:type_name -> yard.log.v1.Policy
+	25, // 3: yard.log.v1.Record.steps:type_name -> yard.log.v1.Step
+	23, // 4: yard.log.v1.Record.attempt:type_name -> yard.log.v1.Attempt
+	22, // 5: yard.log.v1.Record.headers:type_name -> yard.log.v1.Header
+	21, // 6: yard.log.v1.Record.expiry:type_name -> yard.log.v1.Expiry
+	17, // 7: yard.log.v1.Record.unique:type_name -> yard.log.v1.Unique
+	15, // 8: yard.log.v1.Record.redriven:type_name -> yard.log.v1.Redriven
+	19, // 9: yard.log.v1.Record.updates:type_name -> yard.log.v1.Updates
+	14, // 10: yard.log.v1.Record.order:type_name -> yard.log.v1.Order
+	7,  // 11: yard.log.v1.Record.start:type_name -> yard.log.v1.DirectStart
+	6,  // 12: yard.log.v1.BatchHome.callback:type_name -> yard.log.v1.Record
+	10, // 13: yard.log.v1.BatchHome.ends:type_name -> yard.log.v1.BatchEnds
+	50, // 14: yard.log.v1.BatchHint.batches:type_name -> yard.log.v1.BatchHint.Ref
+	6,  // 15: yard.log.v1.ScheduleHome.task:type_name -> yard.log.v1.Record
+	13, // 16: yard.log.v1.ScheduleHome.due:type_name -> yard.log.v1.ScheduledRun
+	13, // 17: yard.log.v1.ScheduleHome.recent:type_name -> yard.log.v1.ScheduledRun
+	0,  // 18: yard.log.v1.ScheduledRun.reason:type_name -> yard.log.v1.RunReason
+	3,  // 19: yard.log.v1.Redrive.policy:type_name -> yard.log.v1.Policy
+	3,  // 20: yard.log.v1.Update.policy:type_name -> yard.log.v1.Policy
+	21, // 21: yard.log.v1.Update.expiry:type_name -> yard.log.v1.Expiry
+	22, // 22: yard.log.v1.Update.headers:type_name -> yard.log.v1.Header
+	29, // 23: yard.log.v1.Granted.poll:type_name -> yard.log.v1.PollRef
+	6,  // 24: yard.log.v1.Batch.tasks:type_name -> yard.log.v1.Record
+	1,  // 25: yard.log.v1.Event.kind:type_name -> yard.log.v1.EventKind
+	20, // 26: yard.log.v1.Event.update:type_name -> yard.log.v1.Update
+	16, // 27: yard.log.v1.Event.redrive:type_name -> yard.log.v1.Redrive
+	31, // 28: yard.log.v1.Turn.admitted:type_name -> yard.log.v1.Admission
+	32, // 29: yard.log.v1.Turn.batches:type_name -> yard.log.v1.EventBatch
+	4,  // 30: yard.log.v1.Turn.terms:type_name -> yard.log.v1.TypeTerms
+	2,  // 31: yard.log.v1.Admission.kind:type_name -> yard.log.v1.Admission.Kind
+	28, // 32: yard.log.v1.EventBatch.events:type_name -> yard.log.v1.Event
+	29, // 33: yard.log.v1.EventBatch.polls:type_name -> yard.log.v1.PollRef
+	34, // 34: yard.log.v1.VerdictBatch.verdicts:type_name -> yard.log.v1.EventVerdict
+	36, // 35: yard.log.v1.Hints.triggers:type_name -> yard.log.v1.TriggerBatch
+	37, // 36: yard.log.v1.Hints.releases:type_name -> yard.log.v1.SlotRelease
+	39, // 37: yard.log.v1.Cursor.ahead:type_name -> yard.log.v1.CursorPart
+	38, // 38: yard.log.v1.Cursor.apart:type_name -> yard.log.v1.Cursor
+	41, // 39: yard.log.v1.Checkpoint.snapshot:type_name -> yard.log.v1.SnapshotRef
+	44, // 40: yard.log.v1.SnapshotChunk.head:type_name -> yard.log.v1.SnapshotHead
+	46, // 41: yard.log.v1.SnapshotChunk.tasks:type_name -> yard.log.v1.SnapshotTask
+	45, // 42: yard.log.v1.SnapshotChunk.batches:type_name -> yard.log.v1.BatchCount
+	43, // 43: yard.log.v1.SnapshotChunk.commands:type_name -> yard.log.v1.SnapshotCommand
+	28, // 44: yard.log.v1.SnapshotCommand.event:type_name -> yard.log.v1.Event
+	48, // 45: yard.log.v1.SnapshotHead.lanes:type_name -> yard.log.v1.LaneCursor
+	49, // 46: yard.log.v1.SnapshotHead.queues:type_name -> yard.log.v1.QueueCursor
+	47, // 47: yard.log.v1.SnapshotHead.fences:type_name -> yard.log.v1.ShardFence
+	10, // 48: yard.log.v1.BatchCount.ends:type_name -> yard.log.v1.BatchEnds
+	6,  // 49: yard.log.v1.SnapshotTask.task:type_name -> yard.log.v1.Record
+	24, // 50: yard.log.v1.SnapshotTask.granted:type_name -> yard.log.v1.Granted
+	51, // [51:51] is the sub-list for method output_type
+	51, // [51:51] is the sub-list for method input_type
+	51, // [51:51] is the sub-list for extension type_name
+	51, // [51:51] is the sub-list for extension extendee
+	0,  // [0:51] is the sub-list for field type_name
 }
 
 func init() { file_yard_log_v1_log_proto_init() }
@@ -5571,7 +5670,7 @@ func file_yard_log_v1_log_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_log_v1_log_proto_rawDesc), len(file_yard_log_v1_log_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   47,
+			NumMessages:   48,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1482,8 +1482,9 @@ func (x *TaskType) GetCost() int32 {
 	return 0
 }
 
-// PutTypeRequest (types.put) creates or changes a type. A changed limit takes
-// effect within a second; tasks accepted before keep their retry policy, timeouts and cost.
+// PutTypeRequest (types.put) creates or changes a type. A changed limit takes effect within a second. So do `retry`, start_to_close_ms and
+// heartbeat_timeout_ms: they hold for each attempt that starts or ends from then on, also of tasks that were accepted before, unless the task
+// has the field itself. An attempt that runs keeps its times. Tasks accepted before keep start_within_ms, finish_within_ms and cost.
 type PutTypeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required: the new settings of the type.
@@ -1803,8 +1804,8 @@ func (x *ListTypesResponse) GetNextCursor() string {
 }
 
 // DeleteTypeRequest (types.delete) deletes the settings of a type. Its limit ends within a
-// second. Tasks of this type may still be submitted, with the default policy; those accepted
-// before keep theirs.
+// second. Tasks of this type may still be submitted, with the default policy. Those accepted
+// before keep the settings that they last had.
 type DeleteTypeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row.

@@ -46,6 +46,9 @@ type (
 	Redrive       = taskstate.Redrive
 	Blob          = taskstate.Blob
 	Policy        = taskstate.Policy
+	Terms         = taskstate.Terms
+	TypeName      = taskstate.TypeName
+	Fields        = taskstate.Fields
 	Kind          = taskstate.Kind
 	State         = taskstate.State
 )
@@ -165,6 +168,8 @@ type Message struct {
 	Turn     TurnName
 	Last     uint64
 	Admitted []replica.Admission
+	// Terms are those of its turn, of its first message.
+	Terms []*Terms
 	// Purged: it is out of the stream.
 	Purged bool
 }
@@ -260,6 +265,8 @@ type Host interface {
 	Now() Now
 	// Pick is any number below n.
 	Pick(n int) int
+	// Terms are those of a type, as far as this process knows; nil = it has no settings.
+	Terms(of TypeName) *Terms
 	// Applied says that the owner has stepped through a message.
 	Applied(m *Message)
 	// Ended says that the owner is no more, and why.
@@ -298,6 +305,14 @@ const (
 	LostFails   = taskstate.LostFails
 	LostDies    = taskstate.LostDies
 	TimeoutDies = taskstate.TimeoutDies
+)
+
+// Fields of a policy.
+const (
+	FieldMaxAttempts     = taskstate.FieldMaxAttempts
+	FieldInitialInterval = taskstate.FieldInitialInterval
+	FieldMaxInterval     = taskstate.FieldMaxInterval
+	FieldJitter          = taskstate.FieldJitter
 )
 
 // LostMax is how many grants in a row may be lost.

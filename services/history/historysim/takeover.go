@@ -169,7 +169,7 @@ func (t *turns) begin(o *Owner) {
 		own := *m
 		own.Turn, turn[i] = t.name, &own
 	}
-	turn[0].Admitted = o.r.BeginTurn()
+	turn[0].Admitted, turn[0].Terms = o.r.BeginTurn(), o.terms(turnOf(turn).Batches)
 	t.busy = true
 	t.append(o, turn, func(out Outcome) {
 		t.busy = false
@@ -179,6 +179,20 @@ func (t *turns) begin(o *Owner) {
 		}
 		o.wake()
 	})
+}
+
+// terms are those that the next turn must have.
+func (o *Owner) terms(next []*replica.Events) (all []*Terms) {
+	revision := func(of TypeName) int64 {
+		if t := o.host.Terms(of); t != nil {
+			return t.Policy.TypeRevision
+		}
+		return 0
+	}
+	for _, of := range replica.OutOfDate(o.r, next, revision) {
+		all = append(all, o.host.Terms(of))
+	}
+	return all
 }
 
 // append repeats a turn until it is stored. If it may be, or another one is there, the last turn tells.
@@ -230,7 +244,7 @@ func (t *turns) claim(o *Owner, epoch uint64, done func(seq uint64)) {
 // turnOf is the messages of a turn as the replica takes them.
 func turnOf(all []*Message) *replica.Turn {
 	last := all[len(all)-1]
-	t := &replica.Turn{Seq: last.Seq, At: last.At, Admitted: all[0].Admitted}
+	t := &replica.Turn{Seq: last.Seq, At: last.At, Admitted: all[0].Admitted, Terms: all[0].Terms}
 	for _, m := range all {
 		t.Batches = append(t.Batches, &replica.Events{
 			Bytes: 100 * len(m.Events), ReplyTo: m.ReplyTo, RequestID: m.Request,

@@ -7,6 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/terms"
 )
 
 // Terms are what a submit is accepted under.
@@ -84,7 +85,7 @@ type priorities struct {
 
 func (p *priorities) of(tasklist string) int32 {
 	if tasklist != p.tasklist {
-		p.tasklist, p.priority = tasklist, pick(p.terms.Tasklist(tasklist).GetPriority(), 0, PriorityDefault)
+		p.tasklist, p.priority = tasklist, cmp.Or(p.terms.Tasklist(tasklist).GetPriority(), PriorityDefault)
 	}
 	return p.priority
 }
@@ -160,7 +161,7 @@ func (p *policies) of(t *yardv1.NewTask) typePolicy {
 		}
 	}
 	of := p.terms.Type(t.Type)
-	found := typePolicy{t.Type, Policy(t, of), Expiry(t, of), of.GetCost()}
+	found := typePolicy{t.Type, terms.Policy(t, of), Expiry(t, of), of.GetCost()}
 	if !own && len(p.types) < typesKept {
 		p.types = append(p.types, found)
 	}
@@ -169,7 +170,7 @@ func (p *policies) of(t *yardv1.NewTask) typePolicy {
 
 // cost is what records carry of it: 0 = 1.
 func cost(own, typed int32) int32 {
-	if n := pick(own, typed, 1); n > 1 {
+	if n := cmp.Or(own, typed, 1); n > 1 {
 		return n
 	}
 	return 0
@@ -178,40 +179,10 @@ func cost(own, typed int32) int32 {
 // Expiry is the time that a task has, resolved as its policy is; nil = no limit.
 func Expiry(t *yardv1.NewTask, of *yardv1.TaskType) *logv1.Expiry {
 	x := &logv1.Expiry{
-		StartWithinMs: pick(t.StartWithinMs, of.GetStartWithinMs(), 0), FinishWithinMs: pick(t.FinishWithinMs, of.GetFinishWithinMs(), 0),
+		StartWithinMs: cmp.Or(t.StartWithinMs, of.GetStartWithinMs()), FinishWithinMs: cmp.Or(t.FinishWithinMs, of.GetFinishWithinMs()),
 	}
 	if x.StartWithinMs == 0 && x.FinishWithinMs == 0 {
 		return nil
 	}
 	return x
-}
-
-// Policy is the effective policy of a task: its own word, else that of its
-// type, which may be nil, else the default. Each field is resolved by itself.
-func Policy(t *yardv1.NewTask, of *yardv1.TaskType) *logv1.Policy {
-	own, typed := t.GetRetry(), of.GetRetry()
-	p := &logv1.Policy{
-		MaxAttempts:        pick(own.GetMaxAttempts(), typed.GetMaxAttempts(), AttemptsDefault),
-		InitialIntervalMs:  pick(own.GetInitialIntervalMs(), typed.GetInitialIntervalMs(), ms(IntervalDefault)),
-		Backoff:            pick(own.GetBackoff(), typed.GetBackoff(), BackoffDefault),
-		MaxIntervalMs:      pick(own.GetMaxIntervalMs(), typed.GetMaxIntervalMs(), ms(IntervalCapDefault)),
-		StartToCloseMs:     pick(t.StartToCloseMs, of.GetStartToCloseMs(), ms(StartToCloseDefault)),
-		HeartbeatTimeoutMs: pick(t.HeartbeatTimeoutMs, of.GetHeartbeatTimeoutMs(), 0),
-	}
-	if own.GetMaxIntervalMs() == 0 { // it follows the first wait
-		p.MaxIntervalMs = max(p.MaxIntervalMs, p.InitialIntervalMs)
-	}
-	retryRules(own, typed, p)
-	return p
-}
-
-// pick returns the first number that says something.
-func pick[N int32 | int64 | float64](own, typed, otherwise N) N {
-	if own != 0 {
-		return own
-	}
-	if typed != 0 {
-		return typed
-	}
-	return otherwise
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-func terms(types map[string]*yardv1.TaskType) Terms {
+func under(types map[string]*yardv1.TaskType) Terms {
 	return Terms{
 		Domain: "shop", Now: now,
 		Type:         func(name string) *yardv1.TaskType { return types[name] },
@@ -31,11 +31,11 @@ func TestPolicyIsResolvedFieldByField(t *testing.T) {
 	r.Tasks[1].Type = "unknown"
 	r.Tasks[2].Retry = &yardv1.RetryPolicy{MaxAttempts: 1, Backoff: 3}
 	r.Tasks[2].StartToCloseMs = 2000
-	got := Accept(r, terms(types)).Records
+	got := Accept(r, under(types)).Records
 	for i, want := range []*logv1.Policy{
-		{MaxAttempts: 7, InitialIntervalMs: 50, Backoff: 2, MaxIntervalMs: 600_000, StartToCloseMs: 1000, HeartbeatTimeoutMs: 500},
-		{MaxAttempts: 5, InitialIntervalMs: 1000, Backoff: 2, MaxIntervalMs: 600_000, StartToCloseMs: 300_000},
-		{MaxAttempts: 1, InitialIntervalMs: 50, Backoff: 3, MaxIntervalMs: 600_000, StartToCloseMs: 2000, HeartbeatTimeoutMs: 500},
+		{MaxAttempts: 7, InitialIntervalMs: 50, Backoff: 2, MaxIntervalMs: 600_000, StartToCloseMs: 1000, HeartbeatTimeoutMs: 500, OfType: 0b1_1111_1111_1110},
+		{MaxAttempts: 5, InitialIntervalMs: 1000, Backoff: 2, MaxIntervalMs: 600_000, StartToCloseMs: 300_000, OfType: 0b1_1111_1111_1110},
+		{MaxAttempts: 1, InitialIntervalMs: 50, Backoff: 3, MaxIntervalMs: 600_000, StartToCloseMs: 2000, HeartbeatTimeoutMs: 500, OfType: 0b1_1111_1101_0100},
 	} {
 		if !proto.Equal(got[i].Policy, want) {
 			t.Errorf("task %d: got %v, want %v", i, got[i].Policy, want)
@@ -50,7 +50,7 @@ func TestTimeToLiveIsResolvedFieldByField(t *testing.T) {
 	r.Tasks[1].Type = "unknown"
 	r.Tasks[2].StartWithinMs = 9000
 	r.Tasks[3].FinishWithinMs = 500
-	got := Accept(r, terms(map[string]*yardv1.TaskType{"email.send": {StartWithinMs: 1000, FinishWithinMs: 2000}})).Records
+	got := Accept(r, under(map[string]*yardv1.TaskType{"email.send": {StartWithinMs: 1000, FinishWithinMs: 2000}})).Records
 	for i, want := range []*logv1.Expiry{
 		{StartWithinMs: 1000, FinishWithinMs: 2000}, nil, {StartWithinMs: 9000, FinishWithinMs: 2000}, {StartWithinMs: 1000, FinishWithinMs: 500},
 	} {
@@ -60,7 +60,7 @@ func TestTimeToLiveIsResolvedFieldByField(t *testing.T) {
 	}
 	r = request(1)
 	r.Tasks[0].FinishWithinMs = 700
-	if got := Accept(r, terms(nil)).Records[0].Expiry; got.GetFinishWithinMs() != 700 || got.GetStartWithinMs() != 0 {
+	if got := Accept(r, under(nil)).Records[0].Expiry; got.GetFinishWithinMs() != 700 || got.GetStartWithinMs() != 0 {
 		t.Errorf("without settings: %v", got)
 	}
 }
@@ -75,7 +75,7 @@ func TestCostIsTheTasksOrItsTypes(t *testing.T) {
 	for i, c := range cases {
 		r.Tasks[i].Type, r.Tasks[i].Cost = c.typ, c.own
 	}
-	got := Accept(r, terms(map[string]*yardv1.TaskType{"dear": {Cost: 5}, "plain": {Cost: 1}})).Records
+	got := Accept(r, under(map[string]*yardv1.TaskType{"dear": {Cost: 5}, "plain": {Cost: 1}})).Records
 	for i, c := range cases {
 		if got[i].Cost != c.want {
 			t.Errorf("task %d: stored %d, want %d", i, got[i].Cost, c.want)
@@ -94,7 +94,7 @@ func TestPriorityIsTheTasksOrItsTasklists(t *testing.T) {
 	for i, c := range cases {
 		r.Tasks[i].Tasklist, r.Tasks[i].Priority = c.tasklist, c.own
 	}
-	with := terms(nil)
+	with := under(nil)
 	lists := map[string]*yardv1.Tasklist{"mail": {Priority: 2}, "bulk": {Priority: 5}, "described": {Description: "no priority"}}
 	with.Tasklist = func(name string) *yardv1.Tasklist { return lists[name] }
 	got := Accept(r, with)
@@ -114,7 +114,7 @@ func TestDueTimes(t *testing.T) {
 	r.Tasks[3].RunAtMs = ms - 9000
 	r.Tasks[4].RunAtMs = ms + 1
 	r.Tasks[5].RunAtMs = ms + 2
-	for i, rec := range Accept(r, terms(nil)).Records {
+	for i, rec := range Accept(r, under(nil)).Records {
 		if want := []int64{0, ms + 5000, ms + 1, 0, 0, ms + 2}[i]; rec.DueAtMs != want || rec.DelayMs != r.Tasks[i].DelayMs {
 			t.Errorf("task %d is due at %d, %d after it is stored, want %d", i, rec.DueAtMs, rec.DelayMs, want)
 		}
@@ -125,7 +125,7 @@ func TestTraces(t *testing.T) {
 	r := request(3)
 	r.Tasks[0].Traceparent = "good"
 	r.Tasks[1].Traceparent = "bad"
-	for i, rec := range Accept(r, terms(nil)).Records {
+	for i, rec := range Accept(r, under(nil)).Records {
 		if want := []string{"own", "request's", "request's"}[i]; string(rec.Trace) != want {
 			t.Errorf("task %d has %q, want %q", i, rec.Trace, want)
 		}
@@ -142,7 +142,7 @@ func TestWhereARequestBelongs(t *testing.T) {
 			task.Priority = rapid.Int32Range(0, 5).Draw(t, "priority")
 			task.DelayMs = rapid.SampledFrom([]int64{0, 0, 60_000}).Draw(t, "delay")
 		}
-		got := Accept(r, terms(nil))
+		got := Accept(r, under(nil))
 		lists, best := map[string]bool{}, ids.LaneLater
 		for i, rec := range got.Records {
 			want := r.Tasks[i].Tasklist

@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
@@ -146,7 +147,7 @@ func step(named []string, filter *yardv1.DeadLetterFilter, limit, otherwise, mos
 }
 
 func deadLetterStep(f *yardv1.DeadLetterFilter, limit, otherwise, most int32, cursor string) (DeadLetterStep, error) {
-	s := DeadLetterStep{Filter: f, Limit: int(pick(limit, 0, otherwise))}
+	s := DeadLetterStep{Filter: f, Limit: int(cmp.Or(limit, otherwise))}
 	if err := firstError(deadLetterFilter(f), optional("/limit", limit, 1, most)); err != nil {
 		return s, err
 	}

@@ -72,7 +72,7 @@ func TestHeadersAreStoredByName(t *testing.T) {
 	r.Tasks[0].Headers = map[string]string{"c": "3", "a": "1", "b": "2"}
 	for range 20 {
 		var got string
-		for _, h := range Accept(r, terms(nil)).Records[0].Headers {
+		for _, h := range Accept(r, under(nil)).Records[0].Headers {
 			got += h.Name + "=" + h.Value + " "
 		}
 		if got != "a=1 b=2 c=3 " {

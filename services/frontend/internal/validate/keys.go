@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -15,7 +16,7 @@ func ListKeys(req *yardv1.ListKeysRequest, domain string) (*rpcv1.ListKeysReques
 	if err := optional("/limit", req.Limit, 1, ListMax); err != nil {
 		return nil, err
 	}
-	ask := &rpcv1.ListKeysRequest{Domain: domain, Blocked: req.Blocked, Waiting: req.Waiting, Limit: pick(req.Limit, 0, ListDefault)}
+	ask := &rpcv1.ListKeysRequest{Domain: domain, Blocked: req.Blocked, Waiting: req.Waiting, Limit: cmp.Or(req.Limit, ListDefault)}
 	if req.Cursor == "" {
 		return ask, nil
 	}

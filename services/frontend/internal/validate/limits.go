@@ -147,12 +147,3 @@ const (
 	// ConcurrencyMax bounds every limit of attempts that run at once.
 	ConcurrencyMax = 1_000_000
 )
-
-// The policy of a task if neither it nor its type says anything.
-const (
-	AttemptsDefault     = 5
-	IntervalDefault     = time.Second
-	BackoffDefault      = 2.0
-	IntervalCapDefault  = 10 * time.Minute
-	StartToCloseDefault = 5 * time.Minute
-)

@@ -1,6 +1,10 @@
 package validate
 
-import "github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+import (
+	"cmp"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+)
 
 // rate checks how many attempts may start in a time; nil = any number.
 func rate(path string, r *yardv1.Rate) error {
@@ -14,7 +18,7 @@ func rate(path string, r *yardv1.Rate) error {
 	); err != nil {
 		return err
 	}
-	if per := pick(r.PerMs, 0, RatePerDefault.Milliseconds()); int64(r.Tasks) > per*RateTasksPerMSMax {
+	if per := cmp.Or(r.PerMs, RatePerDefault.Milliseconds()); int64(r.Tasks) > per*RateTasksPerMSMax {
 		return invalid(path+"/tasks", "is %d in %d ms, at most %d in each ms are allowed", r.Tasks, per, RateTasksPerMSMax)
 	}
 	return nil

@@ -3,7 +3,6 @@ package validate
 import (
 	"strconv"
 
-	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 )
 
@@ -90,38 +89,4 @@ func errorType(path, s string, i int, others func(int) string) error {
 		}
 	}
 	return nil
-}
-
-// retryRules resolves what a policy has beside numbers: each field is the task's own, else the type's. A default is 0 in the log.
-func retryRules(own, typed *yardv1.RetryPolicy, into *logv1.Policy) {
-	into.NonRetryable, into.ByError = errorRules(own)
-	of, byError := errorRules(typed)
-	if len(into.NonRetryable) == 0 {
-		into.NonRetryable = of
-	}
-	if len(into.ByError) == 0 {
-		into.ByError = byError
-	}
-	into.MaxDeliveries = pick(own.GetMaxDeliveries(), typed.GetMaxDeliveries(), 0)
-	into.Jitter = chosen(int32(own.GetJitter()), int32(typed.GetJitter()), int32(yardv1.Jitter_JITTER_SLIGHT))
-	into.OnLost = chosen(int32(own.GetOnLost()), int32(typed.GetOnLost()), int32(yardv1.OnLost_ON_LOST_RETRY))
-	into.OnTimeout = chosen(int32(own.GetOnTimeout()), int32(typed.GetOnTimeout()), int32(yardv1.OnTimeout_ON_TIMEOUT_FAIL))
-}
-
-// errorRules are what a policy says of error types, as the log keeps it.
-func errorRules(of *yardv1.RetryPolicy) (nonRetryable []string, byError []*logv1.ErrorRetry) {
-	for _, r := range of.GetByError() {
-		byError = append(byError, &logv1.ErrorRetry{
-			ErrorType: r.ErrorType, InitialIntervalMs: r.InitialIntervalMs, Backoff: r.Backoff, MaxIntervalMs: r.MaxIntervalMs, MaxAttempts: r.MaxAttempts,
-		})
-	}
-	return of.GetNonRetryable(), byError
-}
-
-// chosen is the first choice that says something; 0 if that is the default.
-func chosen(own, typed, otherwise int32) int32 {
-	if one := pick(own, typed, otherwise); one != otherwise {
-		return one
-	}
-	return 0
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/terms"
 )
 
 // Update checks an update and returns its events, one per task in order. Times are checked against now, when the request came.
@@ -156,6 +157,6 @@ func partOf(r *yardv1.RetryPolicy) *logv1.Policy {
 		MaxAttempts: r.GetMaxAttempts(), InitialIntervalMs: r.GetInitialIntervalMs(), Backoff: r.GetBackoff(), MaxIntervalMs: r.GetMaxIntervalMs(),
 		MaxDeliveries: r.GetMaxDeliveries(), Jitter: int32(r.GetJitter()), OnLost: int32(r.GetOnLost()), OnTimeout: int32(r.GetOnTimeout()),
 	}
-	p.NonRetryable, p.ByError = errorRules(r)
+	p.NonRetryable, p.ByError = terms.ErrorRules(r)
 	return p
 }

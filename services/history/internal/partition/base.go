@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
@@ -61,6 +62,14 @@ type Weights struct {
 	FullWeight func(domain string) (perSecond int64, shadow bool)
 }
 
+// Settings are those of tasklists and types, which may change at any time.
+type Settings struct {
+	// TasklistPartitions tells how many partitions a tasklist has; nil = each has one.
+	TasklistPartitions func(domain, tasklist string) int
+	// Type is the settings of a task type, nil if it has none; nil = none has any.
+	Type func(domain, name string) *yardv1.TaskType
+}
+
 // Deps is what an owner works with. Tracing may be nil.
 type Deps struct {
 	Partition    int
@@ -83,8 +92,7 @@ type Deps struct {
 	StorageFull func() string
 	// Capped tells of tasklists whose queue has a cap.
 	Capped Capped
-	// TasklistPartitions tells how many partitions a tasklist has; nil = each has one.
-	TasklistPartitions func(domain, tasklist string) int
+	Settings
 	// Workers are those that the process hears; nil = it hears none.
 	Workers *hearing.Workers
 	// LogVersion is the version that the cluster writes.

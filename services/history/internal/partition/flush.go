@@ -54,7 +54,7 @@ func (o *Owner) flush() {
 	if len(fx.Triggers) > 0 || len(fx.Releases) > 0 {
 		hints.Send(o.Wire, o.Partitioning.Matching, fx.Triggers, fx.Releases)
 	}
-	showTraces(&o.Deps, fx)
+	o.spans.Show(fx)
 	for _, a := range fx.Answers {
 		o.answer(a)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/batches"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/backlog"
@@ -14,8 +15,10 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/hearing"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/spans"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/turn"
 	"github.com/yardmaster-io/yardmaster/shared/pace"
+	"github.com/yardmaster-io/yardmaster/shared/terms"
 	"github.com/yardmaster-io/yardmaster/shared/turns"
 )
 
@@ -40,6 +43,7 @@ type Owner struct {
 	saver    saver
 	searches searches
 	waiters  waiters
+	spans    spans.Maker
 	// ended are the batches of which tasks have ended since the last beat.
 	ended   batches.Ended
 	encoder record.Encoder
@@ -75,6 +79,7 @@ func New(d Deps) *Owner {
 	o := &Owner{
 		base: b, writers: w, ready: make(chan struct{}), readers: newReaders(w), searches: newSearches(w),
 		waiters: newWaiters(), encoder: record.Encoder{Tokens: d.Tokens}, saver: saver{base: b},
+		spans: spans.Maker{Partition: d.Partition, Tracing: d.Tracing, Clock: d.Clock},
 	}
 	b.give = o.step
 	o.turns = turn.New(d.Log, ofTurns{o}, d.LogVersion, d.Logger)
@@ -138,6 +143,18 @@ func (t ofTurns) Early(in *replica.Events) bool {
 	return slices.ContainsFunc(in.Events, func(e taskstate.Event) bool {
 		return e.Kind.OfAttempt() && e.Fence.Position.Seq() > read && e.Fence.Position.Lane() == ids.LaneFirst && e.Fence.Position.Shared()
 	})
+}
+
+// Terms implements turn.Owner: the settings of types, where those of a task are older.
+func (t ofTurns) Terms(next []*replica.Events) (all []*logv1.TypeTerms) {
+	if t.o.Type == nil {
+		return nil
+	}
+	revision := func(of taskstate.TypeName) int64 { return t.o.Type(of.Domain, of.Type).GetRevision() }
+	for _, of := range replica.OutOfDate(t.o.core, next, revision) {
+		all = append(all, &logv1.TypeTerms{Domain: of.Domain, Type: of.Type, Policy: terms.Policy(nil, t.o.Type(of.Domain, of.Type))})
+	}
+	return all
 }
 
 func (t ofTurns) Admitted() []replica.Admission { return t.o.core.BeginTurn() }

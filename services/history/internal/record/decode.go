@@ -32,6 +32,7 @@ type Decoder struct {
 	workers  map[workerKey]*taskstate.Worker
 	policies map[taskstate.Policy]*taskstate.Policy
 	rules    map[string]*taskstate.Rules
+	terms    map[taskstate.TypeName]*taskstate.Terms
 	// lastPolicy is the last one: most often the next task has the same.
 	lastPolicy *taskstate.Policy
 	paths      map[string]*taskstate.Path
@@ -48,6 +49,7 @@ func NewDecoder() *Decoder {
 	return &Decoder{
 		strings: map[string]string{}, names: map[string]string{}, types: map[string]string{}, workers: map[workerKey]*taskstate.Worker{},
 		policies: map[taskstate.Policy]*taskstate.Policy{}, rules: map[string]*taskstate.Rules{}, paths: map[string]*taskstate.Path{},
+		terms: map[taskstate.TypeName]*taskstate.Terms{},
 	}
 }
 
@@ -131,6 +133,8 @@ func (d *Decoder) policy(p *logv1.Policy) *taskstate.Policy {
 		OnLost:        taskstate.OnLost(p.GetOnLost()),
 		OnTimeout:     taskstate.OnTimeout(p.GetOnTimeout()),
 		Rules:         d.rulesOf(p),
+		OfType:        taskstate.Fields(p.GetOfType()),
+		TypeRevision:  p.GetTypeRevision(),
 	}
 	if d.lastPolicy != nil && *d.lastPolicy == key {
 		return d.lastPolicy

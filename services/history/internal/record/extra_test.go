@@ -86,7 +86,7 @@ func TestRulesOfPoliciesGoThroughMemory(t *testing.T) {
 			NonRetryable: []string{errType, "b"}, ByError: []*logv1.ErrorRetry{
 				{ErrorType: "c", InitialIntervalMs: 6, Backoff: 7, MaxIntervalMs: 8, MaxAttempts: attempts}, {ErrorType: "d"},
 			},
-			Jitter: 2, MaxDeliveries: 10, OnLost: 3, OnTimeout: 2,
+			Jitter: 2, MaxDeliveries: 10, OnLost: 3, OnTimeout: 2, OfType: 1<<12 | 2, TypeRevision: 77,
 		}
 	}
 	policies := []*logv1.Policy{rules("a", 9), {MaxAttempts: 3, StartToCloseMs: 4}, rules("a", 9), rules("a", 10), rules("ab", 9)}

@@ -18,6 +18,7 @@ func fillPolicy(to *logv1.Policy, p *taskstate.Policy) {
 	to.MaxAttempts, to.InitialIntervalMs, to.Backoff = p.MaxAttempts, p.InitialIntervalMS, p.Backoff
 	to.MaxIntervalMs, to.StartToCloseMs, to.HeartbeatTimeoutMs = p.MaxIntervalMS, p.StartToCloseMS, p.HeartbeatTimeoutMS
 	to.MaxDeliveries, to.Jitter, to.OnLost, to.OnTimeout = p.MaxDeliveries, int32(p.Jitter), int32(p.OnLost), int32(p.OnTimeout)
+	to.OfType, to.TypeRevision = uint32(p.OfType), p.TypeRevision
 	if p.Rules == nil {
 		return
 	}
@@ -28,6 +29,19 @@ func fillPolicy(to *logv1.Policy, p *taskstate.Policy) {
 			MaxIntervalMs: rule.MaxIntervalMS, MaxAttempts: rule.MaxAttempts,
 		})
 	}
+}
+
+// Terms are what a type says of its tasks. Equal ones are one.
+func (d *Decoder) Terms(of *logv1.TypeTerms) *taskstate.Terms {
+	key := taskstate.Terms{Of: taskstate.TypeName{Domain: d.intern(of.Domain), Type: d.intern(of.Type)}, Policy: d.policy(of.Policy)}
+	if known := d.terms[key.Of]; known != nil && known.Policy == key.Policy {
+		return known
+	}
+	if len(d.terms) >= internedMax {
+		clear(d.terms)
+	}
+	d.terms[key.Of] = &key
+	return &key
 }
 
 // rulesOf are the rules of a policy, as they are kept: equal ones are one.

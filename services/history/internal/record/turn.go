@@ -22,6 +22,7 @@ const (
 	turnAt       = 4
 	turnBatches  = 5
 	turnAdmitted = 6
+	turnTerms    = 7
 )
 
 // Turn is a message of the owner's log (logv1.Turn). Its batches stay encoded until they are needed.
@@ -33,6 +34,8 @@ type Turn struct {
 	// Admitted are the steps before the batches.
 	Admitted []replica.Admission
 	Batches  [][]byte
+	// Terms are those of types that have changed.
+	Terms []*logv1.TypeTerms
 }
 
 // Append encodes t behind b.
@@ -46,6 +49,9 @@ func (t *Turn) Append(b []byte) []byte {
 		s := &t.Admitted[i]
 		b = appendMessage(b, turnAdmitted, &logv1.Admission{Lane: uint32(s.Lane), Place: string(s.Place), Kind: logv1.Admission_Kind(s.Kind), ToSeq: s.To, FromSeq: s.From, Messages: s.Messages})
 	}
+	for _, of := range t.Terms {
+		b = appendMessage(b, turnTerms, of)
+	}
 	for _, batch := range t.Batches {
 		b = protowire.AppendBytes(protowire.AppendTag(b, turnBatches, protowire.BytesType), batch)
 	}
@@ -58,6 +64,10 @@ func ReadTurn(data []byte) (t Turn, err error) {
 		switch {
 		case f.Bytes != nil && f.Number == turnAdmitted:
 			return t.admitted(f.Bytes)
+		case f.Bytes != nil && f.Number == turnTerms:
+			of := new(logv1.TypeTerms)
+			t.Terms = append(t.Terms, of)
+			return of.UnmarshalVT(f.Bytes)
 		case f.Bytes != nil && f.Number == turnBatches:
 			t.Batches = append(t.Batches, f.Bytes)
 		case f.Bytes != nil: // no number is of this kind
@@ -100,6 +110,9 @@ func (t *Turn) admitted(data []byte) error {
 // its owner has read each before it appended them. Then its batches are left out.
 func (d *Decoder) Turn(t *Turn, seq uint64, storedAt int64) (*replica.Turn, error) {
 	out := &replica.Turn{Seq: seq, At: cmp.Or(t.At, storedAt), Admitted: t.Admitted}
+	for _, of := range t.Terms {
+		out.Terms = append(out.Terms, d.Terms(of))
+	}
 	for _, batch := range t.Batches {
 		in, err := d.Events(batch)
 		if err != nil {

@@ -67,6 +67,8 @@ type Owner interface {
 	Early(e *replica.Events) bool
 	// Take gives the replica an input; false: it does not take a turn now, since its lease does not hold.
 	Take(in replica.Input) bool
+	// Terms are those of types that have changed, by which events of the next turn are decided.
+	Terms(next []*replica.Events) []*logv1.TypeTerms
 	// Admitted are the steps by which tasks came into the state since the turn before. Until the turn that has them is
 	// taken, or TurnRefused, there are no more.
 	Admitted() []replica.Admission
@@ -109,6 +111,8 @@ type Appender struct {
 	arrived chan Request
 	// bytes is what waits in arrived.
 	bytes atomic.Int64
+	// terms makes the terms of types.
+	terms *record.Decoder
 	// own and next go with the next turn: proposals, and a batch that has arrived.
 	own, next *Request
 	// early are batches about tasks that are not admitted yet: a task that started with its submit may end before its owner has read that.
@@ -125,7 +129,7 @@ type Appender struct {
 
 // New makes an appender for an owner that writes a version of the log.
 func New(log Log, owner Owner, version func() uint32, logger *slog.Logger) *Appender {
-	return &Appender{log: log, owner: owner, version: version, logger: logger, arrived: make(chan Request, requestsMax)}
+	return &Appender{log: log, owner: owner, version: version, logger: logger, terms: record.NewDecoder(), arrived: make(chan Request, requestsMax)}
 }
 
 // Listen takes in the batches that services send, until ctx ends, and notes in them the signs of life of workers. A
@@ -258,17 +262,21 @@ func (a *Appender) Begin() {
 	}
 	a.number++
 	turn := record.Turn{LogVersion: a.version(), Epoch: a.epoch, Number: a.number, At: max(a.at, a.owner.NowMS()), Admitted: a.owner.Admitted()}
+	taken := &replica.Turn{Admitted: turn.Admitted}
 	for _, r := range all {
-		turn.Batches = append(turn.Batches, r.data)
+		turn.Batches, taken.Batches = append(turn.Batches, r.data), append(taken.Batches, r.events)
 		if slices.ContainsFunc(r.proposals, func(p replica.Proposal) bool { return p.NotAfter > 0 }) {
 			turn.At = 0 // the server's time says whether they come too late
 		}
+	}
+	for _, of := range a.owner.Terms(taken.Batches) {
+		turn.Terms, taken.Terms = append(turn.Terms, of), append(taken.Terms, a.terms.Terms(of))
 	}
 	a.busy = true
 	after := a.last
 	go func() {
 		seq, at, err := a.append(&turn, after)
-		a.owner.Post(func() { a.done(all, turn.Admitted, seq, at, err) })
+		a.owner.Post(func() { a.done(all, taken, seq, at, err) })
 	}()
 }
 
@@ -316,18 +324,16 @@ func (a *Appender) lastTurn(ctx context.Context) (Record, record.Turn, error) {
 }
 
 // done takes in that a turn is stored, or never will be.
-func (a *Appender) done(all []Request, admitted []replica.Admission, seq uint64, at int64, err error) {
+func (a *Appender) done(all []Request, turn *replica.Turn, seq uint64, at int64, err error) {
 	a.busy = false
 	switch {
 	case err == nil:
 		a.last, a.at = seq, max(a.at, at)
-		a.stored = &replica.Turn{Seq: seq, At: at, Admitted: admitted} // as who takes over reads it, also where our clock is ahead of the server's
-		for _, r := range all {
-			a.stored.Batches = append(a.stored.Batches, r.events)
-		}
+		turn.Seq, turn.At = seq, at // as who takes over reads it, also where our clock is ahead of the server's
+		a.stored = turn
 		a.Apply()
 	case errors.Is(err, ErrRefused): // who asked repeats it; what the owner proposed, it proposes again later
-		a.owner.Take(replica.TurnRefused{Admitted: admitted})
+		a.owner.Take(replica.TurnRefused{Admitted: turn.Admitted})
 		a.logger.Error("the log does not accept a turn", "events", len(all[0].events.Events), "bytes", len(all[0].data), "error", err)
 	case errors.Is(err, ErrTakenOver), errors.Is(err, ErrUnreadable):
 		a.owner.Fail(err)

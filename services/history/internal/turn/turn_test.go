@@ -75,11 +75,15 @@ type owner struct {
 	admitted []replica.Admission
 	failed   error
 	leased   bool
+	// terms go with the next turn.
+	terms []*logv1.TypeTerms
 	// early tells what comes before its task; nil = nothing does.
 	early func(e *replica.Events) bool
 }
 
 func (o *owner) Early(e *replica.Events) bool { return o.early != nil && o.early(e) }
+
+func (o *owner) Terms([]*replica.Events) []*logv1.TypeTerms { return o.terms }
 
 func (o *owner) Persist(write func(context.Context) error) (err error) {
 	for range 5 {
@@ -187,6 +191,21 @@ func TestWhatGathersIsOneTurn(t *testing.T) {
 	o.step(a)
 	if len(o.turns) != 1 || len(o.turns[0].Batches) != 6 || o.turns[0].Batches[0].ReplyTo != "" || o.turns[0].At != storedAt || len(o.own) != 1 || !a.Idle() {
 		t.Fatalf("%d turns, %d answers for its own", len(o.turns), len(o.own))
+	}
+}
+
+// TestI3_ATurnHasTheTermsOfTypes: the log has what the replica takes.
+func TestI3_ATurnHasTheTermsOfTypes(t *testing.T) {
+	a, l, o := claimed(t)
+	o.terms = []*logv1.TypeTerms{{Domain: "shop", Type: "t", Policy: &logv1.Policy{MaxAttempts: 7, TypeRevision: 3}}}
+	l.take(cancel(1))
+	o.step(a)
+	stored, err := record.NewDecoder().Turn(&l.all[2], 3, 1)
+	testkit.NoError(t, err)
+	for _, terms := range [][]*taskstate.Terms{o.turns[0].Terms, stored.Terms} {
+		testkit.MustEqual(t, "terms", len(terms), 1)
+		testkit.Equal(t, "the type", terms[0].Of, taskstate.TypeName{Domain: "shop", Type: "t"})
+		testkit.Equal(t, "the policy", *terms[0].Policy, taskstate.Policy{MaxAttempts: 7, TypeRevision: 3})
 	}
 }
 

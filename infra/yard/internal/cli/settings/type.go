@@ -19,14 +19,16 @@ func TypeCommand(a *command.App) *cobra.Command {
 	s := settings[yard.TaskType, yard.TaskType]{
 		kind: "type", name: "payout.send",
 		putHelp: help{"Create or change a task type", `Create a task type, or change the settings that are given as flags. A changed limit
-takes effect within a second; tasks accepted before keep their retry policy
-and timeouts.`, `  yard type put payout.send --max-concurrency 15 --max-attempts 8 --initial-interval 2s
+takes effect within a second. So do the retry policy, --start-to-close and
+--heartbeat, also for attempts of tasks that were accepted before; tasks that
+set a field themselves keep it. Tasks accepted before keep --start-within,
+--finish-within and --cost.`, `  yard type put payout.send --max-concurrency 15 --max-attempts 8 --initial-interval 2s
   yard type put payout.send --non-retryable card_stolen,account_closed --by-error busy:max-attempts=20,initial-interval=1m
   yard type put letter.post --heartbeat 5s --on-lost dead --on-timeout dead`},
 		getHelp:  help{short: "Show a task type and how much of its limit is in use"},
 		listHelp: help{short: "List the task types of the domain that have settings"},
 		delete: help{short: "Delete the settings of a task type; its tasks continue without them", long: `Delete the settings of a task type. Its limit ends within a second. Tasks of
-this type may still be submitted, with the default policy; those accepted before keep theirs.`},
+this type may still be submitted, with the default policy; those accepted before keep the settings that they last had.`},
 		flags: typeFlags,
 		complete: func(t *yard.TaskType, name string) {
 			if t.Name = name; tasks.NoPolicy(*t.Retry) {

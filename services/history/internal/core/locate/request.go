@@ -15,6 +15,8 @@ type Request struct {
 	Seq   uint64
 	Place int
 	At    int64
+	// Terms are those of the task's type that its turn has; nil = it has none.
+	Terms *taskstate.Terms
 	// From is the message that it came with, if that is matching's.
 	From *dispatch.Batch
 	// Answer gets its verdict, at I; nil = no one waits for it.

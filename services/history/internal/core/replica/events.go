@@ -36,6 +36,9 @@ func (s step) events(in *Events) {
 			continue
 		}
 		e := s.tasks[ev.ID]
+		if e != nil && len(in.terms) > 0 {
+			req.Terms = in.terms[typeOf(e)]
+		}
 		if stale && ofOwner(ev.Kind) {
 			s.superseded(req)
 		} else {
@@ -127,7 +130,7 @@ func (s step) apply(e *Entry, req *locate.Request) {
 	before, failures, revision := e.State, e.Failures, e.Revision()
 	grab := req.Ev.Kind == taskstate.Started && req.From != nil
 	req.Ev.TooMuch = grab && !req.From.Fits(req.Ev, taskstate.PolledBytes(&e.Task))
-	v, did := taskstate.Apply(&e.Task, req.Ev, at)
+	v, did := taskstate.ApplyUnder(req.Terms, &e.Task, req.Ev, at)
 	if grab && v.Granted {
 		req.From.Took(req.Ev, taskstate.PolledBytes(&e.Task))
 	}

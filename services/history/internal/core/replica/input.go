@@ -41,6 +41,8 @@ type Turn struct {
 	// Admitted are the steps before it, in order. A takeover has taken them before the turn.
 	Admitted []Admission
 	Batches  []*Events
+	// Terms are those of types that have changed. They hold for the events of this turn.
+	Terms []*taskstate.Terms
 }
 
 // Events is one batch of a turn; alone it is a turn of one batch.
@@ -60,6 +62,8 @@ type Events struct {
 	Epoch, Delivered uint64
 	Polls            []dispatch.Poll
 	Events           []taskstate.Event
+	// terms are those of its turn.
+	terms map[taskstate.TypeName]*taskstate.Terms
 }
 
 // Stay names one stay of a task in the timer store, or what comes back from it.

@@ -91,9 +91,9 @@ func (r *Replica) Step(in Input, now Now, fx *Effects) bool {
 		}
 		r.eventAt = in.Seq // a turn is taken as a whole: a checkpoint has all of it or nothing
 		s.heard(in.At)
-		first := 0
+		first, terms := 0, byType(in.Terms)
 		for _, b := range in.Batches {
-			b.Seq, b.At, b.First = in.Seq, in.At, first
+			b.Seq, b.At, b.First, b.terms = in.Seq, in.At, first, terms
 			first += len(b.Events)
 			s.events(b)
 		}

@@ -49,6 +49,9 @@ func (k Kind) OfKey() bool { return k == Skipped || k == Unblocked }
 // Changes tells whether events of a kind change a task for a caller who may repeat them: they have an Update.
 func (k Kind) Changes() bool { return k == Changed || k.OfKey() }
 
+// ByPolicy reports whether the policy of a task says what events of a kind do to it.
+func (k Kind) ByPolicy() bool { return k == Started || k == Failed || k == Expired }
+
 // Command tells whether events of a kind name a task alone: they wait for it, wherever it is.
 func (k Kind) Command() bool { return k == Cancel || k == Redrove || k.Changes() }
 

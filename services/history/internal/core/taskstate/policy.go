@@ -7,8 +7,7 @@ import (
 	"slices"
 )
 
-// Policy is the effective policy of a task, resolved at acceptance and
-// read-only: tasks share it.
+// Policy is the effective policy of a task and read-only: tasks share it.
 type Policy struct {
 	// MaxAttempts is how many failures end the task, at least 1.
 	MaxAttempts int32
@@ -27,6 +26,9 @@ type Policy struct {
 	OnTimeout     OnTimeout
 	// Rules are those of error types; nil = none. Equal ones are one, so that policies compare.
 	Rules *Rules
+	// OfType are the fields that the task does not set itself. They are those of its type as of a revision; 0 = it had no settings.
+	OfType       Fields
+	TypeRevision int64
 }
 
 // Jitter spreads the waits of tasks that failed together (yard.v1.Jitter).
@@ -183,4 +185,120 @@ func (t *Task) unit() float64 {
 func (t *Task) spent() bool {
 	most := t.Policy.MaxDeliveries
 	return most > 0 && int64(t.Grants())-int64(t.HandedBack) >= int64(most)
+}
+
+// TypeName names a task type of a domain.
+type TypeName struct{ Domain, Type string }
+
+// Terms are what a type says of the attempts of its tasks, as of a revision. The owner of a partition writes them into the log with the events
+// that start and end attempts, so that a replay does not depend on the settings. A task takes them with the next such event.
+type Terms struct {
+	Of TypeName
+	// Policy has all fields of the type.
+	Policy *Policy
+	// before and after are a policy that a task had, and its policy under these terms: most tasks share one.
+	before, after *Policy
+}
+
+// Fields are fields of a policy: bit n is for field n of logv1.Policy.
+type Fields uint16
+
+// The fields.
+const (
+	FieldMaxAttempts Fields = 2 << iota
+	FieldInitialInterval
+	FieldBackoff
+	FieldMaxInterval
+	FieldStartToClose
+	FieldHeartbeatTimeout
+	FieldNonRetryable
+	FieldByError
+	FieldJitter
+	FieldMaxDeliveries
+	FieldOnLost
+	FieldOnTimeout
+)
+
+// Precedes reports whether a revision of its type is later than the one that p has fields of.
+func (p *Policy) Precedes(revision int64) bool { return p.OfType != 0 && p.TypeRevision < revision }
+
+// over is p under terms: its fields of the type are those of the terms.
+func (of *Terms) over(p *Policy) *Policy {
+	if of == nil || !p.Precedes(of.Policy.TypeRevision) {
+		return p
+	}
+	if of.before == p {
+		return of.after
+	}
+	typed, own := of.Policy, *p
+	own.TypeRevision = typed.TypeRevision
+	own.MaxAttempts = following(p, FieldMaxAttempts, p.MaxAttempts, typed.MaxAttempts)
+	own.InitialIntervalMS = following(p, FieldInitialInterval, p.InitialIntervalMS, typed.InitialIntervalMS)
+	own.Backoff = following(p, FieldBackoff, p.Backoff, typed.Backoff)
+	own.MaxIntervalMS = following(p, FieldMaxInterval, p.MaxIntervalMS, max(typed.MaxIntervalMS, own.InitialIntervalMS)) // it follows the first wait
+	own.StartToCloseMS = following(p, FieldStartToClose, p.StartToCloseMS, typed.StartToCloseMS)
+	own.HeartbeatTimeoutMS = following(p, FieldHeartbeatTimeout, p.HeartbeatTimeoutMS, typed.HeartbeatTimeoutMS)
+	own.Jitter = following(p, FieldJitter, p.Jitter, typed.Jitter)
+	own.MaxDeliveries = following(p, FieldMaxDeliveries, p.MaxDeliveries, typed.MaxDeliveries)
+	own.OnLost = following(p, FieldOnLost, p.OnLost, typed.OnLost)
+	own.OnTimeout = following(p, FieldOnTimeout, p.OnTimeout, typed.OnTimeout)
+	own.Rules = p.Rules.following(p.OfType, typed.Rules)
+	of.before, of.after = p, &own
+	return of.after
+}
+
+// following is one field of p under the terms of its type.
+func following[V any](p *Policy, field Fields, own, typed V) V {
+	if p.OfType&field != 0 {
+		return typed
+	}
+	return own
+}
+
+// following are rules whose lists among some fields are those of the type.
+func (r *Rules) following(fields Fields, typed *Rules) *Rules {
+	switch fields & (FieldNonRetryable | FieldByError) {
+	case 0:
+		return r
+	case FieldNonRetryable | FieldByError:
+		return typed
+	}
+	var both, of Rules
+	if r != nil {
+		both = *r
+	}
+	if typed != nil {
+		of = *typed
+	}
+	if fields&FieldNonRetryable != 0 {
+		both.NonRetryable = of.NonRetryable
+	} else {
+		both.ByError = of.ByError
+	}
+	if len(both.NonRetryable) == 0 && len(both.ByError) == 0 {
+		return nil
+	}
+	return &both
+}
+
+// set are the fields of p that are not 0.
+func (p *Policy) set() (fields Fields) {
+	mark := func(is bool, field Fields) {
+		if is {
+			fields |= field
+		}
+	}
+	mark(p.MaxAttempts != 0, FieldMaxAttempts)
+	mark(p.InitialIntervalMS != 0, FieldInitialInterval)
+	mark(p.Backoff != 0, FieldBackoff)
+	mark(p.MaxIntervalMS != 0, FieldMaxInterval)
+	mark(p.StartToCloseMS != 0, FieldStartToClose)
+	mark(p.HeartbeatTimeoutMS != 0, FieldHeartbeatTimeout)
+	mark(p.Jitter != 0, FieldJitter)
+	mark(p.MaxDeliveries != 0, FieldMaxDeliveries)
+	mark(p.OnLost != 0, FieldOnLost)
+	mark(p.OnTimeout != 0, FieldOnTimeout)
+	mark(p.Rules != nil && len(p.Rules.NonRetryable) > 0, FieldNonRetryable)
+	mark(p.Rules != nil && len(p.Rules.ByError) > 0, FieldByError)
+	return fields
 }

@@ -62,9 +62,7 @@ func (t *Task) park(now int64) Effects {
 
 // handBack makes a task ready again after a grant that does not count.
 func (t *Task) handBack(message string, now int64, fx *Effects) {
-	if t.Policy.MaxDeliveries > 0 {
-		t.HandedBack++
-	}
+	t.HandedBack++
 	t.step(Step{Kind: StepHandedBack, At: now, Grant: t.Grants(), Worker: t.Attempt.Worker.Name(), Message: message})
 	t.again(now, fx)
 }

@@ -109,7 +109,7 @@ type Task struct {
 	Version uint32
 	// Failures counts attempts that failed.
 	Failures int32
-	// HandedBack counts grants that were handed back, if the policy limits the others.
+	// HandedBack counts grants that were handed back.
 	HandedBack uint32
 	// Parkings counts how often the task was parked. A stay in history, and the one in
 	// the timer store before it, is named by (ID, Parkings).

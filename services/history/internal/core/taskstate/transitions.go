@@ -81,6 +81,20 @@ func Apply(t *Task, e *Event, now int64) (Verdict, Effects) {
 	return row.do(t, e, now)
 }
 
+// ApplyUnder applies an event of a turn that has terms of the type of t; nil = it has none. They hold for an attempt that starts or ends by it, and
+// an event that is refused changes nothing.
+func ApplyUnder(of *Terms, t *Task, e *Event, now int64) (Verdict, Effects) {
+	was := t.Policy
+	if e.Kind.ByPolicy() && t.State.Active() && (e.Kind == Started) != (t.State == Running) {
+		t.Policy = of.over(was)
+	}
+	v, did := Apply(t, e, now)
+	if v.Code != "" {
+		t.Policy = was
+	}
+	return v, did
+}
+
 // repeated recognises an event that was applied before: the same asker repeats
 // it since the answer was lost, and gets the same verdict (I4).
 func (t *Task) repeated(e *Event) (Verdict, bool) {

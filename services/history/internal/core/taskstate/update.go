@@ -333,7 +333,7 @@ func (t *Task) applied() {
 	t.setUpdates(u)
 }
 
-// changePolicy gives t a policy of its own with the fields that are set, and names them.
+// changePolicy gives t a policy of its own with the fields that are set, and names them. They do not follow the type any more.
 func (t *Task) changePolicy(set *Policy) (named []string) {
 	was, p := *t.Policy, *t.Policy
 	p.MaxAttempts = cmp.Or(set.MaxAttempts, p.MaxAttempts)
@@ -345,6 +345,7 @@ func (t *Task) changePolicy(set *Policy) (named []string) {
 	p.MaxDeliveries = cmp.Or(set.MaxDeliveries, p.MaxDeliveries)
 	p.Jitter, p.OnLost, p.OnTimeout = cmp.Or(set.Jitter, p.Jitter), cmp.Or(set.OnLost, p.OnLost), cmp.Or(set.OnTimeout, p.OnTimeout)
 	p.Rules = set.Rules.over(p.Rules)
+	p.OfType &^= set.set()
 	t.Policy = &p
 	if set.StartToCloseMS != 0 {
 		named = append(named, "start_to_close_ms")
@@ -353,7 +354,7 @@ func (t *Task) changePolicy(set *Policy) (named []string) {
 		named = append(named, "heartbeat_timeout_ms")
 	}
 	rest := p
-	rest.StartToCloseMS, rest.HeartbeatTimeoutMS = was.StartToCloseMS, was.HeartbeatTimeoutMS
+	rest.StartToCloseMS, rest.HeartbeatTimeoutMS, rest.OfType = was.StartToCloseMS, was.HeartbeatTimeoutMS, was.OfType
 	if rest != was {
 		named = append(named, "retry")
 	}
