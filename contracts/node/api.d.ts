@@ -122,7 +122,7 @@ export interface ListRequest {
   tasklist?: string;
   /** Default: all. */
   type?: string;
-  /** Only these states. Default: all. */
+  /** Only these states. Default: all. TASK_STATE_QUEUED must be alone: it lists the tasks on disk that are not admitted, partition by partition, in the order in which they will be. In other lists they are missing until they are admitted. */
   states?: TaskState[];
   /** The most tasks to return, 1..1000. Default 100. An answer stops at 400 KiB, so a page may have fewer. */
   limit?: number;
@@ -1345,6 +1345,8 @@ export interface TaskUpdate {
   headers?: Record<string, string>;
   /** The input, at most 256 KiB. */
   payload?: unknown;
+  /** Move the task to this tasklist, [A-Za-z0-9_-]{1,64}, which must not be drained. The task waits there for the workers, the limits and the rates of that tasklist. It keeps its id, order key, unique key, batch and priority. It counts for max_queued there, which does not refuse it. */
+  tasklist?: string;
 }
 
 /** Task is everything known about a task. */

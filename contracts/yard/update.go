@@ -35,8 +35,8 @@ type Update struct {
 	HeartbeatTimeout time.Duration
 	// StartWithin and FinishWithin are as in Task, and count from the update, or from when the task is due, if that is later.
 	StartWithin, FinishWithin time.Duration
-	// Group is as in Task.
-	Group string
+	// Group is as in Task. Tasklist moves the task there.
+	Group, Tasklist string
 	// Headers are in place of all that it has.
 	Headers map[string]string
 	// Payload is the new input, encoded as NewPayload says; nil = no other.
@@ -48,7 +48,7 @@ func (u *Update) Wire() (*yardv1.TaskUpdate, error) {
 	w := &yardv1.TaskUpdate{
 		TaskId: u.TaskID, IfRevision: u.IfRevision, Priority: int32Of(u.Priority), DelayMs: milliseconds(u.Delay), RunNow: u.Now,
 		Retry: u.Retry.wire(), StartToCloseMs: milliseconds(u.StartToClose), HeartbeatTimeoutMs: milliseconds(u.HeartbeatTimeout),
-		StartWithinMs: milliseconds(u.StartWithin), FinishWithinMs: milliseconds(u.FinishWithin), Group: u.Group, Headers: u.Headers,
+		StartWithinMs: milliseconds(u.StartWithin), FinishWithinMs: milliseconds(u.FinishWithin), Group: u.Group, Tasklist: u.Tasklist, Headers: u.Headers,
 	}
 	if !u.RunAt.IsZero() {
 		w.RunAtMs = u.RunAt.UnixMilli()

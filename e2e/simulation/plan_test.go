@@ -70,6 +70,7 @@ const (
 	threeServers
 	directStarts
 	typeChanges
+	moves
 	faultsEnd
 )
 
@@ -84,7 +85,7 @@ var faultNames = [...]string{
 	"skewed clocks", "stepping server", "stores down", "lost triggers", "quiet answers", "lost answers", "repeated asks",
 	"silent workers", "late outcomes", "failures", "cancels", "foreign cancels", "delayed tasks", "slow timer", "timer pauses", "timer rivals", "timer crashes", "full stores", "doubled submits", "slow readers",
 	"matching pauses", "matching rivals", "matching kills", "matching drains", "wiped tables", "slow tables", "away tables", "unknown calls",
-	"late acks", "gone workers", "limit edits", "shared messages", "floods", "expiries", "groups", "rates", "partition edits", "group limits", "own policies", "unique keys", "silences", "updates", "order keys", "blocking tasks", "redrives", "a tasklist floods", "low rates", "three servers", "direct starts", "type changes",
+	"late acks", "gone workers", "limit edits", "shared messages", "floods", "expiries", "groups", "rates", "partition edits", "group limits", "own policies", "unique keys", "silences", "updates", "order keys", "blocking tasks", "redrives", "a tasklist floods", "low rates", "three servers", "direct starts", "type changes", "moves",
 }
 
 func (f faults) String() string {
@@ -189,6 +190,9 @@ func planOf(seed uint64) plan {
 	}
 	if d.chance(500) && !p.once {
 		p.faults |= typeChanges
+	}
+	if p.has(updates) && !p.has(rates) && d.chance(500) { // what a rate has let start is checked by the tasklist
+		p.faults |= moves
 	}
 	return p
 }

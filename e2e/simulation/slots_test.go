@@ -57,7 +57,7 @@ func (c *matchChecker) handed(in *inbox, id ids.TaskID, token ids.Token) *world 
 	if holder := w.check.holders[attempt{id, token.Version}]; holder != token {
 		c.m.violated("I4: %s gets attempt %d of %s as %+v, and it was granted as %+v", in.name, token.Version, w.name(id), token, holder)
 	}
-	if at := w.accepted[id]; at.domain != in.worker.domain || at.tasklist != in.worker.tasklist || len(in.worker.types) > 0 && !slices.Contains(in.worker.types, at.typ) {
+	if at := w.accepted[id]; at.domain != in.worker.domain || !w.mayBeIn(id, in.worker.tasklist) || len(in.worker.types) > 0 && !slices.Contains(in.worker.types, at.typ) {
 		c.m.violated("%s gets %s of %+v", in.name, w.name(id), at)
 	}
 	return w
@@ -226,7 +226,7 @@ func (c *matchChecker) limits() {
 func (c *matchChecker) booked(g *grantOf) {
 	at, granted, group := g.w.accepted[g.id], g.w.storedAt[g.seq-1], g.w.groupOf[g.id]
 	group, known := g.w.check.groupAt(g.id, g.seq, group)
-	if !known {
+	if !known || len(g.w.movedTo[g.id]) > 0 {
 		return
 	}
 	names := []string{at.typ, wide, shared, ofTasklist + at.tasklist}

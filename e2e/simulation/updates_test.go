@@ -76,6 +76,10 @@ func (w *world) update(id ids.TaskID, by string, timed bool) {
 	if w.groupOf[id] != "" && w.dice.chance(400) {
 		u.Group = w.group()
 	}
+	if w.plan.has(moves) && w.dice.chance(300) {
+		u.Tasklist = w.match.another(w.accepted[id]).tasklist
+		w.moves(id, u.Tasklist)
+	}
 	switch {
 	case timed:
 	case w.dice.chance(300):
@@ -84,6 +88,19 @@ func (w *world) update(id ids.TaskID, by string, timed bool) {
 		u.DueAt = w.serverMS() + w.dice.Int64N(w.dice.Int64N(25_000)+1) + 1
 	}
 	w.change(id, by, u)
+}
+
+// moves notes that a task may be in a tasklist from now on.
+func (w *world) moves(id ids.TaskID, to string) {
+	if w.movedTo[id] == nil {
+		w.movedTo[id] = map[string]bool{}
+	}
+	w.movedTo[id][to] = true
+}
+
+// mayBeIn reports whether a task was submitted to a tasklist, or may have moved there.
+func (w *world) mayBeIn(id ids.TaskID, tasklist string) bool {
+	return w.accepted[id].tasklist == tasklist || w.movedTo[id][tasklist]
 }
 
 // soleFor is how long an asker waits at least until it asks again.
@@ -130,7 +147,7 @@ func sentFirst(events []historysim.Event) []historysim.Event {
 // asked is an update that is in the log: at the first and the last event that asks for it.
 type asked struct {
 	first, last        uint64
-	group              string
+	group, tasklist    string
 	confirmed, refused bool
 	// refusedAt is the first event of those that were refused, madeAt the last one of those that were not; 0 = none.
 	refusedAt, madeAt uint64
@@ -164,7 +181,7 @@ func (c *checker) updateAsked(e *historysim.Event, seq uint64) {
 	}
 	one := of[e.Update.Request]
 	if one == nil {
-		one = &asked{first: seq, group: e.Update.Group}
+		one = &asked{first: seq, group: e.Update.Group, tasklist: e.Update.Tasklist}
 		of[e.Update.Request] = one
 	}
 	one.last = seq
@@ -211,6 +228,9 @@ func (c *checker) updatesHold(t *historysim.Task) {
 	name, applied, confirmed := c.w.name(t.ID), int(t.Revision())-1, 0
 	request, _ := strconv.ParseUint(string(t.Payload.Data), 10, 64)
 	last := c.updates[t.ID][request]
+	if !c.w.mayBeIn(t.ID, t.Tasklist) || last != nil && last.tasklist != "" && t.Tasklist != last.tasklist {
+		c.w.violated("%s ends in tasklist %s, and the last update is %+v", name, t.Tasklist, last)
+	}
 	for number, one := range c.updates[t.ID] {
 		if !one.confirmed {
 			continue

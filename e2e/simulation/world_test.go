@@ -47,6 +47,8 @@ type world struct {
 	groupOf map[ids.TaskID]string
 	// costOf is the cost of those that were submitted with one.
 	costOf map[ids.TaskID]int32
+	// movedTo are the tasklists that updates have asked for.
+	movedTo map[ids.TaskID]map[string]bool
 	// keyAt are where in the log the word on the unique key of a task lies, by its submits.
 	keyAt map[ids.TaskID][]uint64
 	// keyOf is the order key of those that have one.
@@ -63,7 +65,7 @@ type world struct {
 
 // newPartition makes a partition of a run.
 func newPartition(s *sim, part int) *world {
-	w := &world{sim: s, part: part, accepted: map[ids.TaskID]task{}, members: map[string]int64{}, groupOf: map[ids.TaskID]string{}, costOf: map[ids.TaskID]int32{}, keyAt: map[ids.TaskID][]uint64{}, policyOf: map[ids.TaskID]*historysim.Policy{}, keyOf: map[ids.TaskID]string{}}
+	w := &world{sim: s, part: part, accepted: map[ids.TaskID]task{}, members: map[string]int64{}, groupOf: map[ids.TaskID]string{}, costOf: map[ids.TaskID]int32{}, movedTo: map[ids.TaskID]map[string]bool{}, keyAt: map[ids.TaskID][]uint64{}, policyOf: map[ids.TaskID]*historysim.Policy{}, keyOf: map[ids.TaskID]string{}}
 	w.archived, w.waiting, w.decoder = map[ids.TaskID]*historysim.Task{}, newTimerStore(), historysim.NewDecoder()
 	w.letters, w.snapshots = map[ids.TaskID]*letter{}, map[snapshotName][][]byte{}
 	w.senders = map[uint64]*matchProc{}

@@ -2081,9 +2081,10 @@ type Update struct {
 	// It is a submit with the unique key of the task: all that a submit gives takes the place of what the task has, also what is 0 or empty.
 	// It is refused if an attempt of the task has begun, or the task is of another type or tasklist.
 	Replace bool `protobuf:"varint,13,opt,name=replace,proto3" json:"replace,omitempty"`
+	// Of a replacement: that of the submit. Otherwise where the task moves to.
+	Tasklist string `protobuf:"bytes,15,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
 	// The following are of a replacement.
 	Type        string `protobuf:"bytes,14,opt,name=type,proto3" json:"type,omitempty"`
-	Tasklist    string `protobuf:"bytes,15,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
 	Cost        int32  `protobuf:"varint,16,opt,name=cost,proto3" json:"cost,omitempty"`
 	UniqueForMs int64  `protobuf:"varint,17,opt,name=unique_for_ms,json=uniqueForMs,proto3" json:"unique_for_ms,omitempty"`
 	Trace       []byte `protobuf:"bytes,18,opt,name=trace,proto3" json:"trace,omitempty"`
@@ -2226,16 +2227,16 @@ func (x *Update) GetReplace() bool {
 	return false
 }
 
-func (x *Update) GetType() string {
+func (x *Update) GetTasklist() string {
 	if x != nil {
-		return x.Type
+		return x.Tasklist
 	}
 	return ""
 }
 
-func (x *Update) GetTasklist() string {
+func (x *Update) GetType() string {
 	if x != nil {
-		return x.Tasklist
+		return x.Type
 	}
 	return ""
 }
@@ -5240,9 +5241,9 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\vhas_payload\x18\v \x01(\bR\n" +
 	"hasPayload\x12\x18\n" +
 	"\arequest\x18\f \x01(\x06R\arequest\x12\x18\n" +
-	"\areplace\x18\r \x01(\bR\areplace\x12\x12\n" +
-	"\x04type\x18\x0e \x01(\tR\x04type\x12\x1a\n" +
+	"\areplace\x18\r \x01(\bR\areplace\x12\x1a\n" +
 	"\btasklist\x18\x0f \x01(\tR\btasklist\x12\x12\n" +
+	"\x04type\x18\x0e \x01(\tR\x04type\x12\x12\n" +
 	"\x04cost\x18\x10 \x01(\x05R\x04cost\x12\"\n" +
 	"\runique_for_ms\x18\x11 \x01(\x03R\vuniqueForMs\x12\x14\n" +
 	"\x05trace\x18\x12 \x01(\fR\x05trace\x12!\n" +

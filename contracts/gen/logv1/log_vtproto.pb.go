@@ -557,8 +557,8 @@ func (m *Update) CloneVT() *Update {
 	r.HasPayload = m.HasPayload
 	r.Request = m.Request
 	r.Replace = m.Replace
-	r.Type = m.Type
 	r.Tasklist = m.Tasklist
+	r.Type = m.Type
 	r.Cost = m.Cost
 	r.UniqueForMs = m.UniqueForMs
 	r.OrderBlocks = m.OrderBlocks

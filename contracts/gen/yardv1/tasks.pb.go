@@ -2562,7 +2562,8 @@ type ListRequest struct {
 	Tasklist string `protobuf:"bytes,1,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
 	// Default: all.
 	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
-	// Only these states. Default: all.
+	// Only these states. Default: all. TASK_STATE_QUEUED must be alone: it lists the tasks on disk that are not admitted, partition by
+	// partition, in the order in which they will be. In other lists they are missing until they are admitted.
 	States []TaskState `protobuf:"varint,3,rep,packed,name=states,proto3,enum=yard.v1.TaskState" json:"states,omitempty"`
 	// The most tasks to return, 1..1000. Default 100. An answer stops at 400 KiB, so a page may have fewer.
 	Limit int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
@@ -2947,7 +2948,10 @@ type TaskUpdate struct {
 	// In place of all that it has; limits as in tasks.submit.
 	Headers map[string]string `protobuf:"bytes,13,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// The input, at most 256 KiB.
-	Payload       *Payload `protobuf:"bytes,14,opt,name=payload,proto3" json:"payload,omitempty"`
+	Payload *Payload `protobuf:"bytes,14,opt,name=payload,proto3" json:"payload,omitempty"`
+	// Move the task to this tasklist, [A-Za-z0-9_-]{1,64}, which must not be drained. The task waits there for the workers, the limits and the
+	// rates of that tasklist. It keeps its id, order key, unique key, batch and priority. It counts for max_queued there, which does not refuse it.
+	Tasklist      string `protobuf:"bytes,15,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3078,6 +3082,13 @@ func (x *TaskUpdate) GetPayload() *Payload {
 		return x.Payload
 	}
 	return nil
+}
+
+func (x *TaskUpdate) GetTasklist() string {
+	if x != nil {
+		return x.Tasklist
+	}
+	return ""
 }
 
 // Task is everything known about a task.
@@ -3722,7 +3733,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x05tasks\x18\x01 \x03(\v2\x13.yard.v1.TaskUpdateR\x05tasks\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\x12\x14\n" +
-	"\x05tries\x18\x03 \x01(\x05R\x05tries\"\xc7\x04\n" +
+	"\x05tries\x18\x03 \x01(\x05R\x05tries\"\xe3\x04\n" +
 	"\n" +
 	"TaskUpdate\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1f\n" +
@@ -3740,7 +3751,8 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x10finish_within_ms\x18\v \x01(\x03R\x0efinishWithinMs\x12\x14\n" +
 	"\x05group\x18\f \x01(\tR\x05group\x12:\n" +
 	"\aheaders\x18\r \x03(\v2 .yard.v1.TaskUpdate.HeadersEntryR\aheaders\x12*\n" +
-	"\apayload\x18\x0e \x01(\v2\x10.yard.v1.PayloadR\apayload\x1a:\n" +
+	"\apayload\x18\x0e \x01(\v2\x10.yard.v1.PayloadR\apayload\x12\x1a\n" +
+	"\btasklist\x18\x0f \x01(\tR\btasklist\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa5\t\n" +

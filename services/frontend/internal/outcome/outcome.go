@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -51,9 +53,26 @@ func (o *Outcomes) Cancel(c call.Call, req *yardv1.CancelRequest, answer call.An
 func (o *Outcomes) Update(c call.Call, req *yardv1.UpdateRequest, answer call.Answer) {
 	entries, bad := validate.Update(req, c.Domain, c.Now, c.Form())
 	if bad == nil {
+		bad = o.drained(c, req)
+	}
+	if bad == nil {
 		bad = Date(c, req, entries)
 	}
 	o.Send(c, false, entries, bad, answer)
+}
+
+// drained refuses an update that moves a task to a tasklist that takes no new ones. A repeat may have been made before the drain.
+func (o *Outcomes) drained(c call.Call, req *yardv1.UpdateRequest) error {
+	for i, t := range req.Tasks {
+		if t.Tasklist == "" || req.Tries > 1 {
+			continue
+		}
+		if p := catalog.Drains.Tasklists.Of(o.Catalog, c.Domain, t.Tasklist); catalog.Paused(p, c.Now.UnixMilli()) {
+			return fault.At(fault.FailedPrecondition, "/tasks/"+strconv.Itoa(i)+"/tasklist", "nothing was changed, the tasklist %q takes no new tasks: it is %s",
+				t.Tasklist, validate.ReasonOf("drained", p.By, p.Reason))
+		}
+	}
+	return nil
 }
 
 // Send sends each entry of a request to the partition of its task, unless the request is bad.

@@ -118,11 +118,12 @@ func update(i int, t *yardv1.TaskUpdate, now time.Time, form Form) error {
 		headers(at("tasks", i, "headers"), t.Headers),
 		payload(at("tasks", i, "payload"), t.Payload, PayloadBytesMax, form),
 		ifNamed(typeName, at("tasks", i, "group"), t.Group),
+		ifNamed(name, at("tasks", i, "tasklist"), t.Tasklist),
 	); err != nil {
 		return err
 	}
 	if !moved && !t.RunNow && t.Priority == 0 && t.Retry == nil && t.StartToCloseMs == 0 && t.HeartbeatTimeoutMs == 0 &&
-		t.StartWithinMs == 0 && t.FinishWithinMs == 0 && t.Group == "" && len(t.Headers) == 0 && t.Payload == nil {
+		t.StartWithinMs == 0 && t.FinishWithinMs == 0 && t.Group == "" && t.Tasklist == "" && len(t.Headers) == 0 && t.Payload == nil {
 		return invalid(at("tasks", i, ""), "names nothing to change")
 	}
 	return nil
@@ -131,7 +132,7 @@ func update(i int, t *yardv1.TaskUpdate, now time.Time, form Form) error {
 // storedUpdate is an update as the log keeps it.
 func storedUpdate(t *yardv1.TaskUpdate, now time.Time) *logv1.Update {
 	u := &logv1.Update{
-		IfRevision: uint64(t.IfRevision), Priority: t.Priority, RunNow: t.RunNow, Group: t.Group, Headers: storedHeaders(t.Headers),
+		IfRevision: uint64(t.IfRevision), Priority: t.Priority, RunNow: t.RunNow, Group: t.Group, Tasklist: t.Tasklist, Headers: storedHeaders(t.Headers),
 	}
 	if t.DelayMs != 0 || t.RunAtMs != 0 {
 		u.DueAtMs = dueAt(&yardv1.NewTask{DelayMs: t.DelayMs, RunAtMs: t.RunAtMs}, now)

@@ -36,11 +36,11 @@ func storedUpdate(u *taskstate.Update) *logv1.Update {
 	out := &logv1.Update{
 		IfRevision: u.IfRevision, Priority: u.Priority, DueAtMs: u.DueAt, DelayMs: u.DelayMS, RunNow: u.Now,
 		Expiry: storedExpiry(taskstate.Expiry{StartWithinMS: u.StartWithinMS, FinishWithinMS: u.FinishWithinMS}),
-		Group:  u.Group, Headers: storedHeaders(u.Headers), Request: u.Request, SinceMs: u.Since, SoleUntilMs: u.SoleUntil,
+		Group:  u.Group, Tasklist: u.Tasklist, Headers: storedHeaders(u.Headers), Request: u.Request, SinceMs: u.Since, SoleUntilMs: u.SoleUntil,
 		Payload: u.Payload.Data, PayloadEncoding: u.Payload.Encoding, HasPayload: u.HasPayload, Policy: storedPart(u.Policy),
 	}
 	if w := u.Whole; w != nil {
-		out.Replace, out.Type, out.Tasklist, out.Cost = true, w.Type, w.Tasklist, w.Cost
+		out.Replace, out.Type, out.Cost = true, w.Type, w.Cost
 		out.UniqueForMs, out.OrderBlocks, out.Trace = w.UniqueForMS, w.OrderBlocks, []byte(w.Trace)
 	}
 	return out

@@ -64,7 +64,7 @@ func (d *Decoder) update(u *logv1.Update) *taskstate.Update {
 	out := &taskstate.Update{
 		IfRevision: u.IfRevision, Priority: priority(u.Priority), DueAt: u.DueAtMs, DelayMS: u.DelayMs, Now: u.RunNow,
 		StartWithinMS: u.Expiry.GetStartWithinMs(), FinishWithinMS: u.Expiry.GetFinishWithinMs(),
-		Group: strings.Clone(u.Group), Headers: d.headers(u.Headers), Request: u.Request,
+		Group: strings.Clone(u.Group), Tasklist: d.tasklist(u.Tasklist), Headers: d.headers(u.Headers), Request: u.Request,
 		Since: u.SinceMs, SoleUntil: u.SoleUntilMs,
 	}
 	if u.HasPayload {
@@ -72,7 +72,7 @@ func (d *Decoder) update(u *logv1.Update) *taskstate.Update {
 	}
 	out.Policy = d.partOf(u.Policy)
 	if u.Replace {
-		out.Whole = &taskstate.Whole{Type: d.intern(u.Type), Tasklist: d.intern(u.Tasklist), Cost: u.Cost, UniqueForMS: u.UniqueForMs, OrderBlocks: u.OrderBlocks, Trace: string(u.Trace)}
+		out.Whole = &taskstate.Whole{Type: d.intern(u.Type), Cost: u.Cost, UniqueForMS: u.UniqueForMs, OrderBlocks: u.OrderBlocks, Trace: string(u.Trace)}
 		if out.Priority == 0 || out.Policy == nil { // it is not of our making
 			out.Whole.Type = ""
 		}
@@ -121,6 +121,18 @@ func priority(p int32) int32 {
 		return 0
 	}
 	return p
+}
+
+// tasklist keeps a name that no tasklist has from its task; it is not of our making.
+func (d *Decoder) tasklist(name string) string {
+	if name == "" {
+		return ""
+	}
+	known, err := interned(d.names, name, ids.CheckName)
+	if err != nil {
+		return ""
+	}
+	return known
 }
 
 // headers reads headers; their names are interned.

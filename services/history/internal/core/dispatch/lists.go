@@ -68,8 +68,14 @@ func (l *tasklist) groupTasks(group string) *groupTasks {
 	return g
 }
 
-// Enqueue files e under its tasklist and column; Recount counts it there.
+// Enqueue files e under its domain, tasklist and column; Recount counts it there.
 func (x *Lists) Enqueue(e *Entry) {
+	x.file(e)
+	e.column.list.domain.enter(e)
+}
+
+// file files e under its tasklist and column.
+func (x *Lists) file(e *Entry) {
 	key := tasklistKey{e.Domain, e.Tasklist}
 	l, ok := x.lists[key]
 	if !ok {
@@ -83,17 +89,21 @@ func (x *Lists) Enqueue(e *Entry) {
 	}
 	e.column = x.columnOf(l, columnKey{packKey{e.Type, e.Priority, x.partitionFor(l, e.ID), e.Cost()}, e.Group()})
 	e.column.tasks++
-	l.domain.enter(e)
 	l.came++
 	if g := e.column.of; g != nil {
 		g.Came++
 	}
 }
 
-// Replace moves e, which does not run, to the column that it belongs to now; Recount counts it there.
+// Replace moves e, which does not run, to the tasklist and the column that it belongs to now; Recount counts it there.
 func (x *Lists) Replace(e *Entry) {
 	x.uncount(e)
 	old := e.column
+	if old.list.key.tasklist != e.Tasklist {
+		x.stepOut(e)
+		x.file(e)
+		return
+	}
 	key := old.key
 	if key.priority, key.group = e.Priority, e.Group(); key == old.key {
 		return

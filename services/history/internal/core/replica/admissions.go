@@ -69,6 +69,17 @@ func (r *Replica) charge(e *Entry) {
 	e.charged = want
 }
 
+// discharge has e take no room as a task of a tasklist that it has left; then charge has it take that of the one that it is in.
+func (r *Replica) discharge(e *Entry, left string) {
+	if e.Tasklist == left {
+		return
+	}
+	nothing := e.charge(0)
+	nothing.Tasklist = left
+	r.Charge(nothing, e.charged)
+	e.charged = 0
+}
+
 // charge is so many bytes that e takes of its lane's window.
 func (e *Entry) charge(bytes int32) admission.Charge {
 	return admission.Charge{Lane: e.Position.Lane(), Domain: e.Domain, Tasklist: e.Tasklist, Shared: e.shared, Bytes: bytes}

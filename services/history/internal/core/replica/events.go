@@ -127,7 +127,7 @@ func (s step) apply(e *Entry, req *locate.Request) {
 	}
 	req.Locate()
 	ended := req.Ev.Fence.Same(e.Token())
-	before, failures, revision := e.State, e.Failures, e.Revision()
+	before, failures, revision, tasklist := e.State, e.Failures, e.Revision(), e.Tasklist
 	grab := req.Ev.Kind == taskstate.Started && req.From != nil
 	req.Ev.TooMuch = grab && !req.From.Fits(req.Ev, taskstate.PolledBytes(&e.Task))
 	v, did := taskstate.ApplyUnder(req.Terms, &e.Task, req.Ev, at)
@@ -157,6 +157,7 @@ func (s step) apply(e *Entry, req *locate.Request) {
 			s.CountFailure(&e.Entry)
 		}
 		if before != taskstate.Running && e.Revision() != revision {
+			s.discharge(e, tasklist)
 			s.Replace(&e.Entry)
 		}
 		s.delivery(e, req, &v)

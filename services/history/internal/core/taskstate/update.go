@@ -21,6 +21,8 @@ type Update struct {
 	// StartWithinMS and FinishWithinMS count from the update, or from when the task is due, if that is later.
 	StartWithinMS, FinishWithinMS int64
 	Group                         string
+	// Tasklist is where the task moves to; of a Whole, the one that the task must be in.
+	Tasklist string
 	// Headers are by name, ascending, in place of all that it has.
 	Headers []Header
 	// Payload is the new one, if HasPayload.
@@ -38,12 +40,12 @@ type Update struct {
 
 // Whole is what a submit gives that replaces a task with its unique key, beside what an update may change.
 type Whole struct {
-	// Type and Tasklist must be those of the task.
-	Type, Tasklist string
-	Cost           int32
-	UniqueForMS    int64
-	OrderBlocks    bool
-	Trace          string
+	// Type must be that of the task.
+	Type        string
+	Cost        int32
+	UniqueForMS int64
+	OrderBlocks bool
+	Trace       string
 }
 
 // Updates is what a task remembers of its updates. It is not changed any more: copies of a task share it.
@@ -168,15 +170,15 @@ func (t *Task) decided(e *Event) (v Verdict, over bool) {
 	if v, stale := t.stale(e); stale {
 		return v, true
 	}
-	if !t.replaceable(e.Update.Whole) {
+	if !t.replaceable(e.Update) {
 		return t.asItIs("an attempt of the task has begun, or it is of another type or tasklist"), true
 	}
 	return Verdict{Revision: t.Revision() + 1}, false
 }
 
-// replaceable tells whether t may become the task that w is of. A task that a worker has been given is not run again.
-func (t *Task) replaceable(w *Whole) bool {
-	return w == nil || t.Grants() == 0 && t.Type == w.Type && t.Tasklist == w.Tasklist
+// replaceable tells whether t may become the task that an update is of. A task that a worker has been given is not run again.
+func (t *Task) replaceable(u *Update) bool {
+	return u.Whole == nil || t.Grants() == 0 && t.Type == u.Whole.Type && t.Tasklist == u.Tasklist
 }
 
 // changeIdle changes a task that waits for its attempt here.
@@ -185,9 +187,9 @@ func changeIdle(t *Task, e *Event, now int64) (Verdict, Effects) {
 	if over {
 		return v, Effects{}
 	}
-	place := [...]any{t.Priority, t.Group(), t.Cost()}
+	place := [...]any{t.Tasklist, t.Priority, t.Group(), t.Cost()}
 	t.change(e, now)
-	if place != [...]any{t.Priority, t.Group(), t.Cost()} {
+	if place != [...]any{t.Tasklist, t.Priority, t.Group(), t.Cost()} {
 		t.pass()
 	}
 	if e.Update.Now || e.Update.DueAt != 0 {
@@ -227,7 +229,7 @@ func changeRunning(t *Task, e *Event, now int64) (Verdict, Effects) {
 		return v, Effects{}
 	}
 	u := e.Update
-	if u.Whole != nil || u.Priority != 0 || u.DueAt != 0 || u.Now || u.StartWithinMS != 0 || u.Group != "" || u.Headers != nil || u.HasPayload ||
+	if u.Whole != nil || u.Priority != 0 || u.DueAt != 0 || u.Now || u.StartWithinMS != 0 || u.Group != "" || u.Tasklist != "" || u.Headers != nil || u.HasPayload ||
 		u.Policy != nil && u.Policy.HeartbeatTimeoutMS != 0 {
 		return t.asItIs("the task is running: of it only start_to_close_ms, finish_within_ms and retry may change"), Effects{}
 	}
@@ -265,6 +267,7 @@ func (t *Task) change(e *Event, now int64) {
 	set(u.DueAt != 0, "run_at_ms", func() { t.DueAt = u.due(now) })
 	set(u.Now, "run_now", func() { t.DueAt = min(t.DueAt, now) })
 	set(u.Group != "", "group", func() { x.Group = u.Group })
+	set(u.Tasklist != "", "tasklist", func() { t.Tasklist = u.Tasklist })
 	set(u.Headers != nil, "headers", func() { x.Headers = u.Headers })
 	set(u.HasPayload, "payload", func() { t.Payload = u.Payload })
 	set(u.StartWithinMS != 0, "start_within_ms", func() { x.Expiry.StartWithinMS = u.StartWithinMS })
@@ -382,7 +385,7 @@ func (u *Update) Bytes() int {
 		return 0
 	}
 	const header = 32
-	n := len(u.Group) + len(u.Payload.Data)
+	n := len(u.Group) + len(u.Tasklist) + len(u.Payload.Data)
 	for _, h := range u.Headers {
 		n += header + len(h.Name) + len(h.Value)
 	}
@@ -390,7 +393,7 @@ func (u *Update) Bytes() int {
 		n += u.Policy.Rules.Footprint()
 	}
 	if w := u.Whole; w != nil {
-		n += len(w.Type) + len(w.Tasklist) + len(w.Trace)
+		n += len(w.Type) + len(w.Trace)
 	}
 	return n
 }

@@ -215,12 +215,12 @@ func TestASubmitReplacesWhatHasNotStarted(t *testing.T) {
 		return task
 	}
 	whole := func(task *Task) *Whole {
-		return &Whole{Type: task.Type, Tasklist: task.Tasklist, Cost: 2, UniqueForMS: 9, OrderBlocks: true, Trace: "trace"}
+		return &Whole{Type: task.Type, Cost: 2, UniqueForMS: 9, OrderBlocks: true, Trace: "trace"}
 	}
 	policy := Policy{MaxAttempts: 2, InitialIntervalMS: 7, Backoff: 1, MaxIntervalMS: 7, StartToCloseMS: 100}
 	task := keyed()
 	old := task.Trigger()
-	u := &Update{Priority: 1, DueAt: t0 + 5_000, Policy: &policy, Payload: Blob{Data: []byte("2")}, HasPayload: true, FinishWithinMS: 60_000, Request: 5, Whole: whole(task)}
+	u := &Update{Priority: 1, DueAt: t0 + 5_000, Policy: &policy, Payload: Blob{Data: []byte("2")}, HasPayload: true, FinishWithinMS: 60_000, Request: 5, Tasklist: task.Tasklist, Whole: whole(task)}
 	if v, _ := changeAt(task, u, 3, t0+1); v != (Verdict{Revision: 2}) {
 		t.Fatalf("%+v", v)
 	}
@@ -233,13 +233,13 @@ func TestASubmitReplacesWhatHasNotStarted(t *testing.T) {
 		t.Error("the trigger of before is good still")
 	}
 	task.State = Ready // it has come back
-	if v, fx := changeAt(task, &Update{Priority: 1, Now: true, Policy: &policy, Payload: Blob{Data: []byte("3")}, HasPayload: true, Whole: whole(task)}, 4, t0+2); v != (Verdict{Revision: 3}) ||
+	if v, fx := changeAt(task, &Update{Priority: 1, Now: true, Policy: &policy, Payload: Blob{Data: []byte("3")}, HasPayload: true, Tasklist: task.Tasklist, Whole: whole(task)}, 4, t0+2); v != (Verdict{Revision: 3}) ||
 		task.State != Ready || !fx.Trigger || task.Extra.Expiry != (Expiry{}) {
 		t.Errorf("at once: %+v, %+v, %+v", v, task, fx)
 	}
 	for name, c := range map[string]func(*Task, *Whole){
 		"type":       func(_ *Task, w *Whole) { w.Type = "other" },
-		"tasklist":   func(_ *Task, w *Whole) { w.Tasklist = "other" },
+		"tasklist":   func(task *Task, _ *Whole) { task.Tasklist = "other" },
 		"runs":       func(task *Task, _ *Whole) { grab(task, t0) },
 		"has failed": func(task *Task, _ *Whole) { grab(task, t0); failWith(task, "", 5_000) },
 		"has ended":  func(task *Task, _ *Whole) { Apply(task, &Event{Kind: Cancel, ID: task.ID}, t0) },
@@ -251,7 +251,7 @@ func TestASubmitReplacesWhatHasNotStarted(t *testing.T) {
 		task := keyed()
 		w := whole(task)
 		c(task, w)
-		if v, _ := changeAt(task, &Update{Priority: 1, Now: true, Policy: &policy, HasPayload: true, Request: 6, Whole: w}, 9, t0+1); v.Code != fault.FailedPrecondition || task.Revision() != 1 || task.Group() != "acme" {
+		if v, _ := changeAt(task, &Update{Priority: 1, Now: true, Policy: &policy, HasPayload: true, Request: 6, Tasklist: "mail", Whole: w}, 9, t0+1); v.Code != fault.FailedPrecondition || task.Revision() != 1 || task.Group() != "acme" {
 			t.Errorf("%s: %+v, revision %d", name, v, task.Revision())
 		}
 	}
@@ -359,7 +359,7 @@ func over(p, set *Policy) {
 func TestASubmitThatReplacesHasItsOwnTime(t *testing.T) {
 	for due, begin := range map[int64]int64{0: 50, 20: 50, 3_000: 3_050} {
 		task := fresh()
-		u := &Update{Priority: 1, Policy: task.Policy, HasPayload: true, StartWithinMS: 100, FinishWithinMS: 300, Whole: &Whole{Type: task.Type, Tasklist: task.Tasklist}}
+		u := &Update{Priority: 1, Policy: task.Policy, HasPayload: true, StartWithinMS: 100, FinishWithinMS: 300, Tasklist: task.Tasklist, Whole: &Whole{Type: task.Type}}
 		if due > 0 {
 			u.DueAt = t0 + due
 		}
@@ -408,7 +408,7 @@ func TestAnUpdateThatWaitsTakesMemory(t *testing.T) {
 	}
 	for name, u := range map[string]Update{
 		"group": {Group: long}, "payload": {Payload: Blob{Data: []byte(long)}}, "a header": {Headers: []Header{{long[:50], long[:50]}}},
-		"rules": {Policy: &Policy{Rules: &Rules{NonRetryable: []string{long}}}}, "a whole submit": {Whole: &Whole{Type: long[:40], Tasklist: long[:40], Trace: long[:20]}},
+		"rules": {Policy: &Policy{Rules: &Rules{NonRetryable: []string{long}}}}, "a whole submit": {Tasklist: long[:40], Whole: &Whole{Type: long[:40], Trace: long[:20]}},
 	} {
 		if got := u.Bytes(); got < 100 || got > 140 {
 			t.Errorf("%s: %d bytes", name, got)
