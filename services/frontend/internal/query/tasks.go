@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
@@ -65,6 +66,9 @@ func (q *Queries) List(c call.Call, req *yardv1.ListRequest, answer call.Answer)
 
 // Page asks all owners for a page of a list.
 func (q *Queries) Page(ctx context.Context, c call.Call, req *yardv1.ListRequest) (page []*yardv1.Task, next string, err error) {
+	if validate.OnlyQueued(req) {
+		return q.queued(ctx, c, req)
+	}
 	if at, isFar := strings.CutPrefix(req.Cursor, paging.Far); isFar {
 		return q.farPage(ctx, c, req, at)
 	}
@@ -148,6 +152,26 @@ func (q *Queries) farPage(ctx context.Context, c call.Call, req *yardv1.ListRequ
 func tooLarge(c call.Call, page []*yardv1.Task) bool {
 	_, cut := paging.Cut(page, len(page), paging.BytesMax, func(t *yardv1.Task) int { return c.Size(t) })
 	return cut
+}
+
+// queued is a page of tasks that are not admitted: one partition after the other, each in the order in which it admits them.
+func (q *Queries) queued(ctx context.Context, c call.Call, req *yardv1.ListRequest) (page []*yardv1.Task, next string, err error) {
+	part, at := validate.QueuedCursor(req.Cursor)
+	if part >= q.Partitioning.History {
+		return nil, "", fault.At(fault.InvalidArgument, "/cursor", "is not the next_cursor of an answer")
+	}
+	filter := req.CloneVT()
+	filter.Cursor = at
+	found, err := q.Tasks.HistoryList(ctx, part, &rpcv1.ListTasksRequest{Domain: c.Domain, Filter: filter})
+	switch {
+	case err != nil:
+		return nil, "", err
+	case found.More:
+		next = validate.QueuedPlace(part, found.End)
+	case part+1 < q.Partitioning.History:
+		next = validate.QueuedPlace(part+1, "")
+	}
+	return found.Tasks, next, nil
 }
 
 // merge sorts tasks newest first and cuts a page; next is the cursor of the page after it. A

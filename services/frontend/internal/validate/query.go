@@ -2,6 +2,7 @@ package validate
 
 import (
 	"cmp"
+	"strconv"
 	"strings"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
@@ -44,12 +45,33 @@ func List(req *yardv1.ListRequest) error {
 		return err
 	}
 	req.Limit = cmp.Or(req.Limit, ListDefault)
-	if req.Cursor != "" && !strings.HasPrefix(req.Cursor, paging.Far) {
-		if _, err := ids.ParseTaskID(req.Cursor); err != nil {
+	if req.Cursor != "" && !(strings.HasPrefix(req.Cursor, paging.Far) && !OnlyQueued(req)) {
+		_, err := ids.ParseTaskID(req.Cursor)
+		if part, _ := QueuedCursor(req.Cursor); OnlyQueued(req) != (part >= 0) || part < 0 && err != nil {
 			return invalid("/cursor", "is not the next_cursor of an answer")
 		}
 	}
 	return between("/limit", req.Limit, 1, ListMax)
+}
+
+// OnlyQueued reports whether a list is of the tasks that are not admitted. It goes by partitions, and by their logs.
+func OnlyQueued(req *yardv1.ListRequest) bool {
+	return len(req.States) == 1 && req.States[0] == yardv1.TaskState_TASK_STATE_QUEUED
+}
+
+// QueuedPlace spells a place in a list of such tasks: a partition, and what its owner calls a place there.
+func QueuedPlace(partition int, at string) string { return strconv.Itoa(partition) + "/" + at }
+
+// QueuedCursor is the place that a cursor spells, the first one if it is empty; a partition below 0 if it spells none.
+func QueuedCursor(cursor string) (partition int, at string) {
+	if cursor == "" {
+		return 0, ""
+	}
+	part, at, ok := strings.Cut(cursor, "/")
+	if n, err := strconv.ParseUint(part, 10, 16); ok && err == nil {
+		return int(n), at
+	}
+	return -1, ""
 }
 
 // Describe checks a tasklists.describe.

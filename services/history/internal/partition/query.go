@@ -208,6 +208,15 @@ func (b *base) find(ctx context.Context, domain string, id ids.TaskID, as absent
 	return r, at, err
 }
 
+// Searching runs fn, which reads tasks of a domain that are stored, when the turn of a caller of the domain has come.
+func Searching(ctx context.Context, o *Owner, domain string, fn func() error) error {
+	err := o.inTurn(ctx, o.inStores, domain, fn)
+	if errors.Is(err, ErrReaderBusy) {
+		return TooMany(o.Partition)
+	}
+	return err
+}
+
 // inTurn runs fn when the turn of a caller of a domain has come. ErrReaderBusy: too many of the domain wait.
 func (b *base) inTurn(ctx context.Context, line *turns.Line, domain string, fn func() error) error {
 	err := line.Run(ctx, domain, fn)

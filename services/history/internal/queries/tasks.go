@@ -25,8 +25,11 @@ import (
 
 // List returns tasks in memory and finished ones, newest first, as many as fit into an answer.
 func (q Queries) List(ctx context.Context, req *rpcv1.ListTasksRequest) (*rpcv1.ListTasksResponse, error) {
-	if req.Next {
+	switch {
+	case req.Next:
 		return q.next(ctx, req)
+	case onlyQueued(req):
+		return q.queued(ctx, req)
 	}
 	limit := int(cmp.Or(req.GetFilter().GetLimit(), 100))
 	before, err := ids.ParseTaskID(cmp.Or(req.GetFilter().GetCursor(), ids.Last.String()))

@@ -128,13 +128,25 @@ func FirstTasks(ctx context.Context, c *yard.Client, filter *yardv1.ListRequest,
 	return tasks, nil
 }
 
+// cancelTasksMax is how many tasks one request may cancel.
+const cancelTasksMax = 1000
+
 func taskCancel(a *command.App) *cobra.Command {
 	var reason string
+	var f whereFlags
 	cmd := &cobra.Command{
-		Use: "cancel TASK...", Short: "Cancel tasks: waiting ones at once, running ones at their worker's next heartbeat",
-		Example: `  yard task cancel 06gzvkw0fc003ewx4bxvk83r20 --reason "ordered twice"`,
-		Args:    command.ArgCount(1, 1000, "1 to 1000 task ids"),
+		Use: "cancel [TASK...]", Short: "Cancel tasks: waiting ones at once, running ones at their worker's next heartbeat",
+		Long: "Cancel tasks: waiting ones at once, running ones at their worker's next heartbeat." + whereHelp,
+		Example: `  yard task cancel 06gzvkw0fc003ewx4bxvk83r20 --reason "ordered twice"
+  yard task cancel --where tasklist=mail --where header.campaign=spring --where older-than=1h
+  yard task cancel --where tasklist=mail --where header.campaign=spring --rate 500 --yes`,
 		RunE: a.Client(func(ctx context.Context, c *yard.Client, args []string) error {
+			if err := f.check(args, cancelTasksMax); err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				return f.cancelWhere(ctx, a, c, reason)
+			}
 			verdicts, err := c.Wire().Cancel(ctx, &yardv1.CancelRequest{TaskIds: args, Reason: reason})
 			if err != nil {
 				return err
@@ -143,6 +155,7 @@ func taskCancel(a *command.App) *cobra.Command {
 		}),
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "the reason, for people")
+	f.add(cmd.Flags())
 	return cmd
 }
 

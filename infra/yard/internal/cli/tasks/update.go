@@ -24,22 +24,30 @@ type updateFlags struct {
 
 func taskUpdate(a *command.App) *cobra.Command {
 	var f updateFlags
+	var where whereFlags
 	cmd := &cobra.Command{
-		Use: "update TASK...", Short: "Change tasks that have not started, or the deadline of one that runs",
+		Use: "update [TASK...]", Short: "Change tasks that have not started, or the deadline of one that runs",
 		Long: `Change tasks: what is given, the rest stays as it is. Of a task that runs only --start-to-close, --finish-within
 and the flags of the retry policy may change; its attempt then has --start-to-close from now on.
 
-With --if-revision a task is changed only if it has that revision ("yard task get" shows it).`,
+With --if-revision a task is changed only if it has that revision ("yard task get" shows it). --tasklist moves tasks to
+another tasklist, where they wait for its workers and its limits.` + whereHelp,
 		Example: `  yard task update 06gzvkw0fc003ewx4bxvk83r20 --priority 1 --run-now
   yard task update 06gzvkw0fc003ewx4bxvk83r20 --at 2026-12-24T18:00:00+01:00 --if-revision 2
-  yard task update 06gzvkw0fc003ewx4bxvk83r20 --start-to-close 2h`,
-		Args: command.ArgCount(1, updateTasksMax, "1 to 100 task ids"),
+  yard task update 06gzvkw0fc003ewx4bxvk83r20 --start-to-close 2h
+  yard task update --where tasklist=mail --where type=email.send --tasklist spare --yes`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := where.check(args, updateTasksMax); err != nil {
+				return err
+			}
 			update, err := f.wire()
 			if err != nil {
 				return err
 			}
 			return a.WithClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
+				if len(args) == 0 {
+					return where.updateWhere(ctx, a, c, f.Update)
+				}
 				return changeTasks(ctx, a, c, args, update)
 			})
 		},
@@ -56,8 +64,10 @@ With --if-revision a task is changed only if it has that revision ("yard task ge
 	command.DurationVar(flags, &f.StartWithin, "start-within", 0, "expire it unless it has begun by then")
 	command.DurationVar(flags, &f.FinishWithin, "finish-within", 0, "expire it unless it is completed by then")
 	flags.StringVar(&f.Group, "group", "", "its group")
+	flags.StringVarP(&f.Tasklist, "tasklist", "t", "", "move it to this tasklist")
 	flags.StringArrayVar(&f.headers, "header", nil, "a header as name=value, in place of all that it has; may be given several times")
 	flags.StringVar(&f.payload, "payload", "", "the new input, a JSON value")
+	where.add(flags)
 	return cmd
 }
 
