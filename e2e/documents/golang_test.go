@@ -46,6 +46,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/contracts/yard/bulk"
 	"github.com/yardmaster-io/yardmaster/infra/yard/yardtest"
 )
 

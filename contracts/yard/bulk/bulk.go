@@ -16,6 +16,7 @@ package bulk
 import (
 	"cmp"
 	"context"
+	"iter"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
@@ -61,7 +62,7 @@ const (
 
 // Cancel cancels the tasks that match. The reason is for people, at most 1024 bytes; each task's history has it.
 func Cancel(ctx context.Context, c *yard.Client, reason string, o Options) (Done, error) {
-	return run(ctx, c, o, func(tasks []string) ([]*yardv1.Verdict, error) {
+	return run(ctx, c.Tasks, o, func(tasks []string) ([]*yardv1.Verdict, error) {
 		return c.Wire().Cancel(ctx, &yardv1.CancelRequest{TaskIds: tasks, Reason: reason})
 	})
 }
@@ -75,7 +76,7 @@ func Update(ctx context.Context, c *yard.Client, u yard.Update, o Options) (Done
 	if err != nil {
 		return Done{}, err
 	}
-	return run(ctx, c, o, func(tasks []string) ([]*yardv1.Verdict, error) {
+	return run(ctx, c.Tasks, o, func(tasks []string) ([]*yardv1.Verdict, error) {
 		req := &yardv1.UpdateRequest{}
 		for _, id := range tasks {
 			one := w.CloneVT()
@@ -86,10 +87,13 @@ func Update(ctx context.Context, c *yard.Client, u yard.Update, o Options) (Done
 	})
 }
 
+// lister lists tasks, as Client.Tasks does.
+type lister = func(context.Context, yard.Filter) iter.Seq2[*yard.TaskInfo, error]
+
 // change is a call that is under way.
 type change struct {
 	Options
-	client *yard.Client
+	list lister
 	// do sends the commands of a step.
 	do    func(tasks []string) ([]*yardv1.Verdict, error)
 	until time.Time
@@ -100,9 +104,9 @@ type change struct {
 	done  Done
 }
 
-func run(ctx context.Context, client *yard.Client, o Options, do func([]string) ([]*yardv1.Verdict, error)) (Done, error) {
+func run(ctx context.Context, list lister, o Options, do func([]string) ([]*yardv1.Verdict, error)) (Done, error) {
 	o.Rate = cmp.Or(max(o.Rate, 0), rateDefault)
-	c := &change{Options: o, client: client, do: do, until: time.Now().Add(-o.OlderThan), known: map[string]bool{}}
+	c := &change{Options: o, list: list, do: do, until: time.Now().Add(-o.OlderThan), known: map[string]bool{}}
 	for quiet, stuck := 0, 0; quiet < quietPasses && stuck < stuckPasses; {
 		changed, known := c.done.Changed, len(c.known)
 		if err := c.pass(ctx); err != nil || c.Preview {
@@ -127,7 +131,7 @@ func (c *change) pass(ctx context.Context) error {
 	for _, states := range c.states() {
 		f := c.Filter
 		f.States, f.Limit = states, pageTasks
-		for t, err := range c.client.Tasks(ctx, f) {
+		for t, err := range c.list(ctx, f) {
 			if err != nil {
 				return err
 			}
