@@ -13,14 +13,22 @@ import (
 func TestCursorsOfQueuedTasks(t *testing.T) {
 	queued, ready := []yardv1.TaskState{yardv1.TaskState_TASK_STATE_QUEUED}, []yardv1.TaskState{yardv1.TaskState_TASK_STATE_READY}
 	for _, good := range []*yardv1.ListRequest{
-		{States: queued}, {States: queued, Cursor: QueuedPlace(0, "")}, {States: queued, Cursor: QueuedPlace(31, "3.77.1")},
-		{States: ready, Cursor: ids.Last.String()}, {States: append(ready, queued...), Cursor: ids.Last.String()},
+		{States: queued},
+		{States: queued, Cursor: QueuedPlace(0, "")},
+		{States: queued, Cursor: QueuedPlace(31, "3.77.1")},
+		{States: ready, Cursor: ids.Last.String()},
+		{States: append(ready, queued...), Cursor: ids.Last.String()},
 	} {
 		testkit.NoError(t, List(good))
 	}
 	for _, bad := range []*yardv1.ListRequest{
-		{States: queued, Cursor: ids.Last.String()}, {States: queued, Cursor: "/"}, {States: queued, Cursor: "-1/"}, {States: queued, Cursor: "70000/"},
-		{States: queued, Cursor: "3"}, {States: ready, Cursor: QueuedPlace(1, "")}, {Cursor: QueuedPlace(1, "")},
+		{States: queued, Cursor: ids.Last.String()},
+		{States: queued, Cursor: "/"},
+		{States: queued, Cursor: "-1/"},
+		{States: queued, Cursor: "70000/"},
+		{States: queued, Cursor: "3"},
+		{States: ready, Cursor: QueuedPlace(1, "")},
+		{Cursor: QueuedPlace(1, "")},
 	} {
 		wants{fault.InvalidArgument, "/cursor"}.check(t, List(bad))
 	}
