@@ -269,6 +269,7 @@ func liveThrough(w *world) {
 	w.ended(later)
 	w.ended(w.submitOne(&yardv1.NewTask{Type: "expires", DelayMs: 200, StartWithinMs: 200, FinishWithinMs: 300}))
 	endBatches(w)
+	changeTerms(w)
 	makeRoom(w)
 	loseWorker(w)
 	changeSome(w)

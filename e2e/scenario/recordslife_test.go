@@ -9,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -44,6 +45,22 @@ func endBatches(w *world) {
 	must[yardv1.CreateBatchResponse](w, "batches.create", &yardv1.CreateBatchRequest{BatchId: "import-9"}) // it stays open, so snapshots have it
 	w.submitOne(&yardv1.NewTask{Type: "member", BatchId: "import-9"})
 	w.complete(w.takeOne("member"))
+}
+
+// changeTerms has a task take the terms of its type that came after its submit.
+func changeTerms(w *world) {
+	w.t.Helper()
+	id := w.submitOne(&yardv1.NewTask{Type: "terms"})
+	w.putType(yard.TaskType{Name: "terms", Retry: &yard.RetryPolicy{MaxAttempts: 1, InitialInterval: time.Millisecond}})
+	for stateOf(w.get(id)) != "dead" { // until its owner knows the new terms
+		w.fail(w.takeOne("terms"), &yardv1.Failure{DelayMs: 1})
+		w.eventually(func() error {
+			if state := stateOf(w.get(id)); state == "running" {
+				return errors.New("the failure is not seen")
+			}
+			return nil
+		})
+	}
 }
 
 // batchRecord is an empty message of the type that is stored about batches under a subject; nil = it is about none.
