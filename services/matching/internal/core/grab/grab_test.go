@@ -63,7 +63,7 @@ func summary(ends []End[int]) (out string) {
 		for _, f := range []struct {
 			is   bool
 			name string
-		}{{e.Detach, "detach"}, {e.Over, "over"}, {e.Free, "free"}, {e.Again, "again"}, {e.Aside, "aside"}, {e.Grant != nil, "grant"}} {
+		}{{e.Detach, "detach"}, {e.Over, "over"}, {e.Free, "free"}, {e.Again, "again"}, {e.Aside, "aside"}, {e.Granted, "grant"}} {
 			if f.is {
 				out += f.name + " "
 			}

@@ -40,11 +40,11 @@ type lane[L any] struct {
 	// those behind delivered.
 	number           uint64
 	flight, receipts []*batch[L]
-	// delivered: what the batches up to this one granted has reached its polls. reported is
-	// what history knows of it, and since when; unreported: there is more to report.
-	delivered, reported uint64
-	reportedAt          time.Duration
-	unreported          bool
+	// delivered: what the batches up to this one granted has reached its polls. It was reported at reportedAt; unreported:
+	// there is more to report.
+	delivered  uint64
+	reportedAt time.Duration
+	unreported bool
 
 	// grabs and backs count batches of these kinds in flight, undecided their grabs.
 	grabs, backs, undecided int

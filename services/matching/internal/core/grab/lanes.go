@@ -225,7 +225,7 @@ func (s *Lanes[L]) publish(b *batch[L]) {
 	b.copies++
 	out := b.out
 	out.Delivered = l.delivered
-	l.reported, l.reportedAt, l.unreported = l.delivered, s.now, false
+	l.reportedAt, l.unreported = s.now, false
 	s.out.Batches = append(s.out.Batches, out)
 }
 

@@ -59,8 +59,9 @@ type End[L any] struct {
 	Free bool
 	// Again: its trigger is to be matched again. Aside: it is set aside until its partition answers.
 	Again, Aside bool
-	// Grant is the attempt that history granted, which must be over at DeadlineMS, Unix ms; nil = none.
-	Grant      *Grant
+	// Granted: history granted it; the attempt is Grant, and must be over at DeadlineMS, Unix ms.
+	Granted    bool
+	Grant      Grant
 	DeadlineMS int64
 }
 

@@ -21,6 +21,9 @@ func (s *Lanes[L]) Decide(v *Verdicts) (out Outcome[L]) {
 	if b == nil {
 		return out // repeated
 	}
+	if len(b.grabs) > 0 {
+		out.Ends = make([]End[L], 0, len(v.All))
+	}
 	for i := range v.All {
 		if v.All[i].Fenced {
 			out.Superseded = true
@@ -82,8 +85,7 @@ func (s *Lanes[L]) decide(b *batch[L], i int, v *Verdict) End[L] {
 		s.counts.Granted++
 		b.granted++
 		b.unconfirmed++
-		grant := b.grant(i, v.Task)
-		end.Grant, end.DeadlineMS = &grant, v.DeadlineMS
+		end.Granted, end.Grant, end.DeadlineMS = true, b.grant(i, v.Task), v.DeadlineMS
 		return end
 	}
 	s.counts.GrabsRefused++

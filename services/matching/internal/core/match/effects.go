@@ -17,8 +17,8 @@ type Effects struct {
 	Answers []grab.Answer
 	// Refusals too.
 	Refusals []Refusal
-	// Reports are those of trees: polls that are given up to their frontends, and reports to parents and frontends. A poll that no one takes
-	// comes back as Inputs.Unmoved.
+	// Reports are those of trees: polls that are given up to their frontends, and reports to parents and frontends, which may go later. A poll
+	// that no frontend takes comes back as Inputs.Unmoved.
 	tree.Reports
 	// Effects are those of grabs: batches that go to the log of history partitions.
 	grab.Effects

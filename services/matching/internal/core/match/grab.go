@@ -83,9 +83,9 @@ func (s *Shard) endAll(all []ended) {
 		if e.Again {
 			s.arrivals.PutBack(l, e.Chunk())
 		}
-		if e.Grant != nil {
+		if e.Granted {
 			l.Granted(e.From.Column, m, s.now.Mono, e.DeadlineMS)
-			s.grant(p, *e.Grant)
+			s.grant(p, e.Grant)
 		}
 	}
 }
