@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -16,6 +17,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/paging"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
@@ -156,8 +158,25 @@ func TestDomainsAreDeletedWhereTheyHoldNothing(t *testing.T) {
 	})
 }
 
+// farEach is how many tasks that are not due soon each partition of farTasks has.
+const farEach = 25
+
+// farTasks are those of a partition from a position on. They have a time of creation.
+func farTasks(p int, at string, limit int) *rpcv1.ListTasksResponse {
+	resp := &rpcv1.ListTasksResponse{}
+	from, _ := strconv.Atoi(at) // the first page has no position
+	for n := from; n < farEach && len(resp.Tasks) < limit; n++ {
+		id := ids.NewTaskID(time.UnixMilli(int64(5000+n)), p, uint64(n))
+		resp.Tasks = append(resp.Tasks, &yardv1.Task{TaskId: id.String(), CreatedAtMs: 1, ErrorMessage: strings.Repeat("\x01", 4<<10)})
+	}
+	if end := from + len(resp.Tasks); end < farEach {
+		resp.More, resp.End = true, strconv.Itoa(end)
+	}
+	return resp
+}
+
 // R9: tasks are listed page by page, no matter who has them and wherever its answers are cut: each
-// once, newest first.
+// once, newest first, and then those that are not due soon.
 func TestTasksAreListedPageByPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const each, ownersCut = 57, 10
@@ -192,6 +211,9 @@ func TestTasksAreListedPageByPage(t *testing.T) {
 				return tell(p, req.Filter)
 			}
 			d.Owners.TimerList = func(_ context.Context, p int, req *rpcv1.ListTasksRequest) (*rpcv1.ListTasksResponse, error) {
+				if at, isFar := strings.CutPrefix(req.Filter.Cursor, paging.Far); isFar {
+					return farTasks(p, at, min(int(req.Filter.Limit), ownersCut)), nil
+				}
 				return tell(p+rigPartitions, req.Filter)
 			}
 		})
@@ -199,6 +221,7 @@ func TestTasksAreListedPageByPage(t *testing.T) {
 		slices.Reverse(all)
 		for _, limit := range []int32{1, 7, 1000} {
 			var seen []string
+			far := map[string]int{}
 			for cursor, last := "", false; !last; {
 				resp := answerOf[*yardv1.ListResponse](t, r, "shop", true, r.List, &yardv1.ListRequest{Limit: limit, Cursor: cursor})
 				fits(t, true, resp)
@@ -206,13 +229,25 @@ func TestTasksAreListedPageByPage(t *testing.T) {
 					t.Fatalf("%d tasks on a page of %d", len(resp.Tasks), limit)
 				}
 				for _, task := range resp.Tasks {
-					seen = append(seen, task.TaskId)
+					if task.CreatedAtMs != 0 {
+						far[task.TaskId]++
+						continue
+					}
+					if seen = append(seen, task.TaskId); len(far) > 0 && strings.HasPrefix(cursor, paging.Far) {
+						t.Error("a task that is due soon on a last page")
+					}
 				}
 				cursor, last = resp.NextCursor, resp.NextCursor == ""
 			}
 			if !slices.Equal(seen, all) {
 				t.Errorf("pages of %d: %d tasks of %d, or in another order", limit, len(seen), len(all))
 			}
+			for id, times := range far {
+				if times != 1 {
+					t.Errorf("pages of %d: %s comes %d times", limit, id, times)
+				}
+			}
+			testkit.Equal(t, fmt.Sprintf("pages of %d: not due soon", limit), len(far), rigPartitions*farEach)
 		}
 		wantAt(t, testkit.Err(asked(r, "shop", true, r.List, &yardv1.ListRequest{Cursor: "x"})), fault.InvalidArgument, "/cursor")
 	})

@@ -134,11 +134,11 @@ func TestListIsWholeOrAnError(t *testing.T) {
 	})
 }
 
-// TestAListOfAnOrderKeyAsksItsPartition, and the timer's of that: delayed tasks wait there. What blocks its key has begun.
+// TestAListOfAnOrderKeyAsksItsPartition, and the timer's of that: delayed tasks wait there, and it lists those apart that are not due soon. What blocks its key has begun.
 func TestAListOfAnOrderKeyAsksItsPartition(t *testing.T) {
 	const key = "account 7"
 	p := topology.OrderKeyPartition("shop", key, topology.Partitioning{History: rigPartitions})
-	for blocked, want := range map[bool]string{false: fmt.Sprintf("[history %d timer %d]", p, p), true: fmt.Sprintf("[history %d]", p)} {
+	for blocked, want := range map[bool]string{false: fmt.Sprintf("[history %d timer %d timer %d]", p, p, p), true: fmt.Sprintf("[history %d]", p)} {
 		synctest.Test(t, func(t *testing.T) {
 			asked := make(chan string, 10)
 			list := func(who string) func(context.Context, int, *rpcv1.ListTasksRequest) (*rpcv1.ListTasksResponse, error) {

@@ -2,6 +2,7 @@ package operate
 
 import (
 	"context"
+	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
@@ -48,6 +49,7 @@ func (o *Operator) PurgeStep(ctx context.Context, c call.Call, p validate.Purge)
 	if err != nil {
 		return nil, err
 	}
+	page = slices.DeleteFunc(page, func(t *yardv1.Task) bool { return t.TaskId >= p.Before.String() }) // the last pages have tasks of any age
 	done := &yardv1.Purged{Found: int64(len(page))}
 	if !p.Preview && len(page) > 0 {
 		if err := o.cancelPage(c, p, page, done); err != nil {

@@ -124,7 +124,7 @@ func (q *Queries) farPage(ctx context.Context, c call.Call, req *yardv1.ListRequ
 		first = topology.OrderKeyPartition(c.Domain, req.OrderKey, q.Partitioning)
 		end = first + 1
 	}
-	partition, at, _ := strings.Cut(at, ".")
+	partition, at, _ := strings.Cut(at, "-")
 	if n, err := strconv.Atoi(partition); err == nil && n > first { // the first page names none
 		first = n
 	}
@@ -138,11 +138,11 @@ func (q *Queries) farPage(ctx context.Context, c call.Call, req *yardv1.ListRequ
 		all := slices.Concat(page, found.Tasks)
 		switch {
 		case len(page) > 0 && tooLarge(c, all):
-			return page, paging.Far + strconv.Itoa(p) + "." + at, nil
+			return page, paging.Far + strconv.Itoa(p) + "-" + at, nil
 		case found.More:
-			return all, paging.Far + strconv.Itoa(p) + "." + found.End, nil
+			return all, paging.Far + strconv.Itoa(p) + "-" + found.End, nil
 		case len(all) >= int(req.Limit) && p+1 < end:
-			return all, paging.Far + strconv.Itoa(p+1) + ".", nil
+			return all, paging.Far + strconv.Itoa(p+1) + "-", nil
 		}
 		page, at = all, ""
 	}

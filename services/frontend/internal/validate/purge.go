@@ -9,6 +9,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/paging"
 )
 
 // Purge is one step of a purge of a tasklist, of a type or a group, or of a type or a group in a tasklist.
@@ -82,7 +83,7 @@ func purge(filter *yardv1.ListRequest, req *yardv1.PurgeRequest, now time.Time) 
 	return p, nil
 }
 
-// Cursor is where the step goes on that follows; at is the oldest task that was searched, or empty where a pass begins.
+// Cursor is where the step goes on that follows; at is where the list of tasks goes on, or empty where a pass begins.
 func (p Purge) Cursor(at string) string {
 	flag := func(b bool) string {
 		if b {
@@ -104,7 +105,7 @@ func (p *Purge) goOn(cursor string) bool {
 	if err != nil {
 		return false
 	}
-	if c[1] != "" {
+	if c[1] != "" && !strings.HasPrefix(c[1], paging.Far) {
 		if at, err := ids.ParseTaskID(c[1]); err != nil || at.String() > before.String() {
 			return false
 		}

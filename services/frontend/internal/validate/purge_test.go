@@ -74,6 +74,10 @@ func TestAPurgeGoesOnWhereItWas(t *testing.T) {
 	if err != nil || next.Begins || next.Before != first.Before || next.Filter.Cursor != at || !next.Busy || !next.Again || !next.Later || next.Idle != 4 || len(next.Filter.States) != 3 {
 		t.Errorf("%+v %v", next, err)
 	}
+	last, err := Type.Purge(&yardv1.PurgeRequest{Name: "x", Cursor: first.Cursor("~1-2-3-4")}, now)
+	if err != nil || last.Begins || last.Filter.Cursor != "~1-2-3-4" {
+		t.Errorf("the last pages of a list: %+v %v", last, err)
+	}
 	pass, err := Type.Purge(&yardv1.PurgeRequest{Name: "x", Cursor: first.Cursor("")}, now.Add(time.Hour))
 	if err != nil || !pass.Begins || pass.Filter.Cursor != first.Before.String() {
 		t.Errorf("%+v %v", pass, err)

@@ -58,7 +58,7 @@ func search(ctx context.Context, owner lister, f firing.Filter, want *yardv1.Lis
 func listFar(ctx context.Context, owner *firing.Owner, f firing.Filter, want *yardv1.ListRequest, at string) (natsrpc.Message, error) {
 	var from firing.Position
 	if at != "" {
-		if _, err := fmt.Sscanf(at, "%d.%d.%d", &from.Bucket, &from.Seq, &from.Index); err != nil {
+		if _, err := fmt.Sscanf(at, "%d-%d-%d", &from.Bucket, &from.Seq, &from.Index); err != nil {
 			return nil, fault.At(fault.InvalidArgument, "/cursor", "is not the next_cursor of an answer")
 		}
 	}
@@ -78,7 +78,7 @@ func listFar(ctx context.Context, owner *firing.Owner, f firing.Filter, want *ya
 		return nil, refusal(err)
 	}
 	if resp.More = more; more {
-		resp.End = fmt.Sprintf("%d.%d.%d", next.Bucket, next.Seq, next.Index)
+		resp.End = fmt.Sprintf("%d-%d-%d", next.Bucket, next.Seq, next.Index)
 	}
 	return resp, nil
 }
