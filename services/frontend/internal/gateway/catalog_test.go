@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -233,21 +234,13 @@ func TestTasksAreListedPageByPage(t *testing.T) {
 						far[task.TaskId]++
 						continue
 					}
-					if seen = append(seen, task.TaskId); len(far) > 0 && strings.HasPrefix(cursor, paging.Far) {
-						t.Error("a task that is due soon on a last page")
-					}
+					seen = append(seen, task.TaskId)
 				}
 				cursor, last = resp.NextCursor, resp.NextCursor == ""
 			}
-			if !slices.Equal(seen, all) {
-				t.Errorf("pages of %d: %d tasks of %d, or in another order", limit, len(seen), len(all))
+			if twice := func(n int) bool { return n > 1 }; !slices.Equal(seen, all) || len(far) != rigPartitions*farEach || slices.ContainsFunc(slices.Collect(maps.Values(far)), twice) {
+				t.Errorf("pages of %d: %d tasks of %d, or in another order, and %v", limit, len(seen), len(all), far)
 			}
-			for id, times := range far {
-				if times != 1 {
-					t.Errorf("pages of %d: %s comes %d times", limit, id, times)
-				}
-			}
-			testkit.Equal(t, fmt.Sprintf("pages of %d: not due soon", limit), len(far), rigPartitions*farEach)
 		}
 		wantAt(t, testkit.Err(asked(r, "shop", true, r.List, &yardv1.ListRequest{Cursor: "x"})), fault.InvalidArgument, "/cursor")
 	})

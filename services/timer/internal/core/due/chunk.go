@@ -64,7 +64,7 @@ func (t *Table) NextChunk(nowMS int64, limits Limits) (Chunk, bool) {
 	t.plan.begin(limits)
 	ready := func(line int) bool {
 		l := t.next.line(line)
-		return t.mayFire(l) && l.instant() <= nowMS && t.lines.waits(line, nowMS) && (!l.inRound() || t.lines.waits(line, l.Round.DueMS))
+		return t.lines.mayFire(l) && l.instant() <= nowMS && t.lines.waits(line, nowMS) && (!l.inRound() || t.lines.waits(line, l.Round.DueMS))
 	}
 	for !t.plan.full {
 		line, ok := t.lines.turns.next(t.next.lines(), ready, t.lines.weight)

@@ -20,8 +20,6 @@ type horizon struct {
 	next int32
 	// loaded: all that the store had was loaded once.
 	loaded bool
-	// noRound: a task of a bucket that is being loaded fires early, and no round begins before it is near.
-	noRound bool
 	// shrinkAbove is how many tasks are near when it goes back.
 	shrinkAbove int
 }

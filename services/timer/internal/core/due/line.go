@@ -32,6 +32,8 @@ type lines struct {
 	weightOf func(domain string) int
 	// nearMS: all tasks that are due by then are here. No line goes further.
 	nearMS int64
+	// noRound: a task of a bucket that is being loaded fires early, and no round begins before it is near.
+	noRound bool
 }
 
 // turns says which line is next. It only decides between tasks that are due, so it is not stored.
@@ -100,6 +102,9 @@ func (s *lines) first(line int) *domain {
 	}
 	return nil
 }
+
+// mayFire reports whether a line goes on, or may begin a round.
+func (s *lines) mayFire(l *Line) bool { return l.inRound() || !s.noRound }
 
 // waits reports whether a task of a line is due by an instant.
 func (s *lines) waits(line int, dueMS int64) bool {

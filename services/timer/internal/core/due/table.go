@@ -200,7 +200,7 @@ func (t *Table) fireEarly(m *Message) {
 		case e.place != placeLoading:
 			t.advance(h)
 		case t.horizon.loaded && m.Seq == t.lastSeq: // Loaded advances it, and no round may cover the early key before
-			t.horizon.noRound = true
+			t.lines.noRound = true
 		}
 	}
 }
@@ -224,7 +224,7 @@ func (t *Table) advance(h handle) {
 func (t *Table) Loaded() {
 	t.mustNotBeFiring()
 	t.lastSeq = max(t.lastSeq, t.lines.cursor.Seq())
-	t.horizon.last, t.horizon.loaded, t.horizon.noRound = t.horizon.to, true, false
+	t.horizon.last, t.horizon.loaded, t.lines.noRound = t.horizon.to, true, false
 	t.horizon.next = t.buckets.nearUpTo(t.horizon.last)
 	t.lines.nearMS = t.horizon.nearMS()
 	for h := handle(0); uint32(h) < t.entries.size; h++ {
@@ -257,16 +257,13 @@ func (t *Table) Next() (dueMS int64, ok bool) {
 		if d := t.lines.first(n); d != nil {
 			l := t.lines.cursor.line(n)
 			at := max(d.heap.head().dueMS, l.instant())
-			if at <= t.lines.nearMS && t.mayFire(l) && (!ok || at < dueMS) {
+			if at <= t.lines.nearMS && t.lines.mayFire(l) && (!ok || at < dueMS) {
 				dueMS, ok = at, true
 			}
 		}
 	}
 	return dueMS, ok
 }
-
-// mayFire reports whether a line goes on, or may begin a round.
-func (t *Table) mayFire(l *Line) bool { return l.inRound() || !t.horizon.noRound }
 
 // Cursor covers all that was fired up to now.
 func (t *Table) Cursor() Cursor { return t.lines.cursor }
