@@ -255,3 +255,21 @@ func TestI10_ATaskFiresEarlyWhileItsBucketIsLoaded(t *testing.T) {
 	s.table.check(t)
 	testkit.Equal(t, "fired", fire(s.table, now), []ids.TaskID{testID(3), testID(5), testID(1), testID(2)})
 }
+
+// R23: a cursor is rewound while a bucket is loaded, with a task in it that fired early.
+func TestR23_ACursorIsRewoundWhileABucketIsLoaded(t *testing.T) {
+	s := newFarStore(t, 100, message(1, 60*testMinute, 1), message(2, 5*testMinute, 2))
+	s.fireEarly(1000, 1)
+	fire(s.table, 58*testMinute)
+	buckets, _ := s.table.Approach(57 * testMinute)
+	testkit.MustEqual(t, "come near", buckets, []int64{60})
+	s.table.recent.most, s.table.recent.stays = 0, map[ids.TaskID]uint64{}
+	for _, m := range []Message{s.messages[0], s.messages[2]} {
+		s.table.LoadBucket(m)
+	}
+	if got := fire(s.table, 3*testMinute); got != nil { // the clock is set back
+		t.Errorf("fired %v", got)
+	}
+	s.table.Loaded()
+	testkit.Equal(t, "fired", len(fire(s.table, 60*testMinute)), 0)
+}

@@ -196,19 +196,17 @@ func (t *Table) fireEarly(m *Message) {
 			continue
 		}
 		t.early[h] = early{record: e.key(), at: Key{DueMS: m.AtMS, Seq: m.Seq, Index: uint32(i)}}
-		switch {
-		case e.place != placeLoading:
-			t.advance(h)
-		case t.horizon.loaded && m.Seq == t.lastSeq: // Loaded advances it, and no round may cover the early key before
+		t.advance(h)
+		if e.place == placeLoading && t.horizon.loaded && m.Seq == t.lastSeq { // no round may cover the early key before the stay has it
 			t.lines.noRound = true
 		}
 	}
 }
 
-// advance has an early stay fire under the early key, unless the round under way fires it.
+// advance has an early stay fire under the early key, unless the round under way fires it. Loaded does it for one that is being loaded.
 func (t *Table) advance(h handle) {
 	e, x := t.entries.at(h), t.early[h]
-	if e.key() == x.at || x.byRecord(t.lines.lineOf(e)) {
+	if e.place == placeLoading || e.key() == x.at || x.byRecord(t.lines.lineOf(e)) {
 		return
 	}
 	if e.place == placeLate { // too late for the round by either key
