@@ -1,8 +1,8 @@
 // Package due decides which waiting tasks fire, in which order, which have been fired already, and which are void.
 //
-// Owns: the due table of one timer partition, an index of every waiting task (about 75 bytes each; the records stay in the store), the meaning of the
-// firing cursor, of the store's fences and of early messages, and what time it is for firing. It always pops from the beginning of time, so a task
-// written late is late and not lost.
+// Owns: the due table of one timer partition, an index of the tasks that are due soon (about 75 bytes each) and of where the others lie (10 bytes; package
+// far), which of them are near, the meaning of the firing cursor, of the store's fences and of early messages, and what time it is for firing. It always
+// pops from the beginning of time, so a task written late is late and not lost.
 //
 // Never does: I/O, or reading a clock; now and the cursor come in as values. It is not safe for concurrent use: one goroutine owns a Table.
 //
@@ -11,6 +11,9 @@
 // How a task fires exactly once: tasks are ordered by Key. A round takes all tasks due by an instant T among the messages up to a sequence S, in that
 // order, cut into chunks; each chunk is stored in one atomic batch with the Cursor that covers it. A task that is written during a round has a higher
 // sequence than S and waits for the next one, so "key up to Last" never covers what was not there.
+//
+// Tasks are near or far by their buckets. T is never later than the last bucket that is near, so a cursor speaks of no task that was not read. A bucket comes
+// near as a takeover reads the store: in order, and what was fired is forgotten at its end. A far task that fires early comes near alone.
 //
 // When T goes back, because the last owner's clock was ahead: what the round and the base cover is set aside as parts, each "up to a key, among messages
 // up to a sequence", and the next round begins at the clock's T. A part, like a round, never grows, so it covers nothing that is written later. It goes
