@@ -111,7 +111,8 @@ func TestASweepLooksAtFullLimits(t *testing.T) {
 		for _, perGroup := range both {
 			s := full(t, limit.RejectNewest, perGroup)
 			c.change(s)
-			testkit.Equal(t, name+": a question", s.Sweep(s.t, s.d, 1) == nil && s.Sweep(s.t, s.d, 1) == nil, true)
+			first, again := s.Sweep(s.t, s.d, 1), s.Sweep(s.t, s.d, 1)
+			testkit.Equal(t, name+": a question", first != nil || again != nil, false)
 			testkit.Equal(t, name+": wants", len(s.Wants(s.t, &limit.Call{}, 100, false)), c.looks)
 			s = full(t, limit.CancelOldest, perGroup)
 			c.change(s)
