@@ -17,6 +17,7 @@ import (
 	"cmp"
 	"context"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
@@ -49,8 +50,10 @@ type Done struct {
 
 const (
 	rateDefault = 200
-	// stepMax is the most tasks of a step, stepsPerSecond how many steps there are in a second at small rates.
+	// stepMax is the most tasks of a step, stepsPerSecond how many steps there are in a second at small rates. StepBytesMax bounds what the commands
+	// of a step have beside ids: with these they fit into the least message that a server must take (512 KiB).
 	stepMax, stepsPerSecond = 100, 4
+	stepBytesMax            = 400 << 10
 	sampleMax               = 10
 	pageTasks               = 1000
 	// passPause is the pause between two passes. After quietPasses in a row that found nothing to do the call is over, and after stuckPasses that
@@ -62,7 +65,7 @@ const (
 
 // Cancel cancels the tasks that match. The reason is for people, at most 1024 bytes; each task's history has it.
 func Cancel(ctx context.Context, c *yard.Client, reason string, o Options) (Done, error) {
-	return run(ctx, c.Tasks, o, func(tasks []string) ([]*yardv1.Verdict, error) {
+	return run(ctx, c.Tasks, o, 0, func(tasks []string) ([]*yardv1.Verdict, error) {
 		return c.Wire().Cancel(ctx, &yardv1.CancelRequest{TaskIds: tasks, Reason: reason})
 	})
 }
@@ -76,7 +79,7 @@ func Update(ctx context.Context, c *yard.Client, u yard.Update, o Options) (Done
 	if err != nil {
 		return Done{}, err
 	}
-	return run(ctx, c.Tasks, o, func(tasks []string) ([]*yardv1.Verdict, error) {
+	return run(ctx, c.Tasks, o, w.SizeVT(), func(tasks []string) ([]*yardv1.Verdict, error) {
 		req := &yardv1.UpdateRequest{}
 		for _, id := range tasks {
 			one := w.CloneVT()
@@ -97,6 +100,8 @@ type change struct {
 	// do sends the commands of a step.
 	do    func(tasks []string) ([]*yardv1.Verdict, error)
 	until time.Time
+	// most is how many tasks a step has.
+	most int
 	// known are the tasks that were found, and whether each is decided.
 	known map[string]bool
 	step  []string
@@ -104,9 +109,11 @@ type change struct {
 	done  Done
 }
 
-func run(ctx context.Context, list lister, o Options, do func([]string) ([]*yardv1.Verdict, error)) (Done, error) {
+// run takes all that match. Bytes are what a command takes beside the id of its task.
+func run(ctx context.Context, list lister, o Options, bytes int, do func([]string) ([]*yardv1.Verdict, error)) (Done, error) {
 	o.Rate = cmp.Or(max(o.Rate, 0), rateDefault)
-	c := &change{Options: o, list: list, do: do, until: time.Now().Add(-o.OlderThan), known: map[string]bool{}}
+	most := max(1, min(o.Rate/stepsPerSecond, stepMax, stepBytesMax/max(bytes, 1)))
+	c := &change{Options: o, list: list, do: do, most: most, until: time.Now().Add(-o.OlderThan), known: map[string]bool{}}
 	for quiet, stuck := 0, 0; quiet < quietPasses && stuck < stuckPasses; {
 		changed, known := c.done.Changed, len(c.known)
 		if err := c.pass(ctx); err != nil || c.Preview {
@@ -165,7 +172,7 @@ func (c *change) states() (lists [][]yard.State) {
 
 // take takes a task that was listed, unless it is decided.
 func (c *change) take(ctx context.Context, t *yard.TaskInfo) error {
-	if t.CreatedAt.After(c.until) || c.known[t.ID] {
+	if t.CreatedAt.After(c.until) || c.known[t.ID] || slices.Contains(c.step, t.ID) {
 		return nil
 	}
 	if _, seen := c.known[t.ID]; !seen {
@@ -182,7 +189,7 @@ func (c *change) take(ctx context.Context, t *yard.TaskInfo) error {
 		c.began = time.Now()
 	}
 	c.step = append(c.step, t.ID)
-	if len(c.step) < min(max(c.Rate/stepsPerSecond, 1), stepMax) {
+	if len(c.step) < c.most {
 		return nil
 	}
 	return c.send(ctx)

@@ -72,7 +72,7 @@ func (b *backlog) cancel(ids []string) (all []*yardv1.Verdict, err error) {
 
 func (b *backlog) run(t *testing.T, o Options, want string) Done {
 	t.Helper()
-	d, err := run(t.Context(), b.list, o, b.cancel)
+	d, err := run(t.Context(), b.list, o, 0, b.cancel)
 	if got := fmt.Sprint(d.Found, d.Changed, d.Refused, d.Undecided, err); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
@@ -144,6 +144,36 @@ func TestTasksThatMoveBetweenListsAreFound(t *testing.T) {
 	})
 }
 
+// TestATaskThatIsListedTwiceIsTakenOnce: it is admitted after the list of what is on disk and before the other one, and its step is not sent yet.
+func TestATaskThatIsListedTwiceIsTakenOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBacklog()
+		b.add(yard.StateQueued, "a", "b")
+		b.before = func(n int) {
+			if n == 2 {
+				b.add(yard.StateReady, "a")
+			}
+		}
+		b.run(t, Options{}, "2 2 0 0 <nil>")
+		if !slices.Equal(b.steps, []int{2}) {
+			t.Errorf("steps %v", b.steps)
+		}
+	})
+}
+
+// TestTheStepsOfALargeUpdateAreSmall: no request is larger than the least message that a server must take.
+func TestTheStepsOfALargeUpdateAreSmall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for bytes, most := range map[int]int{60: 100, 10 << 10: 40, 1 << 20: 1} {
+			b := newBacklog()
+			b.add(yard.StateReady, numbered(200)...)
+			if d, err := run(t.Context(), b.list, Options{Rate: 1000}, bytes, b.cancel); err != nil || d.Changed != 200 || slices.Max(b.steps) != most {
+				t.Errorf("%d bytes: steps %v, %+v, %v", bytes, b.steps, d, err)
+			}
+		}
+	})
+}
+
 // TestWhatIsNotDecidedIsTakenAgain, and a refusal is final. One that is never decided ends the call at some time.
 func TestWhatIsNotDecidedIsTakenAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -168,18 +198,18 @@ func TestACallEndsWithItsContext(t *testing.T) {
 		b.add(yard.StateReady, numbered(100)...)
 		ctx, cancel := context.WithTimeout(t.Context(), 10500*time.Millisecond)
 		defer cancel()
-		d, err := run(ctx, b.list, Options{Rate: 4}, b.cancel)
+		d, err := run(ctx, b.list, Options{Rate: 4}, 0, b.cancel)
 		if !errors.Is(err, context.DeadlineExceeded) || d.Changed != 42+1 {
 			t.Errorf("%+v: %v", d, err)
 		}
 		broken := errors.New("broken")
-		if d, err = run(t.Context(), b.list, Options{Rate: 4}, func([]string) ([]*yardv1.Verdict, error) { return nil, broken }); !errors.Is(err, broken) || d.Found != 1 {
+		if d, err = run(t.Context(), b.list, Options{Rate: 4}, 0, func([]string) ([]*yardv1.Verdict, error) { return nil, broken }); !errors.Is(err, broken) || d.Found != 1 {
 			t.Errorf("%+v: %v", d, err)
 		}
 		lost := func(context.Context, yard.Filter) iter.Seq2[*yard.TaskInfo, error] {
 			return func(yield func(*yard.TaskInfo, error) bool) { yield(nil, broken) }
 		}
-		if _, err = run(t.Context(), lost, Options{}, b.cancel); !errors.Is(err, broken) {
+		if _, err = run(t.Context(), lost, Options{}, 0, b.cancel); !errors.Is(err, broken) {
 			t.Error(err)
 		}
 		if _, err = Update(t.Context(), nil, yard.Update{TaskID: "x"}, Options{}); err == nil {
