@@ -48,25 +48,33 @@ type farSearch struct {
 
 func (s *farSearch) run(ctx context.Context) (more bool, err error) {
 	for {
-		var buckets []int64
+		var bucket int64
+		var found, more bool
 		upTo := uint64(0)
 		err := s.owner.ask(ctx, func() {
-			buckets, upTo = s.owner.table.Counts().FarBuckets(s.filter.Domain, s.filter.Tasklist, s.next.Bucket, 1), s.owner.readTo
+			bucket, found, more = s.owner.table.Counts().FarBucket(s.filter.Domain, s.filter.Tasklist, s.next.Bucket)
+			upTo = s.owner.readTo
 		})
-		if err != nil || len(buckets) == 0 {
+		if err != nil || !more {
 			return false, err
 		}
-		if buckets[0] != s.next.Bucket {
-			s.next = Position{Bucket: buckets[0], Place: far.Place{Seq: 1}}
+		if bucket != s.next.Bucket {
+			s.next = Position{Bucket: bucket, Place: far.Place{Seq: 1}}
 		}
-		err = s.owner.Store.ReadBuckets(ctx, buckets, max(1, s.next.Seq), upTo, func(m Stored) error { return s.message(ctx, m) })
+		switch {
+		case !found && time.Now().After(s.over):
+			return true, nil
+		case !found:
+			continue
+		}
+		err = s.owner.Store.ReadBuckets(ctx, []int64{bucket}, max(1, s.next.Seq), upTo, func(m Stored) error { return s.message(ctx, m) })
 		if errors.Is(err, errEnough) {
 			return true, nil
 		}
 		if err != nil {
 			return false, err
 		}
-		s.next = Position{Bucket: buckets[0] + 1}
+		s.next = Position{Bucket: bucket + 1}
 	}
 }
 

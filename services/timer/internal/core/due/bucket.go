@@ -10,8 +10,8 @@ import (
 type bucket struct {
 	// live tasks are near and still to be fired.
 	live int
-	// far are those that are not near, by tasklist, waiting how many. isFar: records of it are to be read when it comes near.
-	far     []farCount
+	// far counts those that are not near, by tasklist, waiting how many. isFar: records of it are to be read when it comes near.
+	far     map[*queue]farCount
 	waiting int
 	isFar   bool
 	// lastSeq is its last message, lastTasks the last one with tasks.
@@ -22,7 +22,6 @@ type bucket struct {
 
 // farCount is how many tasks of a bucket wait that are not near, those of one tasklist.
 type farCount struct {
-	queue *queue
 	tasks int
 	bytes int64
 }
@@ -31,13 +30,15 @@ type farCount struct {
 type buckets struct {
 	groups *groups
 	all    map[int32]*bucket
+	// last is the highest number that a bucket has had.
+	last int32
 }
 
 func (bs *buckets) at(number int32) *bucket {
 	b := bs.all[number]
 	if b == nil {
 		b = &bucket{}
-		bs.all[number] = b
+		bs.all[number], bs.last = b, max(bs.last, number)
 	}
 	return b
 }
@@ -46,25 +47,25 @@ func (bs *buckets) at(number int32) *bucket {
 func (bs *buckets) count(number int32, domain, tasklist string, tasks int, bytes int64) {
 	b := bs.at(number)
 	b.waiting += tasks
-	i := slices.IndexFunc(b.far, func(c farCount) bool { return c.queue.key.tasklist == tasklist && c.queue.key.domain == domain })
-	if i < 0 {
-		i = len(b.far)
-		b.far = append(b.far, farCount{queue: bs.groups.queueOf(domain, tasklist)})
+	q := bs.groups.queueOf(domain, tasklist)
+	c, known := b.far[q]
+	if known {
+		bs.groups.dropQueue(q)
+	} else if b.far == nil {
+		b.far = map[*queue]farCount{}
 	}
-	c := &b.far[i]
-	c.tasks, c.bytes = c.tasks+tasks, c.bytes+bytes
-	c.queue.count(tasks, bytes)
-	if c.tasks == 0 {
-		bs.drop(b, i)
+	b.far[q] = farCount{c.tasks + tasks, c.bytes + bytes}
+	if q.count(tasks, bytes); c.tasks+tasks == 0 {
+		bs.drop(b, q)
 	}
 }
 
 // drop forgets what a bucket counts of a tasklist.
-func (bs *buckets) drop(b *bucket, i int) {
-	c := b.far[i]
-	c.queue.count(-c.tasks, -c.bytes)
-	bs.groups.dropQueue(c.queue)
-	b.far = slices.Delete(b.far, i, i+1)
+func (bs *buckets) drop(b *bucket, q *queue) {
+	c := b.far[q]
+	delete(b.far, q)
+	q.count(-c.tasks, -c.bytes)
+	bs.groups.dropQueue(q)
 }
 
 // nearUpTo has no bucket far up to one, and returns the next one that is.
@@ -77,9 +78,10 @@ func (bs *buckets) nearUpTo(last int32) (next int32) {
 			next = min(next, number)
 		default:
 			b.isFar, b.waiting = false, 0
-			for len(b.far) > 0 {
-				bs.drop(b, len(b.far)-1)
+			for q := range b.far {
+				bs.drop(b, q)
 			}
+			b.far = nil
 		}
 	}
 	return next

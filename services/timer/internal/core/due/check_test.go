@@ -73,10 +73,10 @@ func (t *Table) checkBuckets(tb fataler, live map[int32]int, used int, waiting m
 			t.fatal(tb, "bucket %d counts %d of %d", number, b.live, live[number])
 		}
 		inBucket := 0
-		for _, c := range b.far {
+		for q, c := range b.far {
 			inBucket += c.tasks
-			waiting[c.queue] += c.tasks
-			d := c.queue.domain
+			waiting[q] += c.tasks
+			d := q.domain
 			totals[d] = Total{totals[d].Tasks + int64(c.tasks), totals[d].Bytes + c.bytes}
 		}
 		if far += inBucket; b.waiting != inBucket || b.isFar && number <= t.horizon.last || inBucket > 0 && !b.isFar {
@@ -147,8 +147,8 @@ func (t *Table) checkQueues(tb fataler, refs map[groupHandle]int) {
 		groupsOf[t.groups.at(h).queue]++
 	}
 	for _, b := range t.buckets.all {
-		for _, c := range b.far {
-			groupsOf[c.queue]++
+		for q := range b.far {
+			groupsOf[q]++
 		}
 	}
 	if len(groupsOf) != len(t.groups.queues) {

@@ -10,10 +10,11 @@ import (
 type Counts struct {
 	groups  *groups
 	buckets *buckets
+	horizon *horizon
 }
 
 // Counts says how many tasks wait.
-func (t *Table) Counts() Counts { return Counts{&t.groups, &t.buckets} }
+func (t *Table) Counts() Counts { return Counts{&t.groups, &t.buckets, &t.horizon} }
 
 // Waiting counts the waiting tasks of a tasklist, or of all tasklists of the
 // domain where tasklist is empty.
@@ -60,15 +61,30 @@ func (c Counts) Tasklists(domain, after string, limit int) []Count {
 	return found[:min(limit, len(found))]
 }
 
-// FarBuckets are the first buckets from one on, up to a number of them, in which tasks of a domain wait that are not near, and of a tasklist, empty = any.
-func (c Counts) FarBuckets(domain, tasklist string, from int64, most int) (numbers []int64) {
-	for number, b := range c.buckets.all {
-		if b.isFar && int64(number) >= from && slices.ContainsFunc(b.far, func(c farCount) bool {
-			return c.queue.key.domain == domain && (tasklist == "" || c.queue.key.tasklist == tasklist)
-		}) {
-			numbers = append(numbers, int64(number))
+// farVisits is about how many buckets, and tasklists in them, a search for a far bucket visits.
+const farVisits = 10_000
+
+// FarBucket is the first bucket from one on in which tasks of a domain wait that are not near, and of a tasklist, empty = any. One call visits a bounded
+// number of buckets: if it has not found one, and there are more, another call goes on at the number.
+func (c Counts) FarBucket(domain, tasklist string, from int64) (number int64, found, more bool) {
+	if c.Waiting(domain, tasklist) == 0 {
+		return from, false, false
+	}
+	number = max(from, c.horizon.firstFar())
+	for left := farVisits; number <= int64(c.buckets.last); number++ {
+		if left--; left < 0 {
+			return number, false, true
+		}
+		b := c.buckets.all[int32(number)]
+		if b == nil || !b.isFar {
+			continue
+		}
+		left -= len(b.far)
+		for q := range b.far {
+			if q.key.domain == domain && (tasklist == "" || q.key.tasklist == tasklist) {
+				return number, true, true
+			}
 		}
 	}
-	slices.Sort(numbers)
-	return numbers[:min(most, len(numbers))]
+	return number, false, false
 }

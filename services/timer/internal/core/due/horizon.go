@@ -46,6 +46,14 @@ func (h *horizon) bucketOf(dueMS int64) int64 {
 // isFar reports whether a bucket is neither near nor being loaded.
 func (h *horizon) isFar(bucket int64) bool { return bucket > int64(h.to) }
 
+// firstFar is the first bucket that may have tasks which are not near.
+func (h *horizon) firstFar() int64 {
+	if h.loaded {
+		return int64(h.last) + 1
+	}
+	return int64(h.to) + 1
+}
+
 // isLoading reports whether what is known of a bucket may be fired, or have a second copy that comes before.
 func (h *horizon) isLoading(bucket int32) bool { return !h.loaded || bucket > h.last && bucket <= h.to }
 

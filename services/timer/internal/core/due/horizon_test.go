@@ -1,6 +1,8 @@
 package due
 
 import (
+	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -210,11 +212,53 @@ func TestABucketIsPurgedWhenItWasNear(t *testing.T) {
 	if got := s.table.Purgeable(9, 3); got != nil {
 		t.Errorf("a far bucket is purged: %v", got)
 	}
-	testkit.Equal(t, "far buckets of a", s.table.Counts().FarBuckets("a", "x", 0, 9), []int64{90})
+	testkit.Equal(t, "far buckets of a", farBuckets(s.table, "a", "x"), []int64{90})
 	s.approach(59 * testMinute)
 	testkit.Equal(t, "purgeable", s.table.Purgeable(9, 3), []Purge{})
 	s.append(message(4, 91*testMinute, 4))
 	testkit.Equal(t, "purgeable", s.table.Purgeable(9, 4), []Purge{{Bucket: 60, UpTo: 3}})
+}
+
+// farBuckets are those in which tasks of a tasklist wait.
+func farBuckets(table *Table, domain, tasklist string) (all []int64) {
+	for from := int64(0); ; {
+		number, found, more := table.Counts().FarBucket(domain, tasklist, from)
+		switch {
+		case !more:
+			return all
+		case found:
+			all = append(all, number)
+			from = number + 1
+		default:
+			from = number
+		}
+	}
+}
+
+// TestASearchForAFarBucketIsShort: it visits so many buckets that firing goes on, also if the next one is a year away, or the bucket is full of others'
+// tasklists. A place that no page has ended at, or a domain without tasks, costs nothing.
+func TestASearchForAFarBucketIsShort(t *testing.T) {
+	const year = 366 * 24 * 60
+	s := newFarStore(t, 100, message(1, 60*testMinute, 1), message(2, year*testMinute, 2))
+	for n := range 3 * farVisits {
+		m := message(uint64(n+3), 61*testMinute, n+3)
+		m.Tasks[0].Group.Domain, m.Tasks[0].Group.Tasklist = "flood", fmt.Sprint("list", n)
+		s.table.Load(m)
+	}
+	testkit.Equal(t, "far buckets of a", farBuckets(s.table, "a", ""), []int64{60, year})
+	testkit.Equal(t, "of a tasklist", farBuckets(s.table, "flood", "list7"), []int64{61})
+	if at, found, more := s.table.Counts().FarBucket("a", "", 61); found || !more || at > 62 {
+		t.Errorf("a search of a full bucket ends at %d: %v, %v", at, found, more)
+	}
+	if at, found, more := s.table.Counts().FarBucket("a", "", 62); found || !more || at > 62+farVisits {
+		t.Errorf("a search of empty buckets ends at %d: %v, %v", at, found, more)
+	}
+	for domain, from := range map[string]int64{"a": math.MaxInt64, "b": math.MinInt64} {
+		if _, found, more := s.table.Counts().FarBucket(domain, "", from); found || more {
+			t.Errorf("a far bucket of %s", domain)
+		}
+	}
+	s.table.check(t)
 }
 
 // TestALostFarRecordWaitsNoMore.
