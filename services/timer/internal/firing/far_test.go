@@ -2,6 +2,7 @@ package firing_test
 
 import (
 	"fmt"
+	"math"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/far"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -138,6 +140,18 @@ func TestFarTasksAreListed(t *testing.T) {
 	testkit.Equal(t, "pages", fmt.Sprint(list(shop)), fmt.Sprint([][]string{named(sooner[1], sooner[2], sooner[3]), named(sooner[4], later[0], later[1]), named(later[2:]...), nil}))
 	shop.Tasklist = "sms"
 	testkit.Equal(t, "pages of a tasklist", fmt.Sprint(list(shop)), fmt.Sprint([][]string{named(sooner[3:]...)}))
+	end := far.Place{Seq: math.MaxUint64, Index: math.MaxUint32}
+	for forged, want := range map[firing.Position]int{
+		{Bucket: math.MaxInt64}:                                       0,
+		{Bucket: math.MinInt64, Place: end}:                           2,
+		{Bucket: topology.TimerBucket(sooner[3].DueAtMs), Place: end}: 0,
+	} {
+		visited := 0
+		_, more, err := r.ListFar(t.Context(), shop, forged, func([]byte) (bool, error) { visited++; return false, nil })
+		if err != nil || more || visited != want {
+			t.Errorf("a list that goes on at %v visits %d tasks, %v, %v", forged, visited, more, err)
+		}
+	}
 	shop.Limit = 1
 	testkit.Equal(t, "one record at a time", fmt.Sprint(list(shop)), fmt.Sprint([][]string{named(sooner[3]), named(sooner[4]), nil}))
 }
