@@ -169,32 +169,32 @@ func (o farReader) approach(ctx context.Context) {
 // loadBuckets reads buckets, and hands their messages to the loop, some at a time.
 func (o farReader) loadBuckets(ctx context.Context, buckets []int64, upTo uint64) error {
 	var some []due.Message
-	tasks := 0
+	tasks, lost := 0, 0
 	handOver := func(last bool) error {
 		return o.ask(ctx, func() {
 			for i := range some {
 				o.table.LoadBucket(some[i])
 			}
 			if last {
-				o.table.Loaded()
+				lost = o.table.Loaded()
 			}
 		})
 	}
 	err := o.Store.ReadBuckets(ctx, buckets, 1, upTo, func(m Stored) error {
-		_, index, err := Decode(m)
-		if unknownVersion(err) {
-			return err
-		}
+		_, index, _ := Decode(m) // without an error, or it is in the quarantine
 		some = append(some, index.Message)
 		if tasks += len(index.Tasks); tasks < loadTasks && len(some) < loadTasks {
 			return nil
 		}
-		err = handOver(false)
+		err := handOver(false)
 		some, tasks = nil, 0
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return handOver(true)
+	if err = handOver(true); err == nil && lost > 0 {
+		o.Logger.Error("waiting tasks are no longer in the timer store: another owner has fired them, or the store has lost them", "tasks", lost, "bucket", buckets[0])
+	}
+	return err
 }

@@ -32,6 +32,8 @@ type buckets struct {
 	all    map[int32]*bucket
 	// last is the highest number that a bucket has had.
 	last int32
+	// waiting is how many tasks wait that are not near.
+	waiting int
 }
 
 func (bs *buckets) at(number int32) *bucket {
@@ -46,7 +48,7 @@ func (bs *buckets) at(number int32) *bucket {
 // count counts tasks of a bucket that are not near, or are no longer.
 func (bs *buckets) count(number int32, domain, tasklist string, tasks int, bytes int64) {
 	b := bs.at(number)
-	b.waiting += tasks
+	b.waiting, bs.waiting = b.waiting+tasks, bs.waiting+tasks
 	q := bs.groups.queueOf(domain, tasklist)
 	c, known := b.far[q]
 	if known {
@@ -68,8 +70,8 @@ func (bs *buckets) drop(b *bucket, q *queue) {
 	bs.groups.dropQueue(q)
 }
 
-// nearUpTo has no bucket far up to one, and returns the next one that is.
-func (bs *buckets) nearUpTo(last int32) (next int32) {
+// nearUpTo has no bucket far up to one. It returns the next one that is, and how many tasks of the others the store did not have.
+func (bs *buckets) nearUpTo(last int32) (next int32, lost int) {
 	next = math.MaxInt32
 	for number, b := range bs.all {
 		switch {
@@ -77,14 +79,15 @@ func (bs *buckets) nearUpTo(last int32) (next int32) {
 		case number > last:
 			next = min(next, number)
 		default:
-			b.isFar, b.waiting = false, 0
+			lost += b.waiting
 			for q := range b.far {
 				bs.drop(b, q)
 			}
-			b.far = nil
+			b.isFar, b.waiting, b.far = false, 0, nil
 		}
 	}
-	return next
+	bs.waiting -= lost
+	return next, lost
 }
 
 // fitting are the first far buckets up to one that come near, as many as fit beside what is near, and one at least if nothing fires before that.

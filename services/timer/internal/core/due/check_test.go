@@ -86,8 +86,8 @@ func (t *Table) checkBuckets(tb fataler, live map[int32]int, used int, waiting m
 			t.fatal(tb, "bucket %d is far, and the next one is %d", number, t.horizon.next)
 		}
 	}
-	if used != t.live || far != t.far.Waiting() {
-		t.fatal(tb, "%d of %d are near, %d of %d are far", t.live, used, t.far.Waiting(), far)
+	if used != t.live || far != t.buckets.waiting {
+		t.fatal(tb, "%d of %d are near, %d of %d are far", t.live, used, t.buckets.waiting, far)
 	}
 }
 

@@ -239,9 +239,7 @@ func (t *Table) goBack(last int32) {
 			continue
 		}
 		at, g := far.Place{Seq: e.seq, Index: e.index}, t.groups.at(e.group)
-		if _, there := t.far.Has(e.id, at); there {
-			continue // it came near alone
-		}
+		t.far.Remove(e.id, at) // it came near alone, to fire early, and no early message has come
 		t.buckets.at(e.bucket).isFar = true
 		h.next = min(h.next, e.bucket)
 		fired := t.lines.cursor.Fired(g.Domain, e.key())

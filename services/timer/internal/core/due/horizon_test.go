@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -123,6 +124,7 @@ func TestI7_FarTasksAreNotNear(t *testing.T) {
 	testkit.Equal(t, "wait and near", [2]int{s.table.Len(), s.table.Near()}, [2]int{3, 3})
 	testkit.Equal(t, "fired", fire(s.table, 60*testMinute+1), []ids.TaskID{testID(2), testID(3)})
 	testkit.Equal(t, "at last", fire(s.table, 61*testMinute), []ids.TaskID{testID(4)})
+	testkit.Equal(t, "places of a fired task", s.table.Far().Places(testID(4)), nil)
 	s.takeOver(s.table.Cursor(), 100, 61*testMinute)
 	testkit.Equal(t, "wait for the next owner", s.table.Len(), 0)
 }
@@ -177,6 +179,55 @@ func TestTheHorizonGoesBack(t *testing.T) {
 	if most > 8 {
 		t.Errorf("%d were near", most)
 	}
+}
+
+// TestI10_ATaskIsFarAgainIfItsCommandDidNotComeThrough: memory stays bounded though early messages cannot be stored. One that is stored after all counts.
+func TestI10_ATaskIsFarAgainIfItsCommandDidNotComeThrough(t *testing.T) {
+	s := newFarStore(t, 8, message(1, 60*testMinute, upFrom(0, 50)...))
+	var needed []Stay
+	for n := range 50 {
+		s.bring(testID(n))
+		one, _ := s.table.FireEarly([]Wanted{{ID: testID(n)}}, 1000)
+		needed = append(needed, one...)
+	}
+	s.append(message(2, 60*testMinute, 90))
+	testkit.Equal(t, "wait and near", [2]int{s.table.Len(), s.table.Near()}, [2]int{51, 0})
+	testkit.Equal(t, "counted", s.table.Counts().Waiting("a", "x"), 51)
+	for _, m := range EarlyMessages(needed[:1]) {
+		s.append(Message{Seq: 3, AtMS: 2000, Bucket: m.Bucket, Early: m.All, Domain: m.Domain, Tasklist: m.Tasklist})
+	}
+	testkit.Equal(t, "fired", fire(s.table, 2000), []ids.TaskID{testID(0)})
+	s.approach(60 * testMinute)
+	testkit.Equal(t, "fired when due", len(fire(s.table, 60*testMinute)), 50)
+}
+
+// TestTasksThatTheStoreLostAreCountedOnce: they are reported when their bucket comes near, and wait no more.
+func TestTasksThatTheStoreLostAreCountedOnce(t *testing.T) {
+	s := newFarStore(t, 100, message(1, 60*testMinute, 1, 2), message(2, 60*testMinute, 3))
+	buckets, _ := s.table.Approach(59 * testMinute)
+	testkit.MustEqual(t, "come near", buckets, []int64{60})
+	s.table.LoadBucket(s.messages[1])
+	testkit.Equal(t, "lost", s.table.Loaded(), 2)
+	s.table.check(t)
+	testkit.Equal(t, "wait", s.table.Len(), 1)
+	testkit.Equal(t, "counted", s.table.Counts().Waiting("a", "x"), 1)
+}
+
+// TestI7_ManyDomainsHaveTasksInOneMinute: a task costs as much there as elsewhere.
+func TestI7_ManyDomainsHaveTasksInOneMinute(t *testing.T) {
+	const n = 100_000
+	s := newFarStore(t, n)
+	for i := range n {
+		m := message(uint64(i+1), 60*testMinute, i)
+		m.Tasks[0].Group.Domain = strconv.Itoa(i)
+		s.messages = append(s.messages, m)
+		s.load(m)
+	}
+	s.table.check(t)
+	testkit.Equal(t, "counted", s.table.Counts().Waiting("77777", ""), 1)
+	testkit.Equal(t, "come near", s.approach(59*testMinute), []int64{60})
+	testkit.Equal(t, "near", s.table.Near(), n)
+	testkit.Equal(t, "counted", s.table.Counts().Waiting("77777", ""), 1)
 }
 
 // TestAFullBucketComesNearAsAWhole.

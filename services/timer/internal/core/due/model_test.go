@@ -138,7 +138,9 @@ func (w *world) approach(o *owner, n int) bool {
 		}
 	}
 	if o.from > o.upTo {
-		o.table.Loaded()
+		if lost := o.table.Loaded(); lost > 0 && o.known == w.cursorSeq {
+			panic("tasks that wait are not in the store")
+		}
 		o.near = nil
 	}
 	return true

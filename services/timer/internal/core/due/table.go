@@ -218,12 +218,12 @@ func (t *Table) advance(h handle) {
 	t.lines.queue(h)
 }
 
-// Loaded ends the loading, that of all that the store has, or of the buckets that came near.
-func (t *Table) Loaded() {
+// Loaded ends the loading, that of all that the store has, or of the buckets that came near. It returns how many tasks of these the store did not have.
+func (t *Table) Loaded() (lost int) {
 	t.mustNotBeFiring()
 	t.lastSeq = max(t.lastSeq, t.lines.cursor.Seq())
 	t.horizon.last, t.horizon.loaded, t.lines.noRound = t.horizon.to, true, false
-	t.horizon.next = t.buckets.nearUpTo(t.horizon.last)
+	t.horizon.next, lost = t.buckets.nearUpTo(t.horizon.last)
 	t.lines.nearMS = t.horizon.nearMS()
 	for h := handle(0); uint32(h) < t.entries.size; h++ {
 		if t.entries.at(h).place == placeLoading {
@@ -231,6 +231,7 @@ func (t *Table) Loaded() {
 		}
 	}
 	t.lines.endRounds()
+	return lost
 }
 
 // resume puts an entry where it waits, or forgets it if it was fired.
@@ -267,7 +268,7 @@ func (t *Table) Next() (dueMS int64, ok bool) {
 func (t *Table) Cursor() Cursor { return t.lines.cursor }
 
 // Len is how many tasks wait.
-func (t *Table) Len() int { return t.live + t.far.Waiting() }
+func (t *Table) Len() int { return t.live + t.buckets.waiting }
 
 // Near is how many of them are near.
 func (t *Table) Near() int { return t.live }

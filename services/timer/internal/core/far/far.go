@@ -45,8 +45,6 @@ type Index struct {
 	parts [parts]part
 	// newest is the last sequence that was added: the others are not 2^32 below it.
 	newest uint64
-	// waiting counts the places without a mark, marked those with one.
-	waiting, marked int
 }
 
 type part struct {
@@ -60,9 +58,6 @@ func Hash(id ids.TaskID) uint64 {
 	return (hi ^ lo) * 0x9e3779b97f4a7c15
 }
 
-// Waiting is how many places have no mark.
-func (x *Index) Waiting() int { return x.waiting }
-
 // Add files a place of a task. It must not be there.
 func (x *Index) Add(id ids.TaskID, at Place, marked bool) {
 	x.newest = max(x.newest, at.Seq)
@@ -74,9 +69,6 @@ func (x *Index) Add(id ids.TaskID, at Place, marked bool) {
 	s := slot(hash, at)
 	if marked {
 		s |= mark
-		x.marked++
-	} else {
-		x.waiting++
 	}
 	p.put(s)
 	p.used++
@@ -95,8 +87,6 @@ func (x *Index) Mark(id ids.TaskID, at Place) bool {
 		return false
 	}
 	p.slots[i] |= mark
-	x.waiting--
-	x.marked++
 	return true
 }
 
@@ -106,11 +96,7 @@ func (x *Index) Remove(id ids.TaskID, at Place) (waited bool) {
 	if i < 0 {
 		return false
 	}
-	if waited = p.slots[i]&mark == 0; waited {
-		x.waiting--
-	} else {
-		x.marked--
-	}
+	waited = p.slots[i]&mark == 0
 	p.removeAt(uint64(i))
 	return waited
 }

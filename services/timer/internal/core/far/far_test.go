@@ -11,7 +11,6 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/far"
-	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func testID(n int) ids.TaskID { return ids.NewTaskID(time.UnixMilli(1), 0, uint64(n)) }
@@ -65,19 +64,15 @@ func TestTheIndexIsASetOfPlaces(t *testing.T) {
 }
 
 func agree(t *rapid.T, x *far.Index, model map[filed]bool) {
-	waiting, placesOf, waits := 0, map[ids.TaskID][]far.Place{}, map[ids.TaskID]bool{}
+	placesOf, waits := map[ids.TaskID][]far.Place{}, map[ids.TaskID]bool{}
 	for f, marked := range model {
 		placesOf[f.id] = append(placesOf[f.id], f.at)
 		if !marked {
-			waiting++
 			waits[f.id] = true
 		}
 		if got, ok := x.Has(f.id, f.at); !ok || got != marked {
 			t.Fatalf("%+v: marked %v %v, want %v", f, got, ok, marked)
 		}
-	}
-	if x.Waiting() != waiting {
-		t.Fatalf("%d wait, want %d", x.Waiting(), waiting)
 	}
 	for n := range 21 {
 		got, want := x.Places(testID(n)), placesOf[testID(n)]
@@ -109,7 +104,6 @@ func TestRemovedPlacesLeaveNoGap(t *testing.T) {
 			t.Fatalf("task %d is there: %v", i, ok)
 		}
 	}
-	testkit.Equal(t, "wait", x.Waiting(), n/2)
 }
 
 // I7: a far task takes ten bytes, at sizes between those at which the parts grow.
