@@ -99,6 +99,39 @@ func TestI10_AFarTaskFiresEarly(t *testing.T) {
 	w.eachOnce(all)
 }
 
+// likeEachOther are ids of two tasks that the index of far tasks cannot tell apart: their hashes agree in what a slot and its part keep.
+func likeEachOther() (a, b ids.TaskID) {
+	seen := map[uint64]ids.TaskID{}
+	for n := uint64(1); ; n++ {
+		id := ids.NewTaskID(time.UnixMilli(1), 0, n)
+		hash := far.Hash(id)
+		kept := hash>>54<<18 | hash&(1<<18-1)
+		if other, known := seen[kept]; known {
+			return other, id
+		}
+		seen[kept] = id
+	}
+}
+
+// TestR2_AFarTaskIsNotTakenForAnother of which the index says the same: the record decides. A command is about the one that it names.
+func TestR2_AFarTaskIsNotTakenForAnother(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var c clock
+	first, second := likeEachOther()
+	all := w.park(2, time.Now().Add(time.Hour), func(i int, r *logv1.Record) { r.Id = [][]byte{first[:], second[:]}[i] })
+	r := w.ownFar(&c)
+	for i, id := range []ids.TaskID{first, second} {
+		at, err := r.Locate(t.Context(), id, "shop")
+		testkit.NoError(t, err)
+		var record logv1.Record
+		testkit.NoError(t, record.UnmarshalVT(at.Record))
+		testkit.Equal(t, "payload", string(record.Payload), string(all[i].Payload))
+	}
+	testkit.NoError(t, testkit.Err(r.FireEarly(t.Context(), wanted([]ids.TaskID{second}))))
+	w.eachOnce(all[1:])
+}
+
 // TestFarTasksAreListed by bucket, page by page, those of the domain that wait.
 func TestFarTasksAreListed(t *testing.T) {
 	t.Parallel()

@@ -213,9 +213,10 @@ func (t *Table) shrink() {
 	slices.Sort(buckets)
 	near, last := 0, least
 	for _, number := range buckets {
-		if near += t.buckets.all[number].live; near > h.cfg.NearMost/2 && number > least {
+		if near > h.cfg.NearMost/2 && number > least {
 			break
 		}
+		near += t.buckets.all[number].live
 		last = max(last, number)
 	}
 	if last < h.to {

@@ -190,6 +190,9 @@ func TestI10_ATaskIsFarAgainIfItsCommandDidNotComeThrough(t *testing.T) {
 		one, _ := s.table.FireEarly([]Wanted{{ID: testID(n)}}, 1000)
 		needed = append(needed, one...)
 	}
+	if at, ok := s.table.Next(); ok {
+		t.Errorf("the owner wakes at %d, and nothing fires then", at)
+	}
 	s.append(message(2, 60*testMinute, 90))
 	testkit.Equal(t, "wait and near", [2]int{s.table.Len(), s.table.Near()}, [2]int{51, 0})
 	testkit.Equal(t, "counted", s.table.Counts().Waiting("a", "x"), 51)
@@ -237,6 +240,30 @@ func TestAFullBucketComesNearAsAWhole(t *testing.T) {
 	testkit.Equal(t, "near", s.table.Near(), 50)
 	testkit.Equal(t, "fired", len(fire(s.table, 60*testMinute)), 50)
 	testkit.Equal(t, "then", s.approach(60*testMinute), []int64{61})
+}
+
+// TestAFullBucketIsReadOnce, though messages come and a few tasks are due before it: it would be read again for each of them.
+func TestAFullBucketIsReadOnce(t *testing.T) {
+	for _, sooner := range []int{0, 1} {
+		s := newFarStore(t, 4, message(1, 60*testMinute, upFrom(0, 50)...), message(2, 56*testMinute, upFrom(60, sooner)...))
+		s.approach(55 * testMinute)
+		testkit.MustEqual(t, "near", s.table.Near(), 50+sooner)
+		for n := range 3 {
+			s.append(message(uint64(3+n), 90*testMinute, 70+n))
+			testkit.Equal(t, "read again", s.approach(55*testMinute), nil)
+			testkit.Equal(t, "near", s.table.Near(), 50+sooner)
+		}
+	}
+}
+
+// R23: a domain is apart, and its cursor is ahead of the clock. The others' tasks that are due until then are not near, and fire.
+func TestR23_ADomainApartIsAheadOfWhatIsNear(t *testing.T) {
+	s := newFarStore(t, 100, message(1, 30*testMinute, 1))
+	var c Cursor
+	c.Apart[0] = Apart{Domain: "b", Line: Line{Base: Mark{DueMS: 60 * testMinute, Seq: 1}}}
+	s.takeOver(c, 100, 0)
+	s.approach(30 * testMinute)
+	testkit.Equal(t, "fired", fire(s.table, 30*testMinute), []ids.TaskID{testID(1)})
 }
 
 // TestI12_AVoidTaskOfAFarBucketIsVoid: when it is loaded the fences behind it are known too, and do not matter.
