@@ -1,6 +1,7 @@
 package firing_test
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"sync/atomic"
@@ -130,6 +131,37 @@ func TestR2_AFarTaskIsNotTakenForAnother(t *testing.T) {
 	}
 	testkit.NoError(t, testkit.Err(r.FireEarly(t.Context(), wanted([]ids.TaskID{second}))))
 	w.eachOnce(all[1:])
+}
+
+// meanwhileStore has something happen while a record is read for the first time.
+type meanwhileStore struct {
+	firing.Store
+	meanwhile *atomic.Pointer[func()]
+}
+
+func (s meanwhileStore) Get(ctx context.Context, seq uint64) ([]byte, error) {
+	data, err := s.Store.Get(ctx, seq)
+	if do := s.meanwhile.Swap(nil); do != nil {
+		(*do)()
+	}
+	return data, err
+}
+
+// TestATaskThatComesNearMeanwhileIsFound: the record was read of a far task, and it is in memory by then.
+func TestATaskThatComesNearMeanwhileIsFound(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var c clock
+	var meanwhile atomic.Pointer[func()]
+	all := idsOf(w.park(1, time.Now().Add(time.Hour)))
+	r := w.own(func(d *firing.Deps) {
+		d.Now, d.Store, d.StorageFull = c.now, meanwhileStore{d.Store, &meanwhile}, func() string { return "no command comes through" }
+	})
+	comesNear := func() { testkit.Check(t, testkit.Err(r.FireEarly(t.Context(), wanted(all)))) }
+	meanwhile.Store(&comesNear)
+	if !r.located(t, all[0], "shop") {
+		t.Error("a task that waits is not found")
+	}
 }
 
 // TestFarTasksAreListed by bucket, page by page, those of the domain that wait.

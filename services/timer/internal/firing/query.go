@@ -73,7 +73,14 @@ func (o *Owner) locate(ctx context.Context, id ids.TaskID, domain string) (Locat
 			if err != nil || record != nil {
 				return Located{Record: record}, err
 			}
-			return Located{LogSeq: stay.LogSeq}, nil
+			before := status
+			if err := o.ask(ctx, func() { stay, status = o.table.Find(id, domain) }); err != nil {
+				return Located{}, err
+			}
+			if status == before {
+				return Located{LogSeq: stay.LogSeq}, nil
+			}
+			continue // it came near meanwhile
 		}
 		want := &ref{seq: stay.Seq, index: stay.Index, id: id}
 		if err := o.fetchHere(ctx, []*ref{want}, nil); err != nil || want.record != nil {
