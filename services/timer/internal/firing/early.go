@@ -30,6 +30,7 @@ func (o *Owner) FireEarly(ctx context.Context, all []due.Wanted) (due.Answer, er
 			o.table.Bring(far[i].all)
 		}
 		needed, answer = o.table.FireEarly(all, o.Now().UnixMilli())
+		answer.Coming = append(answer.Coming, farReader{o}.wentFar(all, far)...) // they are asked for again
 	})
 	if err != nil {
 		return due.Answer{}, err

@@ -43,6 +43,20 @@ func (o farReader) read(ctx context.Context, wanted []due.Wanted) (tasks []farTa
 	return tasks, o.places(ctx, tasks)
 }
 
+// wentFar are those tasks that were in memory when the others were read, and are no more.
+func (o farReader) wentFar(wanted []due.Wanted, read []farTask) (all []ids.TaskID) {
+	known := make(map[ids.TaskID]bool, len(read))
+	for i := range read {
+		known[read[i].id] = true
+	}
+	for _, w := range wanted {
+		if !known[w.ID] && len(o.table.Far().Places(w.ID)) > 0 {
+			all = append(all, w.ID)
+		}
+	}
+	return all
+}
+
 // places reads the records of tasks, each message once.
 func (o farReader) places(ctx context.Context, tasks []farTask) error {
 	type message struct {

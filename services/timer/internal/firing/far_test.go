@@ -164,6 +164,27 @@ func TestATaskThatComesNearMeanwhileIsFound(t *testing.T) {
 	}
 }
 
+// TestACommandMissesNoTaskThatLeavesMemoryMeanwhile: it is to be asked for again, as those are that come.
+func TestACommandMissesNoTaskThatLeavesMemoryMeanwhile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var c clock
+	var meanwhile atomic.Pointer[func()]
+	w.park(60, time.Now().Add(2*time.Minute))
+	near, far := w.park(1, time.Now().Add(4*time.Minute)), w.park(1, time.Now().Add(time.Hour))
+	r := w.own(func(d *firing.Deps) { d.Now, d.Config.NearMax, d.Store = c.now, 100, meanwhileStore{d.Store, &meanwhile} })
+	manyCome := func() {
+		if more := w.park(60, time.Now().Add(2*time.Minute)); !r.located(t, idsOf(more)[0], "") {
+			t.Error("they did not come")
+		}
+	}
+	meanwhile.Store(&manyCome)
+	a, err := r.FireEarly(t.Context(), wanted(idsOf(append(near, far...))))
+	if testkit.NoError(t, err); len(a.Coming) != 2 {
+		t.Errorf("%+v", a)
+	}
+}
+
 // TestFarTasksAreListed by bucket, page by page, those of the domain that wait.
 func TestFarTasksAreListed(t *testing.T) {
 	t.Parallel()
