@@ -204,6 +204,14 @@ func TestI10_ATaskIsFarAgainIfItsCommandDidNotComeThrough(t *testing.T) {
 	testkit.Equal(t, "fired when due", len(fire(s.table, 60*testMinute)), 50)
 }
 
+// TestASecondCopyOfATaskThatCameNearAloneIsNotCounted.
+func TestASecondCopyOfATaskThatCameNearAloneIsNotCounted(t *testing.T) {
+	s := newFarStore(t, 100, message(1, 60*testMinute, 1))
+	s.bring(testID(1))
+	s.append(message(2, 60*testMinute, 1))
+	testkit.Equal(t, "wait", s.table.Len(), 1)
+}
+
 // TestTasksThatTheStoreLostAreCountedOnce: they are reported when their bucket comes near, and wait no more.
 func TestTasksThatTheStoreLostAreCountedOnce(t *testing.T) {
 	s := newFarStore(t, 100, message(1, 60*testMinute, 1, 2), message(2, 60*testMinute, 3))
