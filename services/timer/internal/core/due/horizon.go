@@ -99,7 +99,7 @@ func (t *Table) EarlyFar(m *Message) (needed []Ref) {
 			continue
 		}
 		at := Key{DueMS: m.AtMS, Seq: m.Seq, Index: uint32(i)}
-		if m.AtMS < m.Bucket*t.horizon.cfg.BucketMS && t.lines.cursor.Fired(m.Domain, at) {
+		if t.lines.cursor.Fired(m.Domain, at) {
 			t.far.Mark(one.ID, one.Place)
 			t.buckets.count(int32(m.Bucket), m.Domain, m.Tasklist, -1, -int64(one.Bytes))
 			t.recent.remember(one.ID, one.Generation, Group{Domain: m.Domain, Tasklist: m.Tasklist}, t.nowMS)

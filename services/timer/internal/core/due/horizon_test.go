@@ -212,6 +212,41 @@ func TestASecondCopyOfATaskThatCameNearAloneIsNotCounted(t *testing.T) {
 	testkit.Equal(t, "wait", s.table.Len(), 1)
 }
 
+// TestI10_ACopyComesWhileItsBucketIsLoaded: the task fires as its first record, or the cursor would cover that one too soon. So it does if it fires early
+// and the round under way, of a clock ahead, has the first record.
+func TestI10_ACopyComesWhileItsBucketIsLoaded(t *testing.T) {
+	for _, c := range []Cursor{{}, {Line: Line{Round: Mark{DueMS: 60 * testMinute, Seq: 3}, Last: Key{DueMS: 1000, Seq: 1}}}} {
+		s := newFarStore(t, 100, message(1, 60*testMinute, 1), message(2, 60*testMinute, 2), message(3, 60*testMinute, 3))
+		s.takeOver(c, 100, 0)
+		buckets, _ := s.table.Approach(58 * testMinute)
+		testkit.MustEqual(t, "come near", buckets, []int64{60})
+		s.append(message(4, 60*testMinute, 1))
+		if c != (Cursor{}) {
+			s.append(Message{Seq: 5, AtMS: 58 * testMinute, Bucket: 60, Domain: "a", Tasklist: "x", Early: []Early{{ID: testID(1), Generation: 1, Place: far.Place{Seq: 1}, Bytes: 10}}})
+		}
+		for _, m := range s.messages[:3] {
+			s.table.LoadBucket(m)
+		}
+		s.table.Loaded()
+		s.table.check(t)
+		testkit.Equal(t, "fired", fire(s.table, 61*testMinute), []ids.TaskID{testID(1), testID(2), testID(3)})
+	}
+}
+
+// TestOfSeveralRecordsTheFirstOfTheLastGenerationWaits, in whichever order they are read.
+func TestOfSeveralRecordsTheFirstOfTheLastGenerationWaits(t *testing.T) {
+	messages := []Message{message(1, 60*testMinute, 1), message(2, 60*testMinute, 1), message(3, 60*testMinute, 1)}
+	messages[1].Tasks[0].Parkings, messages[2].Tasks[0].Parkings = 2, 2
+	s := newFarStore(t, 100, messages...)
+	all := s.again(testID(1))
+	for range 2 {
+		slices.Reverse(all)
+		got, ok := s.table.Far().Waits(all, "a")
+		testkit.Equal(t, "place", got.Place, far.Place{Seq: 2})
+		testkit.Equal(t, "waits", ok, true)
+	}
+}
+
 // TestTasksThatTheStoreLostAreCountedOnce: they are reported when their bucket comes near, and wait no more.
 func TestTasksThatTheStoreLostAreCountedOnce(t *testing.T) {
 	s := newFarStore(t, 100, message(1, 60*testMinute, 1, 2), message(2, 60*testMinute, 3))
@@ -288,6 +323,9 @@ func TestARecordOfAnotherMinuteIsNear(t *testing.T) {
 	m.Bucket = 60
 	s := newFarStore(t, 100, m)
 	testkit.Equal(t, "fired", fire(s.table, 1000), []ids.TaskID{testID(1)})
+	m.Bucket = 9
+	s = newFarStore(t, 4, m, message(2, 2*testMinute, upFrom(10, 9)...)) // the horizon goes back
+	testkit.Equal(t, "fired", fire(s.table, 1000), []ids.TaskID{testID(1)})
 }
 
 // TestABucketIsPurgedWhenItWasNear, and counts nothing any more.
@@ -356,6 +394,7 @@ func TestALostFarRecordWaitsNoMore(t *testing.T) {
 	if s.table.Far().Places(testID(1)) != nil || s.table.Far().Has(testID(1), far.Place{Seq: 1}) {
 		t.Error("it waits")
 	}
+	testkit.Equal(t, "wait", s.table.Len(), 0)
 }
 
 // TestI10_ATaskFiresEarlyWhileItsBucketIsLoaded: no round begins before the bucket is near, since it would cover the early key. One of the tasks was read by then.
