@@ -172,7 +172,9 @@ func TestACommandMissesNoTaskThatLeavesMemoryMeanwhile(t *testing.T) {
 	var meanwhile atomic.Pointer[func()]
 	w.park(60, time.Now().Add(2*time.Minute))
 	near, far := w.park(1, time.Now().Add(4*time.Minute)), w.park(1, time.Now().Add(time.Hour))
-	r := w.own(func(d *firing.Deps) { d.Now, d.Config.NearMax, d.Store = c.now, 100, meanwhileStore{d.Store, &meanwhile} })
+	r := w.own(func(d *firing.Deps) {
+		d.Now, d.Config.NearMax, d.Store = c.now, 100, meanwhileStore{d.Store, &meanwhile}
+	})
 	manyCome := func() {
 		if more := w.park(60, time.Now().Add(2*time.Minute)); !r.located(t, idsOf(more)[0], "") {
 			t.Error("they did not come")
