@@ -165,12 +165,12 @@ func (w *world) actions() map[string]func(*rapid.T) {
 		"fire early": func(t *rapid.T) { w.fireEarly(t, w.idle(t), w.someStay(t).id) },
 		"a late early message": func(t *rapid.T) { // of an owner that was overtaken long ago, or that makes no sense
 			s := w.someStay(t)
-			one, bucket := Early{ID: s.id, Generation: s.parkings + uint32(w.random.IntN(2))}, rapid.Int64Range(0, 1).Draw(t, "bucket")
-			if bucket == 0 && one.Generation == s.parkings {
-				one.Place.Seq = w.written[s] // it is what a table said
+			one, bucket := Early{ID: s.id, Generation: s.parkings + uint32(w.random.IntN(2))}, w.dueOf[s]/testBucket+rapid.Int64Range(0, 1).Draw(t, "bucket")
+			if named := (stay{s.id, one.Generation}); w.written[named] > 0 && w.dueOf[named]/testBucket == bucket {
+				one.Place.Seq = w.written[named] // it is what a table said
 				one.Bytes = w.store[one.Place.Seq-1].Tasks[0].Bytes
 			}
-			w.early(w.dueOf[s]/testBucket+bucket, one)
+			w.early(bucket, one)
 		},
 		"a clock is set": func(t *rapid.T) { w.pick(t).skew = w.random.Int64N(2*testHour) - testHour },
 		"fire ahead": func(t *rapid.T) { // one chunk, by a node of which the clock is an hour ahead
