@@ -91,12 +91,12 @@ func (p *queuedPage) message(m partition.Record) error {
 	if m.Seq > p.seq {
 		p.seq, p.task = m.Seq, 0
 	}
+	if p.read > 0 && p.read+len(m.Data) > queuedBytesMax {
+		return errPageFull
+	}
+	p.read += len(m.Data)
 	filed := topology.PlaceOfSubmit(p.Partition, m.Subject)
 	if m.Seq > p.levels.Of(replica.Queue{Lane: p.lane, Place: filed}) {
-		if p.read > 0 && p.read+len(m.Data) > queuedBytesMax {
-			return errPageFull
-		}
-		p.read += len(m.Data)
 		tasks, _, _ := p.dec.SubmitsOf(filed, m.Data, m.Time)
 		for ; p.task < len(tasks); p.task++ {
 			if t := &tasks[p.task].Task; t.Domain == p.domain && !p.take(t) {

@@ -79,8 +79,8 @@ type Owner interface {
 }
 
 const (
-	// bytesMax bounds a turn; a larger batch goes alone.
-	bytesMax = 512 << 10
+	// bytesMax bounds a turn; a larger batch goes alone. With terms of types it fits into the least message that a server must take, 512 KiB.
+	bytesMax = 448 << 10
 	// requestsMax and requestBytesMax bound the batches that wait for a turn. A batch beyond them is dropped, and its
 	// sender repeats it.
 	requestsMax     = 4096

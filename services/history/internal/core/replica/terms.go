@@ -6,8 +6,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
-// termsMax bounds the types of which a turn has terms, each of some KiB at most. A task of another one takes them with its next event.
-const termsMax = 64
+// termsMax bounds the types of which a turn has terms, each of 5 KiB at most: they fit beside a full turn. A task of another one takes them with its next event.
+const termsMax = 12
 
 // OutOfDate are the types, each once, of which a turn with some batches must have the terms: an event starts or ends an attempt of a task of theirs, which
 // has fields of an older revision than the settings have.
