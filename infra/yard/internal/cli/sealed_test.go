@@ -195,7 +195,7 @@ func TestBenchAndDemoOnASealedCluster(t *testing.T) {
 	if _, errs, code := run(t, "", append([]string{"domain", "put", "bench", "--retention", "30m"}, operator...)...); code != cli.ExitOK {
 		t.Fatal(errs)
 	}
-	out, errs, code := run(t, "", slices.Concat(bench, []string{"W1,W2,W3,W5,W12"}, ann)...)
+	out, errs, code := run(t, "", slices.Concat(bench, []string{"W1,W2,W3,W4,W5,W12"}, ann)...)
 	if code != cli.ExitOK || strings.Count(errs, "; all 300 ") != 4 || !strings.Contains(out, "while 300 dead letters came back") || !strings.Contains(out, "partitions unknown") || !strings.Contains(errs, "does not see the log") {
 		t.Errorf("bench: exit code %d\n%s%s\nthe log:\n%s", code, out, errs, logged())
 	}
