@@ -25,18 +25,26 @@ type Config struct {
 	AtOnce int
 	// Most is how many callers of each key may wait, 0 or more, beside those whose turn it is.
 	Most int
-	// Rest has a turn last for as long again as it took: however many callers a key has, half of the time is everything else's.
-	Rest bool
+	// Rest has each turn followed by a rest of so many times as long, a second at most: with 1, half of the time is everything else's, however
+	// many callers a key has. AtOnce callers begin together then, and share round trips; the next ones begin when all of them are done and the
+	// rest is over.
+	Rest int
 	// Weight is how many turns a key has for each one of others; nil = all have as many.
 	Weight func(key string) int
 }
+
+// restMax bounds a rest: after a turn that waited for a store that is down, there is nothing to make up for.
+const restMax = time.Second
 
 // Line is who waits for a turn. It is safe for concurrent use.
 type Line struct {
 	cfg Config
 
-	mu    sync.Mutex
-	taken int
+	mu sync.Mutex
+	// taken is how many have their turn; began is when the last of these turns did, and resting is set in the rest after one.
+	taken   int
+	began   time.Time
+	resting bool
 	// waiting are callers, each a channel that is closed when its turn comes; of counts them by key.
 	waiting fair.Queue[waiter]
 	of      map[string]int
@@ -89,15 +97,7 @@ func (l *Line) take(ctx context.Context, key string, turn chan struct{}, fn func
 			return ctx.Err()
 		}
 	}
-	began := time.Now()
-	defer func() {
-		// In fake time nothing has passed: with the race detector, Go 1.26 crashes if goroutines of a bubble make timers that are due at once.
-		if took := time.Since(began); l.cfg.Rest && took > 0 {
-			time.AfterFunc(took, l.next)
-		} else {
-			l.next()
-		}
-	}()
+	defer l.done()
 	if ctx.Err() != nil { // no one waits for it
 		return ctx.Err()
 	}
@@ -110,8 +110,8 @@ func (l *Line) enter(key string, most int) (turn chan struct{}, err error) {
 	defer l.mu.Unlock()
 	turn = make(chan struct{})
 	switch {
-	case l.taken < l.cfg.AtOnce:
-		l.taken++
+	case l.free():
+		l.taken, l.began = l.taken+1, time.Now()
 		close(turn)
 		return turn, nil
 	case l.of[key] >= most:
@@ -122,20 +122,52 @@ func (l *Line) enter(key string, most int) (turn chan struct{}, err error) {
 	return turn, nil
 }
 
-// next ends a turn, and begins that of the next key's first caller.
-func (l *Line) next() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	first := l.waiting.Cut(1)
-	if len(first) == 0 {
-		l.taken--
-		return
+// free tells whether a caller can begin at once.
+func (l *Line) free() bool {
+	if l.cfg.Rest > 0 {
+		return l.taken == 0 && !l.resting
 	}
-	close(first[0].turn)
-	l.left(first[0].key)
+	return l.taken < l.cfg.AtOnce
 }
 
-// leave takes a caller out of the line. It is false if its turn has come by now: next ends it.
+// done ends the turn of one caller.
+func (l *Line) done() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.taken--
+	if l.cfg.Rest == 0 {
+		l.next()
+		return
+	}
+	if l.taken > 0 { // others have it yet
+		return
+	}
+	// In fake time nothing has passed: with the race detector, Go 1.26 crashes if goroutines of a bubble make timers that are due at once.
+	rest := min(time.Duration(l.cfg.Rest)*time.Since(l.began), restMax)
+	if rest == 0 {
+		l.next()
+		return
+	}
+	l.resting = true
+	time.AfterFunc(rest, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.resting = false
+		l.next()
+	})
+}
+
+// next begins turns of the first callers, as the keys follow each other.
+func (l *Line) next() {
+	first := l.waiting.Cut(l.cfg.AtOnce - l.taken)
+	l.taken, l.began = l.taken+len(first), time.Now()
+	for _, w := range first {
+		close(w.turn)
+		l.left(w.key)
+	}
+}
+
+// leave takes a caller out of the line. It is false if its turn has come by now: done ends it.
 func (l *Line) leave(key string, turn chan struct{}) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -64,7 +64,7 @@ func (c *callers) isFree(t *testing.T) {
 // However many callers a key has, the others wait for one turn of it.
 func TestI14_KeysTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &callers{Line: NewLine(Config{Most: 8, Rest: true})}
+		c := &callers{Line: NewLine(Config{Most: 8, Rest: 1})}
 		refused := 0
 		for i := range 50 {
 			select {
@@ -88,7 +88,7 @@ func TestEachWhoStaysGetsOneTurn(t *testing.T) {
 	for seed := range uint64(50) {
 		synctest.Test(t, func(t *testing.T) {
 			draw := rand.New(rand.NewPCG(seed, 1))
-			c := &callers{Line: NewLine(Config{Most: 3, Rest: true})}
+			c := &callers{Line: NewLine(Config{Most: 3, Rest: 1})}
 			ended, leave := make([]chan error, 300), make([]func(), 300)
 			for who := range ended {
 				ctx, cancel := context.WithCancel(t.Context())
@@ -118,16 +118,25 @@ func TestEachWhoStaysGetsOneTurn(t *testing.T) {
 	}
 }
 
-// TestARestFollowsEachTurn: the next one begins when as much time is over as the one before took, whatever that ended with.
+// TestARestFollowsEachTurn: it lasts for as many times as long as the turn as is configured, and for a second at most, whatever the turn ended with.
 func TestARestFollowsEachTurn(t *testing.T) {
+	for _, c := range []struct {
+		rest       int
+		turn, next time.Duration
+	}{{1, 300 * time.Millisecond, 600 * time.Millisecond}, {3, 300 * time.Millisecond, 1200 * time.Millisecond}, {3, 3 * time.Second, 4 * time.Second}} {
+		restFollows(t, c.rest, c.turn, c.next)
+	}
+}
+
+func restFollows(t *testing.T, rest int, turn, next time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
-		l, began := NewLine(Config{Most: 1, Rest: true}), time.Now()
+		l, began := NewLine(Config{Most: 1, Rest: rest}), time.Now()
 		failed := errors.New("failed")
 		var at []time.Duration
 		run := func() error {
 			return l.Run(t.Context(), "a", func() error {
 				at = append(at, time.Since(began))
-				time.Sleep(3 * time.Second)
+				time.Sleep(turn)
 				return failed
 			})
 		}
@@ -136,7 +145,7 @@ func TestARestFollowsEachTurn(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		testkit.Equal(t, "they began at", at, []time.Duration{0, 6 * time.Second, 12 * time.Second})
+		testkit.Equal(t, "they began at", at, []time.Duration{0, next, 2 * next})
 	})
 }
 
@@ -144,7 +153,7 @@ func TestARestFollowsEachTurn(t *testing.T) {
 // refused.
 func TestWhoGivesUpIsNotRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &callers{Line: NewLine(Config{Most: 2, Rest: true})}
+		c := &callers{Line: NewLine(Config{Most: 2, Rest: 1})}
 		gone, leave := context.WithCancel(t.Context())
 		first, second, last := c.call(t.Context(), "a", "first"), c.call(gone, "a", "gone"), c.call(t.Context(), "a", "last")
 		testkit.Equal(t, "one too many ended with", <-c.call(t.Context(), "a", "one too many"), ErrBusy)
@@ -184,6 +193,35 @@ func TestI14_SeveralHaveTheirTurnAtOnce(t *testing.T) {
 		testkit.Equal(t, "of nine turns the heavy one and the one with one caller had", []int{count["heavy"], count["shop"]}, []int{6, 1})
 		c.isFree(t)
 		testkit.Equal(t, "at once", c.most, 3)
+	})
+}
+
+// With a rest, callers that come in a turn have the next one together, which begins after the last of the turn is done and the rest is over.
+func TestWithARestCallersHaveTheirTurnTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, began := NewLine(Config{AtOnce: 2, Most: 9, Rest: 2}), time.Now()
+		var mu sync.Mutex
+		at := map[string]time.Duration{}
+		for _, c := range []struct {
+			who   string
+			takes time.Duration
+		}{{"first", 10 * time.Millisecond}, {"quick", 10 * time.Millisecond}, {"slow", 100 * time.Millisecond}, {"last", 10 * time.Millisecond}} {
+			go func() {
+				testkit.Check(t, l.Run(t.Context(), "a", func() error {
+					mu.Lock()
+					at[c.who] = time.Since(began)
+					mu.Unlock()
+					time.Sleep(c.takes)
+					return nil
+				}))
+			}()
+			synctest.Wait()
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		testkit.Equal(t, "they began at", at, map[string]time.Duration{
+			"first": 0, "quick": 30 * time.Millisecond, "slow": 30 * time.Millisecond, "last": 330 * time.Millisecond,
+		})
 	})
 }
 

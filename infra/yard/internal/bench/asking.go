@@ -108,20 +108,22 @@ func (l *load) newAskers(q question, lasts time.Duration) (*askers, error) {
 	return &askers{question: q, nc: nc, lasts: lasts}, err
 }
 
-// run asks until its time is over. A request that is refused is repeated at once: the client is careless.
+// run asks until its time is over, and waits for the last answers, so that nothing of it goes on beside the next phase. A request that is
+// refused is repeated at once: the client is careless.
 func (f *askers) run(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, f.lasts)
+	end := time.Now().Add(f.lasts)
+	ctx, cancel := context.WithDeadline(ctx, end.Add(w13AnswerMax))
 	defer cancel()
 	err := parallel.Each(ctx, w13Askers, w13Askers, func(ctx context.Context, _ int) (err error) {
-		for err == nil {
+		for err == nil && time.Now().Before(end) {
 			err = f.ask(ctx)
 		}
 		return err
 	})
-	if ctx.Err() != nil { // its time is over
-		return nil
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("%s: %w", f.question.name, err)
 	}
-	return fmt.Errorf("%s: %w", f.question.name, err)
+	return nil
 }
 
 func (f *askers) ask(ctx context.Context) error {

@@ -67,6 +67,7 @@ const (
 	w13Filled      = 10_000
 	w13Askers      = 32
 	w13FloodMin    = time.Second / 2
+	w13AnswerMax   = 15 * time.Second // for an answer after the flood
 	w13RepeatAge   = 2 * time.Minute
 	warmUpTasks    = 1000
 	tasklist       = "bench"

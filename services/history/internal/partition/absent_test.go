@@ -111,6 +111,53 @@ func TestI14_AbsentTasksAreLookedForInTurn(t *testing.T) {
 	})
 }
 
+// costlyReader looks through what is unread for a millisecond, and notes when it began.
+type costlyReader struct {
+	partition.Reader
+	at chan time.Time
+}
+
+func (r costlyReader) Unread(context.Context, replica.Search, uint64, replica.Levels) (*logv1.Record, ids.Position, error) {
+	r.at <- time.Now()
+	time.Sleep(time.Millisecond)
+	return nil, 0, nil
+}
+
+// TestI14_SearchesOfAbsentTasksLeaveTimeToOthers: however many a domain asks for, those that wait are looked for together, and most of the time is left to
+// everything else.
+func TestI14_SearchesOfAbsentTasksLeaveTimeToOthers(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *shell) {
+		const flood, togetherMax, restMin = 100, 32, 2 * time.Millisecond
+		d := s.deps("a")
+		r := costlyReader{d.Reader, make(chan time.Time, flood)}
+		d.Reader = r
+		o := s.serves(d)
+		for n := range uint64(flood) {
+			id := newID(n)
+			o.Get(t.Context(), &rpcv1.GetTaskRequest{TaskId: id[:], Domain: "flood"}, func(_ *rpcv1.GetTaskResponse, err error) { testkit.Check(t, err) })
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		testkit.Equal(t, "looked for", len(r.at), flood)
+		together, last := 0, time.Time{}
+		for range flood {
+			at := <-r.at
+			switch since := at.Sub(last); {
+			case since == 0:
+				together++
+			case since < time.Millisecond+restMin:
+				t.Errorf("a turn began %v after the one before", since)
+			default:
+				together = 1
+			}
+			if together > togetherMax {
+				t.Fatalf("%d were looked for together", together)
+			}
+			last = at
+		}
+	})
+}
+
 // shown is the state in which a task is shown.
 func (s *shell) shown(o *partition.Owner, id ids.TaskID) (state yardv1.TaskState) {
 	s.t.Helper()

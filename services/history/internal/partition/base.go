@@ -118,8 +118,8 @@ type base struct {
 	epoch uint64
 	// leaseUntil is for the writers and for who asks: nothing is written or shown when it is over (ns after origin).
 	leaseUntil atomic.Int64
-	// inStores are who look for a task in the archive and in the log, inTimer who ask the timer: if that is silent, the others go on.
-	inStores, inTimer *turns.Line
+	// inArchive, inLog and inTimer are who look for a task there. If one of these is silent, the others go on.
+	inArchive, inLog, inTimer *turns.Line
 	// looks is who waits to look at all that is in memory.
 	looks *turns.Line
 	// give hands the replica an input; it is for the loop's goroutine.

@@ -64,9 +64,10 @@ func New(d Deps) *Owner {
 	}
 	b := &base{
 		Deps: d, calls: make(chan call, 1024), origin: time.Now(),
-		inStores: turns.NewLine(turns.Config{AtOnce: findingMax, Most: waitingMax, Weight: d.Weight}),
-		inTimer:  turns.NewLine(turns.Config{AtOnce: findingMax, Most: waitingMax, Weight: d.Weight}),
-		looks:    turns.NewLine(turns.Config{Most: lookingMax, Rest: true, Weight: d.Weight}),
+		inArchive: turns.NewLine(turns.Config{AtOnce: findingMax, Most: waitingMax, Weight: d.Weight}),
+		inLog:     turns.NewLine(turns.Config{AtOnce: absentMax, Rest: absentRest, Most: waitingMax, Weight: d.Weight}),
+		inTimer:   turns.NewLine(turns.Config{AtOnce: absentMax, Rest: absentRest, Most: waitingMax, Weight: d.Weight}),
+		looks:     turns.NewLine(turns.Config{Most: lookingMax, Rest: 1, Weight: d.Weight}),
 	}
 	if b.FullWeight == nil {
 		b.FullWeight = func(string) (int64, bool) { return 0, false }

@@ -156,31 +156,40 @@ func (o *Owner) getAbsent(ctx context.Context, id ids.TaskID, req *rpcv1.GetTask
 const (
 	// findTimeout bounds how long a task is looked for.
 	findTimeout = 10 * time.Second
-	// findingMax is how many callers look for a task in the archive and the log at a time, and how many ask the timer; waitingMax how many
-	// more of one domain may wait for their turn. Few at a time: what they cost does not wait in queues behind them, where domains have no turns.
+	// findingMax is how many callers look for a task in the archive at a time; waitingMax how many more of one domain may wait for their turn.
+	// Few at a time: what they cost does not wait in queues behind them, where domains have no turns.
 	findingMax = 8
 	waitingMax = 256
+	// absentMax callers together look in the log for a task that is not there, and as many ask the timer. Both cost several times as much, most of
+	// it in the stores, so they leave absentRest times as long as they took to everything else.
+	absentMax  = 16
+	absentRest = 3
 )
 
 // find looks for one task in the archive, and for one that is submitted or fired and not read yet, at a position; 0 = it is elsewhere.
 func (b *base) find(ctx context.Context, domain string, id ids.TaskID, as absent) (r *logv1.Record, at ids.Position, err error) {
 	wanted := replica.Search{ID: id, Domain: domain}
 	var ended *logv1.Record
-	err = b.inTurn(ctx, b.inStores, domain, func() error {
+	err = b.inTurn(ctx, b.inArchive, domain, func() error {
 		archived, err := b.Reader.Archived(ctx, []replica.Search{wanted})
-		if err != nil {
-			return err
-		}
-		if ended = archived[0]; ended == nil {
-			r, at, err = b.Reader.Unread(ctx, wanted, 0, as.levels)
+		if err == nil {
+			ended = archived[0]
 		}
 		return err
 	})
-	if err != nil || r != nil {
-		return r, at, err
+	if err != nil || ended != nil && taskstate.State(ended.State) != taskstate.Dead {
+		return ended, 0, err
 	}
-	if ended != nil && taskstate.State(ended.State) != taskstate.Dead {
-		return ended, 0, nil
+	unread := func(hint uint64) error {
+		return b.inTurn(ctx, b.inLog, domain, func() (err error) {
+			r, at, err = b.Reader.Unread(ctx, wanted, hint, as.levels)
+			return err
+		})
+	}
+	if ended == nil {
+		if err = unread(0); err != nil || r != nil {
+			return r, at, err
+		}
 	}
 	var waiting *logv1.Record // a dead one may have been redriven, which the timer knows
 	var fired uint64
@@ -198,19 +207,15 @@ func (b *base) find(ctx context.Context, domain string, id ids.TaskID, as absent
 	case fired == 0:
 		return ended, 0, nil
 	}
-	err = b.inTurn(ctx, b.inStores, domain, func() (err error) {
-		r, at, err = b.Reader.Unread(ctx, wanted, fired, as.levels)
-		return err
-	})
-	if r == nil && err == nil {
-		r, at = ended, 0
+	if err = unread(fired); r == nil && err == nil {
+		r = ended
 	}
 	return r, at, err
 }
 
 // Searching runs fn, which reads tasks of a domain that are stored, when the turn of a caller of the domain has come.
 func Searching(ctx context.Context, o *Owner, domain string, fn func() error) error {
-	err := o.inTurn(ctx, o.inStores, domain, fn)
+	err := o.inTurn(ctx, o.inArchive, domain, fn)
 	if errors.Is(err, ErrReaderBusy) {
 		return TooMany(o.Partition)
 	}
