@@ -195,9 +195,9 @@ func (f *firing) ended(a *archive, log *firedLog) (offences []string) {
 	return append(offences, f.early...)
 }
 
-// TestI10_TimersKilledAndPausedWhileFiring: tasks that are due at a rate fire exactly once each, and none before its time, whatever of the timer, the
+// TestI10_TimersKilledAndPausedUnderLoad: tasks that are due at a rate fire exactly once each, and none before its time, whatever of the timer, the
 // other services and NATS dies or stops meanwhile. The log of history and the archive are what it is checked by.
-func TestI10_TimersKilledAndPausedWhileFiring(t *testing.T) {
+func TestI10_TimersKilledAndPausedUnderLoad(t *testing.T) {
 	testkit.Slow(t, "disturbs a cluster of processes")
 	s := settingsOf(t)
 	rate := number(t, rateEnv, firedLong)
