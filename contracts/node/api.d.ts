@@ -1439,6 +1439,34 @@ export interface TaskEvent {
   due_at_ms?: number;
 }
 
+/** DomainEvents is published, as JSON and without a reply, on the subject events.<kind>.<tasklist> of a domain whose `events` are on (domains.put). Core NATS: nothing is kept, so a client that does not listen misses it. */
+export interface DomainEvents {
+  /** The kind of event: `finished` (completed, cancelled or expired), `dead`, `late` or `stuck`. Later versions may have more kinds. */
+  kind: string;
+  /** The tasklist of the tasks. */
+  tasklist: string;
+  /** 1..250 tasks. */
+  tasks: DomainEvent[];
+}
+
+/** DomainEvent is an event of one task. tasks.get has the rest. */
+export interface DomainEvent {
+  /** The id of the task. */
+  task_id: string;
+  /** Its task type. */
+  type: string;
+  /** Its state when the event was published. */
+  state: TaskState;
+  /** When it ended; of a late task, since when it is due; of a stuck one, when its attempt started. Unix ms. */
+  at_ms: number;
+  /** How often it was granted to a worker. */
+  grants?: number;
+  /** As submitted. */
+  group?: string;
+  /** The class of error of its last failure, for programs. */
+  error_type?: string;
+}
+
 /** Domain is a tenant. */
 export interface Domain {
   /** Required. [A-Za-z0-9_-]{1,64}; `admin` is reserved. */
@@ -1467,6 +1495,12 @@ export interface Domain {
   full_weight_tasks_per_s?: number;
   /** Tasks over full_weight_tasks_per_s are counted only (yardmaster_history_tasks_over_rate_total), and come in as all others. Default false. */
   full_weight_shadow?: boolean;
+  /** Events of its tasks are published (DomainEvents): those that have finished and those that are dead; with the two fields below, those that are late and those that are stuck. Each message costs the engine about as much as a hint, also if no client listens. A change holds within a second. Default false. */
+  events?: boolean;
+  /** A task is late if it is due, and could start, for longer than this and has not started, ms, 1000..31622400000. It needs `events`. Default 0: none is. */
+  late_after_ms?: number;
+  /** An attempt is stuck if it runs for longer than this, ms, 1000..31622400000. It needs `events`. Default 0: none is. */
+  stuck_after_ms?: number;
 }
 
 /** Quota bounds what a domain asks of the cluster, on all frontends together. A request over it is refused with RESOURCE_EXHAUSTED and a retry_after, `detail` has `reason` `quota`, and nothing is stored. Frontends tell each other of what they let in ten times a second, so several of them may together exceed it for that long. */

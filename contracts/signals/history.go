@@ -41,6 +41,15 @@ var (
 		Means: "Tasks that became dead letters: out of attempts, or failed for good.",
 		Worry: "a rate above what is usual for the tasklist",
 	})
+	DomainEventsPublished = history.add(Metric{
+		Name: "yardmaster.history.domain_events.published", Kind: Counter, Unit: "{event}",
+		Means: "Events of tasks that were published for domains with `events`: finished, dead, late, stuck. Whether a client listens is not known.",
+	})
+	DomainEventsDropped = history.add(Metric{
+		Name: "yardmaster.history.domain_events.dropped", Kind: Counter, Unit: "{event}",
+		Means: "Events of tasks that were not sent, since the node had no connection to NATS for too long.",
+		Worry: "a rate: clients that listen miss these events",
+	})
 	DeadLettersDeleted = history.add(Metric{
 		Name: "yardmaster.history.deadletters.deleted", Kind: Counter, Unit: "{letter}", Attributes: []string{Reason},
 		Means: "Dead letters that were deleted since they were beyond the limits of their domain. Reason: `number` = dead_letters_max; `age` = dead_letters_max_age_ms.",

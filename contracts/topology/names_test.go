@@ -21,6 +21,8 @@ func TestNamesStayAsTheyAre(t *testing.T) {
 		PollOf("shop", "mail"):                   "yard.v1.shop.tasks.poll.mail",
 		CancelHint("shop"):                       "yard.v1.shop.hint.cancel",
 		AliveHint("shop"):                        "yard.v1.shop.hint.alive",
+		TaskEvents("shop", EventDead, "mail"):    "yard.v1.shop.events.dead.mail",
+		TaskEventsOf("shop"):                     "yard.v1.shop.events.>",
 		Submit(3, ids.LaneFirst, "shop", "mail"): "yard.history.3.submit.p1.shop.mail",
 		SubmitShared(3, ids.LaneLater):           "yard.history.3.submit.later.shared",
 		SubmitOf(3, ids.LaneLast, "shop"):        "yard.history.3.submit.p5.shop.+",

@@ -50,6 +50,35 @@ func AliveHint(domain string) string { return apiPrefix + domain + ".hint.alive"
 // AliveHintAny filters those of all domains.
 const AliveHintAny = apiPrefix + "*.hint.alive"
 
+// The kinds of TaskEvents.
+const (
+	// EventFinished: tasks were completed, were cancelled, or have expired.
+	EventFinished = "finished"
+	// EventDead: tasks became dead letters.
+	EventDead = "dead"
+	// EventLate: tasks are due and have not started for longer than late_after_ms of their domain.
+	EventLate = "late"
+	// EventStuck: attempts run for longer than stuck_after_ms of their domain.
+	EventStuck = "stuck"
+)
+
+// TaskEvents is where history publishes events of tasks (yardv1.DomainEvents as JSON): core NATS, to all subscribers, lost without harm.
+// An empty kind or tasklist stands for all.
+func TaskEvents(domain, kind, tasklist string) string {
+	return apiPrefix + domain + ".events." + cmp.Or(kind, "*") + "." + cmp.Or(tasklist, "*")
+}
+
+// TaskEventsOf filters all events of a domain.
+func TaskEventsOf(domain string) string { return apiPrefix + domain + ".events.>" }
+
+// TaskEventsAny filters those of all domains.
+const TaskEventsAny = apiPrefix + "*.events.>"
+
+// APINouns are the nouns of a domain's endpoints: a user of a domain may publish below these, and not where history publishes events.
+func APINouns() []string {
+	return []string{"batches", "deadletters", "groups", "keys", "limits", "schedules", "tasklists", "tasks", "types", "workers"}
+}
+
 // APIPlanned are endpoints of versions to come: this one answers that it does not know them, so that a newer
 // client need not take an older engine for one that is away.
 func APIPlanned() []string {

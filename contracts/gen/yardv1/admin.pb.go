@@ -174,8 +174,15 @@ type Domain struct {
 	FullWeightTasksPerS int64 `protobuf:"varint,12,opt,name=full_weight_tasks_per_s,json=fullWeightTasksPerS,proto3" json:"full_weight_tasks_per_s,omitempty"`
 	// Tasks over full_weight_tasks_per_s are counted only (yardmaster_history_tasks_over_rate_total), and come in as all others. Default false.
 	FullWeightShadow bool `protobuf:"varint,13,opt,name=full_weight_shadow,json=fullWeightShadow,proto3" json:"full_weight_shadow,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Events of its tasks are published (DomainEvents): those that have finished and those that are dead; with the two fields below, those that are late and
+	// those that are stuck. Each message costs the engine about as much as a hint, also if no client listens. A change holds within a second. Default false.
+	Events bool `protobuf:"varint,14,opt,name=events,proto3" json:"events,omitempty"`
+	// A task is late if it is due, and could start, for longer than this and has not started, ms, 1000..31622400000. It needs `events`. Default 0: none is.
+	LateAfterMs int64 `protobuf:"varint,15,opt,name=late_after_ms,json=lateAfterMs,proto3" json:"late_after_ms,omitempty"`
+	// An attempt is stuck if it runs for longer than this, ms, 1000..31622400000. It needs `events`. Default 0: none is.
+	StuckAfterMs  int64 `protobuf:"varint,16,opt,name=stuck_after_ms,json=stuckAfterMs,proto3" json:"stuck_after_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Domain) Reset() {
@@ -297,6 +304,27 @@ func (x *Domain) GetFullWeightShadow() bool {
 		return x.FullWeightShadow
 	}
 	return false
+}
+
+func (x *Domain) GetEvents() bool {
+	if x != nil {
+		return x.Events
+	}
+	return false
+}
+
+func (x *Domain) GetLateAfterMs() int64 {
+	if x != nil {
+		return x.LateAfterMs
+	}
+	return 0
+}
+
+func (x *Domain) GetStuckAfterMs() int64 {
+	if x != nil {
+		return x.StuckAfterMs
+	}
+	return 0
 }
 
 // Quota bounds what a domain asks of the cluster, on all frontends together. A request over it is refused with RESOURCE_EXHAUSTED and a retry_after, `detail` has
@@ -8663,7 +8691,7 @@ var File_yard_v1_admin_proto protoreflect.FileDescriptor
 
 const file_yard_v1_admin_proto_rawDesc = "" +
 	"\n" +
-	"\x13yard/v1/admin.proto\x12\ayard.v1\x1a\x13yard/v1/tasks.proto\"\x86\x04\n" +
+	"\x13yard/v1/admin.proto\x12\ayard.v1\x1a\x13yard/v1/tasks.proto\"\xe8\x04\n" +
 	"\x06Domain\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12!\n" +
@@ -8678,7 +8706,10 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	" \x01(\v2\x0e.yard.v1.QuotaR\x05quota\x12\x16\n" +
 	"\x06weight\x18\v \x01(\x05R\x06weight\x124\n" +
 	"\x17full_weight_tasks_per_s\x18\f \x01(\x03R\x13fullWeightTasksPerS\x12,\n" +
-	"\x12full_weight_shadow\x18\r \x01(\bR\x10fullWeightShadow\"\xc8\x01\n" +
+	"\x12full_weight_shadow\x18\r \x01(\bR\x10fullWeightShadow\x12\x16\n" +
+	"\x06events\x18\x0e \x01(\bR\x06events\x12\"\n" +
+	"\rlate_after_ms\x18\x0f \x01(\x03R\vlateAfterMs\x12$\n" +
+	"\x0estuck_after_ms\x18\x10 \x01(\x03R\fstuckAfterMs\"\xc8\x01\n" +
 	"\x05Quota\x12+\n" +
 	"\x12submit_tasks_per_s\x18\x01 \x01(\x03R\x0fsubmitTasksPerS\x12+\n" +
 	"\x12submit_bytes_per_s\x18\x02 \x01(\x03R\x0fsubmitBytesPerS\x12\x1d\n" +

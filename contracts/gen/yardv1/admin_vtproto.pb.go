@@ -40,6 +40,9 @@ func (m *Domain) CloneVT() *Domain {
 	r.Weight = m.Weight
 	r.FullWeightTasksPerS = m.FullWeightTasksPerS
 	r.FullWeightShadow = m.FullWeightShadow
+	r.Events = m.Events
+	r.LateAfterMs = m.LateAfterMs
+	r.StuckAfterMs = m.StuckAfterMs
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
 		copy(r.unknownFields, m.unknownFields)
@@ -2618,6 +2621,28 @@ func (m *Domain) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.StuckAfterMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.StuckAfterMs))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0x80
+	}
+	if m.LateAfterMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.LateAfterMs))
+		i--
+		dAtA[i] = 0x78
+	}
+	if m.Events {
+		i--
+		if m.Events {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x70
 	}
 	if m.FullWeightShadow {
 		i--
@@ -9807,6 +9832,15 @@ func (m *Domain) SizeVT() (n int) {
 	if m.FullWeightShadow {
 		n += 2
 	}
+	if m.Events {
+		n += 2
+	}
+	if m.LateAfterMs != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.LateAfterMs))
+	}
+	if m.StuckAfterMs != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.StuckAfterMs))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -12942,6 +12976,64 @@ func (m *Domain) UnmarshalVT(dAtA []byte) error {
 				}
 			}
 			m.FullWeightShadow = bool(v != 0)
+		case 14:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Events", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Events = bool(v != 0)
+		case 15:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field LateAfterMs", wireType)
+			}
+			m.LateAfterMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.LateAfterMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 16:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field StuckAfterMs", wireType)
+			}
+			m.StuckAfterMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.StuckAfterMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -31047,6 +31139,64 @@ func (m *Domain) UnmarshalVTUnsafe(dAtA []byte) error {
 				}
 			}
 			m.FullWeightShadow = bool(v != 0)
+		case 14:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Events", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Events = bool(v != 0)
+		case 15:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field LateAfterMs", wireType)
+			}
+			m.LateAfterMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.LateAfterMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 16:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field StuckAfterMs", wireType)
+			}
+			m.StuckAfterMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.StuckAfterMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

@@ -3534,6 +3534,171 @@ func (x *TaskEvent) GetDueAtMs() int64 {
 	return 0
 }
 
+// DomainEvents is published, as JSON and without a reply, on the subject events.<kind>.<tasklist> of a domain whose `events` are on (domains.put). Core NATS:
+// nothing is kept, so a client that does not listen misses it.
+type DomainEvents struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The kind of event: `finished` (completed, cancelled or expired), `dead`, `late` or `stuck`. Later versions may have more kinds.
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// The tasklist of the tasks.
+	Tasklist string `protobuf:"bytes,2,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	// 1..250 tasks.
+	Tasks         []*DomainEvent `protobuf:"bytes,3,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DomainEvents) Reset() {
+	*x = DomainEvents{}
+	mi := &file_yard_v1_tasks_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DomainEvents) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DomainEvents) ProtoMessage() {}
+
+func (x *DomainEvents) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_tasks_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DomainEvents.ProtoReflect.Descriptor instead.
+func (*DomainEvents) Descriptor() ([]byte, []int) {
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *DomainEvents) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *DomainEvents) GetTasklist() string {
+	if x != nil {
+		return x.Tasklist
+	}
+	return ""
+}
+
+func (x *DomainEvents) GetTasks() []*DomainEvent {
+	if x != nil {
+		return x.Tasks
+	}
+	return nil
+}
+
+// DomainEvent is an event of one task. tasks.get has the rest.
+type DomainEvent struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The id of the task.
+	TaskId string `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	// Its task type.
+	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
+	// Its state when the event was published.
+	State TaskState `protobuf:"varint,3,opt,name=state,proto3,enum=yard.v1.TaskState" json:"state,omitempty"`
+	// When it ended; of a late task, since when it is due; of a stuck one, when its attempt started. Unix ms.
+	AtMs int64 `protobuf:"varint,4,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
+	// How often it was granted to a worker.
+	Grants int32 `protobuf:"varint,5,opt,name=grants,proto3" json:"grants,omitempty"`
+	// As submitted.
+	Group string `protobuf:"bytes,6,opt,name=group,proto3" json:"group,omitempty"`
+	// The class of error of its last failure, for programs.
+	ErrorType     string `protobuf:"bytes,7,opt,name=error_type,json=errorType,proto3" json:"error_type,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DomainEvent) Reset() {
+	*x = DomainEvent{}
+	mi := &file_yard_v1_tasks_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DomainEvent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DomainEvent) ProtoMessage() {}
+
+func (x *DomainEvent) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_tasks_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DomainEvent.ProtoReflect.Descriptor instead.
+func (*DomainEvent) Descriptor() ([]byte, []int) {
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *DomainEvent) GetTaskId() string {
+	if x != nil {
+		return x.TaskId
+	}
+	return ""
+}
+
+func (x *DomainEvent) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *DomainEvent) GetState() TaskState {
+	if x != nil {
+		return x.State
+	}
+	return TaskState_TASK_STATE_UNSPECIFIED
+}
+
+func (x *DomainEvent) GetAtMs() int64 {
+	if x != nil {
+		return x.AtMs
+	}
+	return 0
+}
+
+func (x *DomainEvent) GetGrants() int32 {
+	if x != nil {
+		return x.Grants
+	}
+	return 0
+}
+
+func (x *DomainEvent) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
+func (x *DomainEvent) GetErrorType() string {
+	if x != nil {
+		return x.ErrorType
+	}
+	return ""
+}
+
 var File_yard_v1_tasks_proto protoreflect.FileDescriptor
 
 const file_yard_v1_tasks_proto_rawDesc = "" +
@@ -3807,7 +3972,20 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\amessage\x18\x05 \x01(\tR\amessage\x12\x1d\n" +
 	"\n" +
 	"error_type\x18\x06 \x01(\tR\terrorType\x12\x1a\n" +
-	"\tdue_at_ms\x18\a \x01(\x03R\adueAtMs*2\n" +
+	"\tdue_at_ms\x18\a \x01(\x03R\adueAtMs\"j\n" +
+	"\fDomainEvents\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x1a\n" +
+	"\btasklist\x18\x02 \x01(\tR\btasklist\x12*\n" +
+	"\x05tasks\x18\x03 \x03(\v2\x14.yard.v1.DomainEventR\x05tasks\"\xc6\x01\n" +
+	"\vDomainEvent\x12\x17\n" +
+	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x12\n" +
+	"\x04type\x18\x02 \x01(\tR\x04type\x12(\n" +
+	"\x05state\x18\x03 \x01(\x0e2\x12.yard.v1.TaskStateR\x05state\x12\x13\n" +
+	"\x05at_ms\x18\x04 \x01(\x03R\x04atMs\x12\x16\n" +
+	"\x06grants\x18\x05 \x01(\x05R\x06grants\x12\x14\n" +
+	"\x05group\x18\x06 \x01(\tR\x05group\x12\x1d\n" +
+	"\n" +
+	"error_type\x18\a \x01(\tR\terrorType*2\n" +
 	"\bEncoding\x12\x11\n" +
 	"\rENCODING_JSON\x10\x00\x12\x13\n" +
 	"\x0fENCODING_BINARY\x10\x01*g\n" +
@@ -3887,7 +4065,7 @@ func file_yard_v1_tasks_proto_rawDescGZIP() []byte {
 }
 
 var file_yard_v1_tasks_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
-var file_yard_v1_tasks_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_yard_v1_tasks_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_yard_v1_tasks_proto_goTypes = []any{
 	(Encoding)(0),            // 0: yard.v1.Encoding
 	(Jitter)(0),              // 1: yard.v1.Jitter
@@ -3928,11 +4106,13 @@ var file_yard_v1_tasks_proto_goTypes = []any{
 	(*TaskUpdate)(nil),       // 36: yard.v1.TaskUpdate
 	(*Task)(nil),             // 37: yard.v1.Task
 	(*TaskEvent)(nil),        // 38: yard.v1.TaskEvent
-	nil,                      // 39: yard.v1.NewTask.HeadersEntry
-	nil,                      // 40: yard.v1.PolledTask.HeadersEntry
-	nil,                      // 41: yard.v1.ListRequest.HeadersEntry
-	nil,                      // 42: yard.v1.TaskUpdate.HeadersEntry
-	nil,                      // 43: yard.v1.Task.HeadersEntry
+	(*DomainEvents)(nil),     // 39: yard.v1.DomainEvents
+	(*DomainEvent)(nil),      // 40: yard.v1.DomainEvent
+	nil,                      // 41: yard.v1.NewTask.HeadersEntry
+	nil,                      // 42: yard.v1.PolledTask.HeadersEntry
+	nil,                      // 43: yard.v1.ListRequest.HeadersEntry
+	nil,                      // 44: yard.v1.TaskUpdate.HeadersEntry
+	nil,                      // 45: yard.v1.Task.HeadersEntry
 }
 var file_yard_v1_tasks_proto_depIdxs = []int32{
 	0,  // 0: yard.v1.Payload.encoding:type_name -> yard.v1.Encoding
@@ -3942,7 +4122,7 @@ var file_yard_v1_tasks_proto_depIdxs = []int32{
 	3,  // 4: yard.v1.RetryPolicy.on_timeout:type_name -> yard.v1.OnTimeout
 	9,  // 5: yard.v1.NewTask.payload:type_name -> yard.v1.Payload
 	10, // 6: yard.v1.NewTask.retry:type_name -> yard.v1.RetryPolicy
-	39, // 7: yard.v1.NewTask.headers:type_name -> yard.v1.NewTask.HeadersEntry
+	41, // 7: yard.v1.NewTask.headers:type_name -> yard.v1.NewTask.HeadersEntry
 	5,  // 8: yard.v1.NewTask.on_conflict:type_name -> yard.v1.OnConflict
 	4,  // 9: yard.v1.NewTask.order_policy:type_name -> yard.v1.OrderPolicy
 	12, // 10: yard.v1.SubmitRequest.tasks:type_name -> yard.v1.NewTask
@@ -3952,7 +4132,7 @@ var file_yard_v1_tasks_proto_depIdxs = []int32{
 	20, // 14: yard.v1.PollResponse.tasks:type_name -> yard.v1.PolledTask
 	19, // 15: yard.v1.PollResponse.drain:type_name -> yard.v1.WorkerDrain
 	9,  // 16: yard.v1.PolledTask.payload:type_name -> yard.v1.Payload
-	40, // 17: yard.v1.PolledTask.headers:type_name -> yard.v1.PolledTask.HeadersEntry
+	42, // 17: yard.v1.PolledTask.headers:type_name -> yard.v1.PolledTask.HeadersEntry
 	9,  // 18: yard.v1.Completion.result:type_name -> yard.v1.Payload
 	21, // 19: yard.v1.CompleteRequest.tasks:type_name -> yard.v1.Completion
 	23, // 20: yard.v1.FailRequest.tasks:type_name -> yard.v1.Failure
@@ -3961,25 +4141,27 @@ var file_yard_v1_tasks_proto_depIdxs = []int32{
 	28, // 23: yard.v1.OutcomeResponse.verdicts:type_name -> yard.v1.Verdict
 	37, // 24: yard.v1.GetResponse.task:type_name -> yard.v1.Task
 	7,  // 25: yard.v1.ListRequest.states:type_name -> yard.v1.TaskState
-	41, // 26: yard.v1.ListRequest.headers:type_name -> yard.v1.ListRequest.HeadersEntry
+	43, // 26: yard.v1.ListRequest.headers:type_name -> yard.v1.ListRequest.HeadersEntry
 	37, // 27: yard.v1.ListResponse.tasks:type_name -> yard.v1.Task
 	36, // 28: yard.v1.UpdateRequest.tasks:type_name -> yard.v1.TaskUpdate
 	10, // 29: yard.v1.TaskUpdate.retry:type_name -> yard.v1.RetryPolicy
-	42, // 30: yard.v1.TaskUpdate.headers:type_name -> yard.v1.TaskUpdate.HeadersEntry
+	44, // 30: yard.v1.TaskUpdate.headers:type_name -> yard.v1.TaskUpdate.HeadersEntry
 	9,  // 31: yard.v1.TaskUpdate.payload:type_name -> yard.v1.Payload
 	7,  // 32: yard.v1.Task.state:type_name -> yard.v1.TaskState
 	9,  // 33: yard.v1.Task.payload:type_name -> yard.v1.Payload
 	9,  // 34: yard.v1.Task.result:type_name -> yard.v1.Payload
 	9,  // 35: yard.v1.Task.progress:type_name -> yard.v1.Payload
 	38, // 36: yard.v1.Task.events:type_name -> yard.v1.TaskEvent
-	43, // 37: yard.v1.Task.headers:type_name -> yard.v1.Task.HeadersEntry
+	45, // 37: yard.v1.Task.headers:type_name -> yard.v1.Task.HeadersEntry
 	4,  // 38: yard.v1.Task.order_policy:type_name -> yard.v1.OrderPolicy
 	8,  // 39: yard.v1.TaskEvent.kind:type_name -> yard.v1.TaskEventKind
-	40, // [40:40] is the sub-list for method output_type
-	40, // [40:40] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	40, // 40: yard.v1.DomainEvents.tasks:type_name -> yard.v1.DomainEvent
+	7,  // 41: yard.v1.DomainEvent.state:type_name -> yard.v1.TaskState
+	42, // [42:42] is the sub-list for method output_type
+	42, // [42:42] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_yard_v1_tasks_proto_init() }
@@ -3993,7 +4175,7 @@ func file_yard_v1_tasks_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_v1_tasks_proto_rawDesc), len(file_yard_v1_tasks_proto_rawDesc)),
 			NumEnums:      9,
-			NumMessages:   35,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -76,6 +76,7 @@ func TestExamples(t *testing.T) {
 			t.Errorf("%s: %q is no sentence", e.Verb, e.Does)
 		}
 	}
+	checktest.NoError(t, codec.UnmarshalRequest(codec.JSON, []byte(eventsExample), newMessage(t, "DomainEvents")))
 	id, err := ids.ParseTaskID(exampleTask)
 	checktest.Check(t, err)
 	checktest.Check(t, checktest.Err(ids.NewTokens([ids.TokenSecretBytes]byte{}).Read(id, exampleToken)))

@@ -21,6 +21,8 @@ var templates embed.FS
 const (
 	// errorExample is the body of an error.
 	errorExample = `{"code":"INVALID_ARGUMENT","message":"is negative","path":"/tasks/3/delay_ms"}`
+	// eventsExample is a message of events.
+	eventsExample = `{"kind":"dead","tasklist":"mail","tasks":[{"task_id":"06dabzyw00004emhrks7qr2x30","type":"email.send","state":"dead","at_ms":1764300000000,"grants":5,"error_type":"network"}]}`
 	// payloadMessage is written as any JSON value; payloadEncoding is not seen in JSON.
 	payloadMessage, payloadEncoding = "Payload", "Encoding"
 	// These headers no package of contracts spells for others.
@@ -44,7 +46,7 @@ func (a *api) render(name string) ([]byte, error) {
 		"Endpoints": a.endpoints, "Addresses": addresses(a.endpoints), "Messages": a.messages, "Ordered": a.inOrder(), "Shared": a.shared,
 		"Enums": a.enums, "PageEnums": []string{"TaskState", "TaskEventKind"}, "EnumNames": slices.DeleteFunc(slices.Sorted(maps.Keys(a.enums)), func(name string) bool { return name == payloadEncoding }),
 		"Codes": a.codes, "CodeNames": a.codeNames(), "Examples": a.examples(), "TraceparentAbout": traceparentAbout, "TimeoutAbout": timeoutAbout, "CodeHeader": fault.HeaderCode, "TextHeader": fault.HeaderDescription, "Package": publicPackage,
-		"ContentType": codec.HeaderContentType, "JSON": string(codec.JSON), "Protobuf": string(codec.Protobuf), "ErrorExample": errorExample,
+		"ContentType": codec.HeaderContentType, "JSON": string(codec.JSON), "Protobuf": string(codec.Protobuf), "ErrorExample": errorExample, "EventsExample": eventsExample,
 	})
 	return out.Bytes(), err
 }
