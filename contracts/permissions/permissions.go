@@ -97,7 +97,7 @@ func (l *lists) frontend(n topology.Partitioning) {
 func (l *lists) history(n topology.Partitioning) {
 	l.service(History)
 	l.subscribe(topology.HintMissingTriggers, topology.AliveHintAny, topology.HintBatchAny)
-	l.publish(topology.HintLoad, topology.HintStored, topology.HintSilent, topology.HintBatchAny, topology.DeadAny, accountInfo)
+	l.publish(topology.HintLoad, topology.HintStored, topology.HintSilent, topology.HintBatchAny, topology.TaskEventsAny, topology.DeadAny, accountInfo)
 	l.deadLetters()
 	l.bucket(topology.CheckpointsBucket)
 	l.publish(topology.BucketSubject(topology.CheckpointsBucket, topology.HistoryCheckpoints))
@@ -229,6 +229,7 @@ func (l *lists) tenant(u User) {
 		for _, verb := range []string{"submit", "get", "cancel", "update"} {
 			l.publish(topology.API(u.Domain, "tasks."+verb))
 		}
+		l.subscribe(topology.TaskEventsOf(u.Domain))
 	case Worker:
 		for _, verb := range []string{"complete", "fail", "heartbeat"} {
 			l.publish(topology.API(u.Domain, "tasks."+verb))
@@ -242,8 +243,11 @@ func (l *lists) tenant(u User) {
 			l.publish(topology.API(u.Domain, "tasks.poll"), topology.PollOf(u.Domain, "*"))
 		}
 	case Admin:
-		l.publish(topology.APIOf(u.Domain))
-		l.subscribe(topology.CancelHint(u.Domain))
+		for _, noun := range topology.APINouns() {
+			l.publish(topology.API(u.Domain, noun+".>"))
+		}
+		l.publish(topology.AliveHint(u.Domain))
+		l.subscribe(topology.CancelHint(u.Domain), topology.TaskEventsOf(u.Domain))
 	}
 }
 

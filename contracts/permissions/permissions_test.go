@@ -1,6 +1,8 @@
 package permissions_test
 
 import (
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -78,7 +80,7 @@ func TestI14_TenantsHaveTheirVerbsAndTheirInbox(t *testing.T) {
 	for who, want := range map[string]permissions.Permissions{
 		"submitter:shop:web": {
 			Publish:   []string{"yard.v1.shop.tasks.cancel", "yard.v1.shop.tasks.get", "yard.v1.shop.tasks.submit", "yard.v1.shop.tasks.update"},
-			Subscribe: []string{"_INBOX.t.shop.submitter-web.>"},
+			Subscribe: []string{"_INBOX.t.shop.submitter-web.>", "yard.v1.shop.events.>"},
 		},
 		"worker:shop:mail": {
 			Publish:   []string{"yard.v1.shop.hint.alive", "yard.v1.shop.tasks.complete", "yard.v1.shop.tasks.fail", "yard.v1.shop.tasks.heartbeat", "yard.v1.shop.tasks.poll", "yard.v1.shop.tasks.poll.*"},
@@ -88,12 +90,55 @@ func TestI14_TenantsHaveTheirVerbsAndTheirInbox(t *testing.T) {
 			Publish:   []string{"yard.v1.shop.hint.alive", "yard.v1.shop.tasks.complete", "yard.v1.shop.tasks.fail", "yard.v1.shop.tasks.heartbeat", "yard.v1.shop.tasks.poll.letters", "yard.v1.shop.tasks.poll.push"},
 			Subscribe: []string{"_INBOX.t.shop.worker-mail.>", "yard.v1.shop.hint.cancel"},
 		},
-		"admin:shop:boss": {Publish: []string{"yard.v1.shop.>"}, Subscribe: []string{"_INBOX.t.shop.admin-boss.>", "yard.v1.shop.hint.cancel"}},
+		"admin:shop:boss": {
+			Publish: []string{
+				"yard.v1.shop.batches.>", "yard.v1.shop.deadletters.>", "yard.v1.shop.groups.>", "yard.v1.shop.hint.alive", "yard.v1.shop.keys.>", "yard.v1.shop.limits.>",
+				"yard.v1.shop.schedules.>", "yard.v1.shop.tasklists.>", "yard.v1.shop.tasks.>", "yard.v1.shop.types.>", "yard.v1.shop.workers.>",
+			},
+			Subscribe: []string{"_INBOX.t.shop.admin-boss.>", "yard.v1.shop.events.>", "yard.v1.shop.hint.cancel"},
+		},
 	} {
 		if got := of(t, who); !slices.Equal(got.Publish, want.Publish) || !slices.Equal(got.Subscribe, want.Subscribe) {
 			t.Errorf("%s: %v", who, got)
 		}
 	}
+}
+
+// TestI14_OnlyHistoryPublishesEvents: a client that hears an event of its domain has it from history. An admin of the domain may call every endpoint all the same.
+func TestI14_OnlyHistoryPublishesEvents(t *testing.T) {
+	for _, who := range everybody {
+		for _, s := range of(t, who).Publish {
+			if within(s, topology.TaskEvents("shop", topology.EventDead, "mail")) != (who == "history" && s == topology.TaskEventsAny) {
+				t.Errorf("%s may publish %s", who, s)
+			}
+		}
+	}
+	text, err := os.ReadFile("../asyncapi.json")
+	checktest.NoError(t, err)
+	endpoints := regexp.MustCompile(`"address": *"yard\.v1\.\{domain\}\.([a-z.]+)"`).FindAllStringSubmatch(string(text), -1)
+	for _, e := range endpoints {
+		may := slices.ContainsFunc(of(t, "admin:shop:boss").Publish, func(s string) bool { return within(s, topology.API("shop", e[1])) })
+		if !may {
+			t.Errorf("an admin may not call %s", e[1])
+		}
+	}
+	if len(endpoints) == 0 {
+		t.Error("no endpoint was found")
+	}
+}
+
+// within reports whether a filter covers a subject.
+func within(filter, subject string) bool {
+	f, s := strings.Split(filter, "."), strings.Split(subject, ".")
+	for i, token := range f {
+		if token == ">" && i < len(s) {
+			return true
+		}
+		if i >= len(s) || token != "*" && token != s[i] {
+			return false
+		}
+	}
+	return len(f) == len(s)
 }
 
 // No two users subscribe to each other's inboxes.

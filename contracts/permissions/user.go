@@ -28,7 +28,7 @@ const (
 	// Operator manages domains, upgrades and quarantine. Of the tasks of domains
 	// it sees what is in quarantine only.
 	Operator Role = "operator"
-	// Submitter hands in tasks of a domain, looks at them, updates and cancels them.
+	// Submitter hands in tasks of a domain, looks at them, updates and cancels them, and hears their events.
 	Submitter Role = "submitter"
 	// Worker polls for the tasks of a domain and decides them.
 	Worker Role = "worker"

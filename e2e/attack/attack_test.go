@@ -179,7 +179,22 @@ func TestI14_NoAttackGetsThroughTheSeal(t *testing.T) {
 		})
 	})
 	workers(t, s)
+	listeners(t, s)
 	intact(t, s)
+}
+
+// listeners of events are admins and submitters of the domain, and no others.
+func listeners(t *testing.T, s *stack.Stack) {
+	t.Helper()
+	for who, u := range attackers() {
+		dial := func(opts ...nats.Option) (*nats.Conn, error) { return sealed.Connect(s, u, opts...) }
+		for _, subject := range []string{topology.TaskEventsOf(attacker), topology.TaskEvents(attacker, "", "mail")} {
+			want := who == "tenant" || who == "submitter"
+			if got, err := passes(dial, attempt{subject: subject, subscribe: true}); err != nil || got != want {
+				t.Errorf("%s hears %s: %v %v, want %v", who, subject, got, err, want)
+			}
+		}
+	}
 }
 
 // workers may not submit or administer, and submitters not poll.

@@ -136,6 +136,8 @@ func attempts(n topology.Partitioning) []attempt {
 	for _, verb := range adminVerbs {
 		publish = append(publish, topology.Admin(verb))
 	}
+	events := topology.TaskEvents(victim, topology.EventDead, "mail")
+	publish = append(publish, events, topology.TaskEvents(attacker, topology.EventDead, "mail"), topology.CancelHint(victim), topology.CancelHint(attacker))
 	for _, subject := range publish {
 		all = append(all, attempt{subject: subject, body: "{}"})
 	}
@@ -151,6 +153,7 @@ func attempts(n topology.Partitioning) []attempt {
 	subscribe := append(append(places(n), inboxes()...),
 		">", "*.>", "yard.>", "yard.*.>", "yard.history.>", "yard.rpc.>", "yard.rpc.*.*.*", "yard.v1.>", "$JS.>", "$JS.API.>", "$KV.>", "$SYS.>", "$SRV.>",
 		"_INBOX.>", "_INBOX.*", "_INBOX.t.>", "_INBOX.t.*.>", "_INBOX.o.>", "_INBOX.s.>", topology.UserInbox(victim, ">"),
+		events, topology.TaskEventsOf(victim), topology.TaskEventsAny, topology.CancelHint(victim),
 		topology.APIOf(victim), topology.APIOf(attacker), topology.APIAny("tasks.submit"), topology.APIOf(topology.ReservedDomain), "$JS.EVENT.ADVISORY.>",
 	)
 	for _, subject := range subscribe {
