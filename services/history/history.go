@@ -24,6 +24,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/api"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/batches"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/events"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/gauges"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/hearing"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/letterlimit"
@@ -170,6 +171,10 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 		Checkpoints: natshistory.Checkpoints{Config: nc, KV: checkpoints}, Snapshots: natshistory.NewSnapshots(nc), Wire: wire, Quarantine: nc.Quarantine,
 		Settings: partition.Settings{
 			TasklistPartitions: s.tasklists.partitionsOf, Type: func(domain, name string) *yardv1.TaskType { return catalog.Types.Of(domains, domain, name) },
+			Events: events.Config{Publish: s.NATS.Publish, Domain: func(name string) events.Settings {
+				d := domains.Domain(name)
+				return events.Settings{On: d.GetEvents(), LateMS: d.GetLateAfterMs(), StuckMS: d.GetStuckAfterMs()}
+			}},
 		},
 		Weights:     partition.Weights{Weight: domains.Weight, FullWeight: domains.FullWeight},
 		Report:      func(r *gauges.Report) { s.gauges.Report(p, r) },

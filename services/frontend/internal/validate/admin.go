@@ -31,12 +31,29 @@ func PutDomain(req *yardv1.PutDomainRequest) error {
 		optional("/domain/dead_letters_max", d.DeadLettersMax, 1, DeadLettersMax),
 		optional("/domain/weight", d.Weight, 1, TurnsMax),
 		optional("/domain/full_weight_tasks_per_s", d.FullWeightTasksPerS, 1, SubmitTasksMax),
+		domainEvents(d),
 		optional("/domain/quota/submit_tasks_per_s", d.GetQuota().GetSubmitTasksPerS(), 1, SubmitTasksMax),
 		optional("/domain/quota/submit_bytes_per_s", d.GetQuota().GetSubmitBytesPerS(), SubmitBytesMin, SubmitBytesMax),
 		optional("/domain/quota/open_polls", d.GetQuota().GetOpenPolls(), 1, OpenPollsMax),
 		optional("/domain/quota/waiting_tasks", d.GetQuota().GetWaitingTasks(), 1, WaitingTasksMax),
 		optional("/domain/quota/stored_bytes", d.GetQuota().GetStoredBytes(), StoredBytesMin, StoredBytesMax),
 		revision("/domain/revision", d.Revision),
+	)
+}
+
+// domainEvents checks when tasks of a domain are late and stuck: only its events say so.
+func domainEvents(d *yardv1.Domain) error {
+	const late, stuck = "/domain/late_after_ms", "/domain/stuck_after_ms"
+	const off = "needs events: set events to true"
+	switch {
+	case d.LateAfterMs != 0 && !d.Events:
+		return invalid(late, off)
+	case d.StuckAfterMs != 0 && !d.Events:
+		return invalid(stuck, off)
+	}
+	return firstError(
+		optional(late, d.LateAfterMs, ms(SlowAfterMin), ms(AheadMax)),
+		optional(stuck, d.StuckAfterMs, ms(SlowAfterMin), ms(AheadMax)),
 	)
 }
 

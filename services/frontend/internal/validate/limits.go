@@ -77,6 +77,8 @@ const (
 	ReasonBytesMax       = 1024
 	DescriptionBytesMax  = 1024
 
+	// SlowAfterMin and AheadMax bound after how long a task is late, and an attempt stuck: owners look for them once a second.
+	SlowAfterMin = time.Second
 	// DeadLettersAgeMin and DeadLettersMax bound how long, and how many, dead letters a domain keeps that limits them.
 	DeadLettersAgeMin = time.Minute
 	DeadLettersMax    = 10_000_000

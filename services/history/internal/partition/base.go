@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/events"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/gauges"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/hearing"
 	"github.com/yardmaster-io/yardmaster/shared/clock"
@@ -68,6 +69,8 @@ type Settings struct {
 	TasklistPartitions func(domain, tasklist string) int
 	// Type is the settings of a task type, nil if it has none; nil = none has any.
 	Type func(domain, name string) *yardv1.TaskType
+	// Events are which events of its tasks a domain has, and how they are published; the zero value = no domain has any.
+	Events events.Config
 }
 
 // Deps is what an owner works with. Tracing may be nil.

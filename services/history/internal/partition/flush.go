@@ -11,15 +11,16 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/hints"
 )
 
-// flush carries out what the turn asks for: writes begin, hints go out, then answers. While the lease does not hold it
+// flush carries out what the turn asks for: writes begin, hints go out, then answers and events. While the lease does not hold it
 // keeps everything but the checkpoint back.
 func (o *Owner) flush() {
 	o.save()
-	if now := o.now(); !o.core.LeaseHolds(now.Mono) || o.fatal != nil {
+	now := o.now()
+	if !o.core.LeaseHolds(now.Mono) || o.fatal != nil {
 		return
 	}
 	fx := &o.fx
-	o.core.Flush(o.now(), fx)
+	o.core.Flush(now, fx)
 	if len(fx.Archive) > 0 {
 		go o.writers.archive(fx.Archive, o.core.ArchiveSeq())
 	}
@@ -62,7 +63,12 @@ func (o *Owner) flush() {
 		o.waiters.ended(&e.Task)
 		o.ended.Note(&e.Task)
 		o.Metrics.ended(&e.Task)
+		o.events.Ended(&e.Task, now.MS)
 	}
+	for _, slow := range fx.Slow {
+		o.events.Slow(slow, now.MS)
+	}
+	o.events.Flush()
 	o.Metrics.add(fx)
 	fx.Reset()
 }

@@ -23,7 +23,7 @@ const (
 type Metrics struct {
 	SubmitBatches, Loaded, EventBatches, Events, Refused, Triggers, Retriggered *telemetry.Counter
 	Granted, Direct, Bounced, Archived, Parked, Snapshots, WriteRetries, Poison *telemetry.Counter
-	PassedOver, Silent, Overdue, Undelivered                                    *telemetry.Counter
+	PassedOver, Silent, Overdue, Undelivered, EventsPublished, EventsDropped    *telemetry.Counter
 	dead, overRate                                                              *telemetry.Queues[*telemetry.Counter]
 	waits                                                                       *telemetry.Queues[*telemetry.Histogram]
 	writes                                                                      map[string]*telemetry.Histogram // by what is written
@@ -54,6 +54,9 @@ func NewMetrics(m *telemetry.Metrics) *Metrics {
 		Undelivered:   m.Counter(signals.AttemptsExpired, signals.ReasonUndelivered),
 		WriteRetries:  m.Counter(signals.WriteRetries),
 		Poison:        m.Counter(signals.RecordsQuarantined),
+
+		EventsPublished: m.Counter(signals.DomainEventsPublished),
+		EventsDropped:   m.Counter(signals.DomainEventsDropped),
 	}
 	for _, what := range []string{writeArchive, writeEvents, writeQuarantine, writeTimerStore, writeLetters} {
 		out.writes[what] = m.Histogram(signals.AppendDuration, "history", what)

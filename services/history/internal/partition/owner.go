@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/backlog"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/events"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/hearing"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/spans"
@@ -45,7 +46,9 @@ type Owner struct {
 	waiters  waiters
 	spans    spans.Maker
 	// ended are the batches of which tasks have ended since the last beat.
-	ended   batches.Ended
+	ended batches.Ended
+	// events go to clients that listen.
+	events  *events.Publisher
 	encoder record.Encoder
 	unread  backlog.Counter
 	// storedNext is when what domains with a quota have waiting is reported next.
@@ -80,7 +83,8 @@ func New(d Deps) *Owner {
 	o := &Owner{
 		base: b, writers: w, ready: make(chan struct{}), readers: newReaders(w), searches: newSearches(w),
 		waiters: newWaiters(), encoder: record.Encoder{Tokens: d.Tokens}, saver: saver{base: b},
-		spans: spans.Maker{Partition: d.Partition, Tracing: d.Tracing, Clock: d.Clock},
+		spans:  spans.Maker{Partition: d.Partition, Tracing: d.Tracing, Clock: d.Clock},
+		events: events.New(d.Events, d.Metrics.EventsPublished, d.Metrics.EventsDropped),
 	}
 	b.give = o.step
 	o.turns = turn.New(d.Log, ofTurns{o}, d.LogVersion, d.Logger)

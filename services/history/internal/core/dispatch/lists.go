@@ -171,7 +171,7 @@ func (x *Lists) Recount(e *Entry) {
 	e.column.count(e.counted, -1)
 	x.endWait(e)
 	e.endRun()
-	e.counted = e.State
+	e.counted, e.reported = e.State, false
 	if e.counted.Finished() {
 		e.counted = taskstate.None
 	}

@@ -14,6 +14,8 @@ type Config struct {
 	Shards int
 	// Partitions tells how many partitions a tasklist has; nil = each has one.
 	Partitions func(domain, tasklist string) int
+	// SlowAfter tells after how long tasks of a domain are late, and attempts stuck, ms; 0 = they never are; nil = none ever is.
+	SlowAfter func(domain string) (lateMS, stuckMS int64)
 }
 
 // Lists are the tasks of a partition by tasklist. They are not safe for concurrent use.
@@ -33,6 +35,8 @@ type Lists struct {
 	groups   map[groupKey]uint64
 	sweep    sweep
 	longest  longestWait
+	// slowAt is when tasks that are late or stuck are searched next.
+	slowAt time.Duration
 }
 
 // Entry is a task of the lists. It lies beside the task, and its exported fields are set there.
@@ -47,9 +51,10 @@ type Entry struct {
 	// counted is the state under which its tasklist counts it: its own, but ready in Backoff once it is due by our clock.
 	counted taskstate.State
 	// waits: its trigger was sent, at triggeredAt, Unix ms, and it waits for a grant. booked: it runs, and its attempt holds a slot.
-	waits, booked bool
-	triggeredAt   int64
-	column        *column
+	// reported: it was found slow while it has waited, or has run, this time.
+	waits, booked, reported bool
+	triggeredAt             int64
+	column                  *column
 	// grant: its running attempt may not have reached its worker.
 	grant *grant
 	// before and after are its neighbours among the tasks of its tasklist that wait for a grant, if waits, or among

@@ -38,6 +38,8 @@ type Effects struct {
 	Answers []*Answer
 	// Ended are tasks that have just ended, for who waits for them.
 	Ended []*Entry
+	// Slow are tasks that are late or stuck, for clients that listen.
+	Slow []dispatch.Slow
 
 	// OverRate are tasks that came in over the rates of their domains.
 	OverRate []OverRate
@@ -54,12 +56,13 @@ type Effects struct {
 func (fx *Effects) Reset() {
 	clear(fx.Answers)
 	clear(fx.Ended)
+	clear(fx.Slow)
 	clear(fx.Traced)
 	clear(fx.Letters)
 	fx.Effects.Reset()
 	*fx = Effects{
 		Effects: fx.Effects, Searches: fx.Searches[:0], Looks: fx.Looks[:0], Letters: fx.Letters[:0], OverRate: fx.OverRate[:0],
-		Answers: fx.Answers[:0], Ended: fx.Ended[:0], Traced: fx.Traced[:0],
+		Answers: fx.Answers[:0], Ended: fx.Ended[:0], Slow: fx.Slow[:0], Traced: fx.Traced[:0],
 	}
 }
 

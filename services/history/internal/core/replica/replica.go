@@ -38,6 +38,9 @@ type Config struct {
 	// Partitions tells how many partitions a tasklist has, 1 to ids.PartitionsMax; nil = each has one. It decides only where triggers go,
 	// so owners may hear of a change at different times.
 	Partitions func(domain, tasklist string) int
+	// SlowAfter tells after how long tasks of a domain are late, and attempts stuck, ms; 0 = they never are; nil = none ever is. It decides
+	// about events only.
+	SlowAfter func(domain string) (lateMS, stuckMS int64)
 }
 
 const (
@@ -57,7 +60,7 @@ func New(cfg Config, start *Start) *Replica {
 	cfg.JobTasks = cmp.Or(cfg.JobTasks, jobTasksMax)
 	r := &Replica{
 		lines: line.New(cfg.KeyTasks),
-		Gate:  admission.New(admission.Config{WindowTasks: cfg.WindowTasks, WindowBytes: cfg.WindowBytes, FullWeight: cfg.FullWeight}), cfg: cfg, tasks: make(map[ids.TaskID]*Entry), Lists: dispatch.New(dispatch.Config{Shards: cfg.Shards, Partitions: cfg.Partitions}),
+		Gate:  admission.New(admission.Config{WindowTasks: cfg.WindowTasks, WindowBytes: cfg.WindowBytes, FullWeight: cfg.FullWeight}), cfg: cfg, tasks: make(map[ids.TaskID]*Entry), Lists: dispatch.New(dispatch.Config{Shards: cfg.Shards, Partitions: cfg.Partitions, SlowAfter: cfg.SlowAfter}),
 		wake:    deadline.Heap[*Entry]{Entry: func(e *Entry) *deadline.Entry { return &e.wakeup }},
 		locator: locate.New(),
 		replay:  &replay{base: start.Checkpoint, parked: start.Parked, archived: start.Archived}, Members: make(batch.Counts), outbox: outbox{letters: make(map[ids.TaskID]Letter)},
@@ -226,6 +229,7 @@ func (s step) tick() {
 	s.CountDomains(s.now.Mono)
 	if s.lease.holds(s.now.Mono) { // else it would gather
 		s.Heal(s.now.MS, &s.fx.Effects)
+		s.fx.Slow = dispatch.FindSlow(s.Lists, s.now.Mono, s.now.MS, s.fx.Slow)
 		s.fx.Looks = append(s.fx.Looks, s.Congested(s.now.MS)...)
 	}
 }

@@ -1,0 +1,88 @@
+package dispatch
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+)
+
+// Slow is a task that is late, or whose attempt is stuck.
+type Slow struct {
+	Task *taskstate.Task
+	// Stuck: its attempt runs; else it is due and has not started.
+	Stuck bool
+	// Since is when its attempt started, or since when it is due, Unix ms.
+	Since int64
+}
+
+// slowMax is how many tasks of a tasklist are found at a time; the next ones are found a second later.
+const slowMax = 1000
+
+// FindSlow looks now and then for tasks that wait, and attempts that run, for longer than their domain says, and adds them to
+// found: each once for as long as it waits or runs. Tasks that wait for their turn by an order key are left out: the first one of the key is late
+// or stuck itself. Mono is a clock that never jumps.
+func FindSlow(x *Lists, mono time.Duration, nowMS int64, found []Slow) []Slow {
+	if x.cfg.SlowAfter == nil || mono < x.slowAt {
+		return found
+	}
+	s := slowSearch{nowMS: nowMS, found: found}
+	for _, l := range x.order {
+		lateMS, stuckMS := x.cfg.SlowAfter(l.key.domain)
+		if lateMS == 0 && stuckMS == 0 {
+			continue
+		}
+		s.most = len(s.found) + slowMax
+		s.visit(&l.sent, false, lateMS)
+		s.visitRuns(&l.here, stuckMS)
+		for _, shard := range slices.Sorted(maps.Keys(l.elsewhere)) {
+			s.visitRuns(l.elsewhere[shard], stuckMS)
+		}
+	}
+	x.slowAt = mono + max(oldestEvery, time.Duration(s.visited)*oldestPerTask)
+	return s.found
+}
+
+// slowSearch is one search.
+type slowSearch struct {
+	nowMS int64
+	found []Slow
+	// most is how many may be found up to the end of a tasklist.
+	most, visited int
+}
+
+func (s *slowSearch) visitRuns(r *runs, afterMS int64) {
+	s.visit(&r.booked, true, afterMS)
+	s.visit(&r.unbooked, true, afterMS)
+}
+
+// visit finds the slow ones of a list, after so many ms; 0 = none is.
+func (s *slowSearch) visit(all *entryList, stuck bool, afterMS int64) {
+	if afterMS == 0 {
+		return
+	}
+	for e := all.first; e != nil && len(s.found) < s.most; e = e.after {
+		s.visited++
+		since := e.Attempt.StartedAt
+		if !stuck {
+			since = e.dueSince()
+		}
+		if !e.reported && s.nowMS-since > afterMS {
+			e.reported = true
+			s.found = append(s.found, Slow{Task: e.Task, Stuck: stuck, Since: since})
+		}
+	}
+}
+
+// dueSince is since when e, which waits for a grant, is due and may start, Unix ms. The timer may have fired it late.
+func (e *Entry) dueSince() int64 {
+	since := e.ReadyAt
+	if last := len(e.Steps) - 1; last >= 0 && e.Steps[last].Kind == taskstate.StepFired {
+		since = min(since, e.DueAt)
+	}
+	if e.Seat != nil {
+		since = max(since, e.Seat.TurnAt)
+	}
+	return since
+}

@@ -1,0 +1,97 @@
+package dispatch
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/line"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// slowLists are lists in which tasks of the domain shop are late after 5 s and stuck after 10 s.
+func slowLists() *Lists {
+	return New(Config{Shards: 1, SlowAfter: func(domain string) (lateMS, stuckMS int64) {
+		if domain != "shop" {
+			return 0, 0
+		}
+		return 5000, 10_000
+	}})
+}
+
+// found are the tasks that a search finds at a time, by what they are, since when, and their tasklist.
+func found(x *Lists, nowMS int64) (all []string) {
+	for _, o := range FindSlow(x, time.Duration(nowMS)*time.Millisecond, nowMS, nil) {
+		kind := "late"
+		if o.Stuck {
+			kind = "stuck"
+		}
+		all = append(all, fmt.Sprint(kind, " ", o.Since, " ", o.Task.Tasklist))
+	}
+	return all
+}
+
+// starts lets a task run from a time on.
+func (x *Lists) starts(e *Entry, atMS int64) {
+	e.State, e.Attempt.StartedAt = taskstate.Running, atMS
+	x.Recount(e)
+}
+
+// A task is late once for each time that it waits, and stuck once for each attempt, whichever shard has it.
+func TestATaskIsSlowOnceEachTime(t *testing.T) {
+	x, fx := slowLists(), new(Effects)
+	e := ready(x, "mail", 0)
+	e.ReadyAt = 1000
+	x.Trigger(e, 1000, fx)
+	testkit.Equal(t, "not late yet", found(x, 6000), nil)
+	testkit.Equal(t, "late", found(x, 7001), []string{"late 1000 mail"})
+	x.Trigger(e, 8000, fx)
+	testkit.Equal(t, "its trigger was sent again", found(x, 9000), nil)
+	x.starts(e, 9000)
+	testkit.Equal(t, "it runs", found(x, 19_000), nil)
+	testkit.Equal(t, "stuck", found(x, 20_001), []string{"stuck 9000 mail"})
+	testkit.Equal(t, "still", found(x, 30_000), nil)
+	e.State, e.ReadyAt = taskstate.Ready, 31_000
+	x.Recount(e)
+	x.Trigger(e, 31_000, fx)
+	testkit.Equal(t, "the next time", found(x, 40_000), []string{"late 31000 mail"})
+	e.Attempt.Shard = 3
+	x.starts(e, 41_000)
+	testkit.Equal(t, "an attempt of another shard", found(x, 60_000), []string{"stuck 41000 mail"})
+}
+
+// A domain that names no times has no slow task.
+func TestADomainWithoutTimesHasNoSlowTasks(t *testing.T) {
+	x := slowLists()
+	e := &Entry{Task: &taskstate.Task{Domain: "bank", Tasklist: "mail", Type: "t", State: taskstate.Ready}}
+	x.Enqueue(e)
+	x.Recount(e)
+	x.Trigger(e, 1, new(Effects))
+	testkit.Equal(t, "waits", found(x, 1_000_000), nil)
+	x.starts(e, 1_000_000)
+	testkit.Equal(t, "runs", found(x, 2_000_000), nil)
+}
+
+// A task that the timer fired late is late since it was due. One that had to wait for its order key is late since its turn came.
+func TestSinceWhenATaskIsLate(t *testing.T) {
+	x, fx := slowLists(), new(Effects)
+	fired, keyed := ready(x, "fired", 1), ready(x, "keyed", 2)
+	fired.ReadyAt, fired.DueAt, fired.Steps = 8000, 2000, []taskstate.Step{{Kind: taskstate.StepFired, At: 8000}}
+	keyed.ReadyAt, keyed.Seat = 1000, &line.Seat{Task: keyed.Task, TurnAt: 3000}
+	x.Trigger(fired, 8000, fx)
+	x.Trigger(keyed, 8000, fx)
+	testkit.Equal(t, "late", found(x, 8001), []string{"late 2000 fired", "late 3000 keyed"})
+}
+
+// A tasklist with very many tasks that are late has them found some at a time, and delays no other tasklist.
+func TestManyTasksAreLateSomeAtATime(t *testing.T) {
+	x, fx := slowLists(), new(Effects)
+	for n := range uint64(slowMax + 5) {
+		x.Trigger(ready(x, "mail", n), 1, fx)
+	}
+	x.Trigger(ready(x, "sms", 1), 1, fx)
+	testkit.Equal(t, "at first", len(found(x, 10_000)), slowMax+1)
+	testkit.Equal(t, "then", len(found(x, 20_000)), 5)
+	testkit.Equal(t, "at last", len(found(x, 30_000)), 0)
+}
