@@ -138,6 +138,9 @@ func Connect(url, domain string, opts ...ClientOption) (*Client, error) {
 // Domain is the domain of the client.
 func (c *Client) Domain() string { return c.domain }
 
+// Conn is the connection of a client, for packages beside this one that subscribe.
+func Conn(c *Client) *nats.Conn { return c.nc }
+
 // Close closes the connection if Connect made it; otherwise it does nothing. Stop
 // the workers first.
 func (c *Client) Close() {
