@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { RequestError, connect, createInbox, credsAuthenticator, nkeyAuthenticator } from "@nats-io/transport-node";
 
-/** @import { AdminVerbs, CancelHint, Code, ErrorBody, PolledTask, PollRequest, SubmitRequest, SubmitResponse, Verbs } from "./api.d.ts" */
+/** @import { AdminVerbs, CancelHint, Code, DomainEvents, ErrorBody, PolledTask, PollRequest, SubmitRequest, SubmitResponse, Verbs } from "./api.d.ts" */
 /** @import { ConnectionOptions, Msg } from "@nats-io/transport-node" */
 
 const askTimeout = 12_000; // ms; the engine itself answers within 10 s
@@ -220,6 +220,20 @@ export class Client {
         try {
           if (!error) heard(/** @type {CancelHint} */ (message.json()).task_ids);
         } catch {} // anybody in the domain may send anything here
+      },
+    });
+  }
+
+  /**
+   * Hears what becomes of the tasks of the domain, once its operator has turned events on: a kind (finished, dead, late, stuck) and a tasklist, or all.
+   * It may miss some, and hear of one twice: `tasks.get` is the truth.
+   * @param {(events: DomainEvents) => void} heard
+   * @param {{ kind?: string, tasklist?: string }} [filter]
+   */
+  events(heard, { kind = "*", tasklist = "*" } = {}) {
+    return this.nc.subscribe(`yard.v1.${this.domain}.events.${kind}.${tasklist}`, {
+      callback: (error, message) => {
+        if (!error) heard(/** @type {DomainEvents} */ (message.json()));
       },
     });
   }

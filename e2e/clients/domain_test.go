@@ -30,7 +30,7 @@ func newDomain(t *testing.T, s *stack.Stack, name string) *domain {
 		t.Cleanup(nc.Close)
 		return nc
 	}
-	ask(t, connect(sealed.Operator()), topology.Admin("domains.put"), fmt.Sprintf(`{"domain":{"name":%q}}`, name), nil)
+	ask(t, connect(sealed.Operator()), topology.Admin("domains.put"), fmt.Sprintf(`{"domain":{"name":%q,"events":true}}`, name), nil)
 	return &domain{name, connect(sealed.Admin(name))}
 }
 

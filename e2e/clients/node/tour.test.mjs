@@ -141,6 +141,24 @@ test("a schedule is put, listed, triggered, paused and deleted", async () => {
   await assert.rejects(call("schedules.get", { name: "nightly" }), { code: "NOT_FOUND" });
 });
 
+test("events report the end of tasks", async () => {
+  const heard = [];
+  const listening = client.events((e) => heard.push(e), { kind: "finished", tasklist: "heard" });
+  await nc.flush();
+  const ids = [];
+  while (!heard.length) { // history learns of the setting a moment later
+    const { results: [{ task_id: id }] } = await call("tasks.submit", { tasklist: "heard", tasks: [{ type: "x", delay_ms: 60_000 }] });
+    ids.push(id);
+    await call("tasks.cancel", { task_ids: [id] });
+    await call("tasks.get", { task_id: id, wait_ms: 10_000 }, 20_000);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  const [{ kind, tasklist, tasks: [task] }] = heard;
+  assert.deepEqual([kind, tasklist, task.state], ["finished", "heard", "cancelled"]);
+  assert.ok(ids.includes(task.task_id));
+  listening.unsubscribe();
+});
+
 test("errors come in headers, with their code and the field's path", async () => {
   const refused = (endpoint, request, code, path) =>
     assert.rejects(call(endpoint, request), (e) => {

@@ -149,7 +149,7 @@ func (h *host) domain(t testing.TB) string {
 	defer nc.Close()
 	admin, err := yard.NewAdmin(nc)
 	if err == nil {
-		_, err = admin.PutDomain(ctx, yard.Domain{Name: name})
+		_, err = admin.PutDomain(ctx, yard.Domain{Name: name, Events: true})
 	}
 	if err != nil {
 		t.Fatalf("yardtest: domain %s: %v", name, err)

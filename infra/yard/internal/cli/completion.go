@@ -31,6 +31,7 @@ func completions(a *command.App, root *cobra.Command) {
 		"output":  words(command.OutputTable, command.OutputWide, command.OutputJSON),
 		"context": completeContext,
 		"state":   words("waiting", "queued", "ready", "running", "backoff", "completed", "dead", "cancelled", "expired"),
+		"kind":    words("finished", "dead", "late", "stuck"),
 		"tables":  words("auto", "memory", "redis"),
 		command.DomainFlag: complete(a, func(ctx context.Context, c *yard.Client) ([]string, error) {
 			domains, err := c.Admin().ListDomains(ctx)

@@ -34,6 +34,9 @@ Its finished tasks are kept for their retention; a domain created again with the
 			flags.IntVar(&d.Weight, "weight", d.Weight, "turns for each one of a domain with weight 1, where domains wait for their turn, 1 to 100; 0 = 1")
 			flags.Int64Var(&d.FullWeightTasksPerSecond, "full-weight-tasks-per-second", d.FullWeightTasksPerSecond, "tasks that come in with the full weight in a second, those over it with a low one; 0 = all")
 			flags.BoolVar(&d.FullWeightShadow, "full-weight-shadow", d.FullWeightShadow, "count tasks over --full-weight-tasks-per-second only")
+			flags.BoolVar(&d.Events, "events", d.Events, "publish events of its tasks, see yard events")
+			command.DurationVar(flags, &d.LateAfter, "late-after", d.LateAfter, "publish that a task is due and has not started for so long, 1s to 8784h; 0 = never")
+			command.DurationVar(flags, &d.StuckAfter, "stuck-after", d.StuckAfter, "publish that an attempt runs for so long, 1s to 8784h; 0 = never")
 			flags.Int64Var(&d.Quota.SubmitTasksPerSecond, "submit-tasks-per-second", d.Quota.SubmitTasksPerSecond, "tasks that are submitted in a second; 0 = any number")
 			flags.Int64Var(&d.Quota.SubmitBytesPerSecond, "submit-bytes-per-second", d.Quota.SubmitBytesPerSecond, "bytes that are submitted in a second, as stored; 0 = any number")
 			flags.Int64Var(&d.Quota.WaitingTasks, "waiting-tasks", d.Quota.WaitingTasks, "tasks that wait and do not run, delayed ones and those on disk, too; 0 = any number")
@@ -69,6 +72,7 @@ func printDomain(a *command.App, d yard.Domain) error {
 		about.Row("rate", rateText(d.Rate))
 		about.Row("weight", max(1, d.Weight))
 		about.Some("full weight", fullWeightText(d))
+		about.Some("events", eventsText(d))
 		of := func(what string, used, most int64, when string) {
 			if most > 0 {
 				about.Row(what, used, fmt.Sprintf("of %d%s", most, when))
@@ -82,6 +86,21 @@ func printDomain(a *command.App, d yard.Domain) error {
 		about.Row("dead letters", command.Or(d.DeadLettersMax, "all"), "are kept")
 		about.Row("kept for", command.Or(d.DeadLettersMaxAge, "until they are redriven or purged"))
 	})
+}
+
+// eventsText is which events a domain has; "" = none.
+func eventsText(d yard.Domain) string {
+	if !d.Events {
+		return ""
+	}
+	text := "finished, dead"
+	if d.LateAfter > 0 {
+		text += fmt.Sprintf(", late after %v", d.LateAfter)
+	}
+	if d.StuckAfter > 0 {
+		text += fmt.Sprintf(", stuck after %v", d.StuckAfter)
+	}
+	return text
 }
 
 // fullWeightText is how many tasks come in with the full weight of a domain; "" = all.

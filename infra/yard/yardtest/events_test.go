@@ -1,0 +1,41 @@
+package yardtest_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/contracts/yard/events"
+	"github.com/yardmaster-io/yardmaster/infra/yard/yardtest"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// A program's test of what it does on events: a domain of a test has them, and fake time makes a task late at once.
+func TestAProgramHearsEvents(t *testing.T) {
+	yardtest.FakeTime(t, func(t *testing.T, e *yardtest.Engine) {
+		testkit.NoError(t, testkit.Err(e.Client.Admin().PutDomain(t.Context(), yard.Domain{Name: e.Domain(), Events: true, LateAfter: time.Hour})))
+		all, err := events.Listen(t.Context(), e.Client, events.Filter{})
+		testkit.NoError(t, err)
+		defer all.Close()
+		began := time.Now()
+		id := submit(t, e.Client, "ann")
+		next := func() (heard events.Event) {
+			for heard, err = range all.Events(t.Context()) {
+				testkit.NoError(t, err)
+				break
+			}
+			return heard
+		}
+		late := next()
+		testkit.Equal(t, "late", late.TaskID+" "+string(late.Kind), id+" late")
+		if after := time.Since(began); after < time.Hour || after > time.Hour+time.Minute {
+			t.Errorf("it is late after %v", after)
+		}
+		w := worker(e.Client, sendEmail.Tasklist())
+		sendEmail.Handle(w, func(context.Context, email) (string, error) { return "sent", nil })
+		testkit.NoError(t, e.RunFor(t.Context(), time.Minute, w))
+		finished := next()
+		testkit.Equal(t, "finished", finished.TaskID+" "+string(finished.Kind)+" "+string(finished.State), id+" finished completed")
+	})
+}
