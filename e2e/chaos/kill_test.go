@@ -11,11 +11,12 @@ import (
 
 // TestI1_I4_KillingEachServiceLosesAndDoublesNothing kills one process of each
 // service with SIGKILL under load. The other one takes over; the killed one comes
-// back under its old name. The cluster is sealed: to take over takes no right that a service lacks.
+// back under its old name. The cluster is sealed: to take over takes no right that a service lacks. Events of ends go on, and say nothing that is not so.
 func TestI1_I4_KillingEachServiceLosesAndDoublesNothing(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t, binaries, instances, cluster.WithSealed())
 	l := startLoad(t, c, shortLeases)
+	heard := l.hearsEnds()
 	l.works()
 	for i, s := range cluster.Services() {
 		victim := i % c.Instances(s)
@@ -30,8 +31,9 @@ func TestI1_I4_KillingEachServiceLosesAndDoublesNothing(t *testing.T) {
 		}
 		c.AwaitProcess(s, victim)
 		l.works()
+		heard.goOn()
 	}
-	l.verify()
+	heard.agree(l.verify())
 }
 
 // TestI1_PowerCut kills everything at once, NATS and Redis included, and starts it

@@ -124,7 +124,7 @@ func define(t *testing.T, c *cluster.Cluster, client *yard.Client, types ...yard
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	if _, err := c.Admin().GetDomain(ctx, domain); err != nil {
-		testkit.NoError(t, testkit.Err(c.Admin().PutDomain(ctx, yard.Domain{Name: domain})))
+		testkit.NoError(t, testkit.Err(c.Admin().PutDomain(ctx, yard.Domain{Name: domain, Events: true, LateAfter: time.Second, StuckAfter: time.Second})))
 	}
 	for _, tt := range types {
 		testkit.Eventually(t, within, func() error {
