@@ -16,6 +16,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/permissions"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/contracts/yard/events"
 	"github.com/yardmaster-io/yardmaster/e2e/sealed"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
@@ -183,7 +184,7 @@ func TestI14_NoAttackGetsThroughTheSeal(t *testing.T) {
 	intact(t, s)
 }
 
-// listeners of events are admins and submitters of the domain, and no others.
+// listeners of events are admins and submitters of the domain, and no others. The SDK says that it is refused.
 func listeners(t *testing.T, s *stack.Stack) {
 	t.Helper()
 	for who, u := range attackers() {
@@ -195,6 +196,9 @@ func listeners(t *testing.T, s *stack.Stack) {
 			}
 		}
 	}
+	client, err := yard.NewClient(connect(t, s, sealed.Admin(attacker), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})), victim)
+	testkit.NoError(t, err)
+	testkit.Code(t, "events of another domain", testkit.Err(events.Listen(t.Context(), client, events.Filter{})), fault.PermissionDenied)
 }
 
 // workers may not submit or administer, and submitters not poll.

@@ -2,9 +2,11 @@ package yardtest_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/contracts/yard/events"
 	"github.com/yardmaster-io/yardmaster/infra/yard/yardtest"
@@ -38,4 +40,35 @@ func TestAProgramHearsEvents(t *testing.T) {
 		finished := next()
 		testkit.Equal(t, "finished", finished.TaskID+" "+string(finished.Kind)+" "+string(finished.State), id+" finished completed")
 	})
+}
+
+// A program that is slower than events come hears so, and then what comes next.
+func TestASlowProgramHearsThatItMissedEvents(t *testing.T) {
+	e := yardtest.New(t)
+	all, err := events.Listen(bounded(t), e.Client, events.Filter{Tasklist: "mail"})
+	testkit.NoError(t, err)
+	defer all.Close()
+	nc := yard.Conn(e.Client)
+	publish := func(times int, id string) {
+		for range times {
+			testkit.NoError(t, nc.Publish(topology.TaskEvents(e.Domain(), topology.EventDead, "mail"), []byte(`{"kind":"dead","tasklist":"mail","tasks":[{"task_id":"`+id+`"}]}`)))
+		}
+		testkit.NoError(t, nc.FlushWithContext(bounded(t))) // what was published is here
+	}
+	publish(5000, "old")
+	heard, missed := 0, 0
+	for event, err := range all.Events(bounded(t)) {
+		if errors.Is(err, events.ErrMissed) {
+			missed++
+			publish(1, "new") // there is room again
+			continue
+		}
+		testkit.NoError(t, err)
+		if heard++; event.TaskID == "new" {
+			break
+		}
+	}
+	if missed != 1 || heard < 2 || heard > 5000 {
+		t.Errorf("it missed some %d times, and heard %d events", missed, heard)
+	}
 }
