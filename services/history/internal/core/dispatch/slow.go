@@ -34,11 +34,11 @@ func FindSlow(x *Lists, mono time.Duration, nowMS int64, found []Slow) []Slow {
 			continue
 		}
 		s.most = len(s.found) + slowMax
-		s.visit(&l.sent, false, lateMS)
-		s.visitRuns(&l.here, stuckMS)
+		s.visitRuns(&l.here, stuckMS) // before those that wait, which may be very many
 		for _, shard := range slices.Sorted(maps.Keys(l.elsewhere)) {
 			s.visitRuns(l.elsewhere[shard], stuckMS)
 		}
+		s.visit(&l.sent, false, lateMS)
 	}
 	x.slowAt = mono + max(oldestEvery, time.Duration(s.visited)*oldestPerTask)
 	return s.found
