@@ -138,6 +138,8 @@ export interface ListRequest {
   blocked?: boolean;
   /** Only members of this batch. Default: all. It has no index either. */
   batch_id?: string;
+  /** Only tasks that wait for their time and are due within so many ms, overdue ones too, 1..31622400000 (366 days). They are sorted by the minute in which they are due. A page has whole minutes, sorted by the due time; a minute with more tasks than fit has pages of its own, sorted each by itself. Of the other fields tasklist, type, states (waiting, backoff), limit and cursor may be set. Tasks that wait up to 10 s for their next attempt are not among them. timers.count counts these tasks. Default 0: all tasks, newest first. */
+  due_within_ms?: number;
 }
 
 export interface ListResponse {
@@ -145,6 +147,29 @@ export interface ListResponse {
   tasks?: Task[];
   /** Where the next page begins; empty on the last page. A page may have few tasks, or none, and still have one. */
   next_cursor?: string;
+}
+
+/** CountTimersRequest (timers.count): how many tasks of the domain are due in each span of the time to come. It counts the tasks that wait for their time in the timer store: delayed ones, and those that wait more than 10 s for their next attempt. The next runs of schedules are no tasks yet: schedules.next shows them. */
+export interface CountTimersRequest {
+  /** Default: all. */
+  tasklist?: string;
+  /** Default: all. */
+  type?: string;
+  /** How far to look ahead, ms, 1..31622400000 (366 days). Default 86400000 (a day). The last span is a whole one. */
+  within_ms?: number;
+  /** The length of a span, ms: whole minutes, up to 604800000 (7 days). At most 1000 spans are within within_ms. Default 3600000 (an hour). A span begins at a multiple of its length since the epoch of Unix time: those of an hour or a day are hours and days of UTC. */
+  span_ms?: number;
+}
+
+export interface CountTimersResponse {
+  /** The spans with tasks, in order. The first one has the overdue tasks too. */
+  spans?: TimerSpan[];
+  /** The tasklists and types with the most of these tasks, the largest first, at most 100. After an outage a few tasks may be in them that were cancelled or changed in the minutes before it. */
+  counts?: TimerCount[];
+  /** The tasks in all spans. */
+  tasks?: number;
+  /** The tasks that are due after the last span. A request for a type has no count of them. */
+  later?: number;
 }
 
 /** DescribeTasklistRequest (tasklists.describe). */
@@ -2047,6 +2072,26 @@ export interface ScheduleInfo {
   running?: number;
 }
 
+/** TimerSpan is a span of time in which tasks are due. */
+export interface TimerSpan {
+  /** Unix time in ms. */
+  start_ms?: number;
+  /** Unix time in ms; it is not in the span any more. */
+  end_ms?: number;
+  /** How many tasks are due in it. */
+  tasks?: number;
+}
+
+/** TimerCount is how many tasks of a tasklist and a type are due. */
+export interface TimerCount {
+  /** The tasklist. */
+  tasklist?: string;
+  /** The type. */
+  type?: string;
+  /** How many there are. */
+  tasks?: number;
+}
+
 export type BatchState =
   /** Tasks can be submitted into it. */
   | "open"
@@ -2266,6 +2311,8 @@ export interface Verbs {
   "tasks.get": { request: GetRequest; response: GetResponse };
   /** Find tasks of the domain, newest first. */
   "tasks.list": { request: ListRequest; response: ListResponse };
+  /** Count the tasks of the domain that wait for their time, by when they are due. */
+  "timers.count": { request: CountTimersRequest; response: CountTimersResponse };
   /** Get the numbers of a tasklist. A tasklist exists as soon as it is used. */
   "tasklists.describe": { request: DescribeTasklistRequest; response: DescribeTasklistResponse };
   /** List the workers that polled a tasklist in the last 5 minutes. */

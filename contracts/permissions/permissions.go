@@ -85,7 +85,7 @@ func (l *lists) frontend(n topology.Partitioning) {
 		l.publish(api("STREAM.INFO", topology.HistoryStream(p)))    // names of schedules
 		l.publish(api("STREAM.MSG.GET", topology.ArchiveStream(p))) // how tasks of batches ended
 		l.calls(p, topology.HistoryCall, "events", "get", "list", "describe", "workers", "keys", "batch")
-		l.calls(p, topology.TimerCall, "get", "list", "describe")
+		l.calls(p, topology.TimerCall, "get", "list", "describe", "ahead")
 	}
 	l.deadLetters()
 	for m := range n.Matching {
@@ -157,7 +157,7 @@ func (l *lists) timer(n topology.Partitioning) {
 		l.calls(p, topology.TimerCall, "get")
 		l.stream(waiting)
 		l.publish(api("STREAM.PURGE", waiting), api("DIRECT.GET", waiting))
-		for _, verb := range []string{"fire", "get", "locate", "list", "describe"} {
+		for _, verb := range []string{"fire", "get", "locate", "list", "describe", "ahead"} {
 			l.subscribe(topology.TimerCall(p, verb))
 		}
 	}

@@ -17,6 +17,11 @@ var (
 		Means: "Tasks in memory, of those that wait: they are due soon.",
 		Worry: "above `near_max`, for more than a minute: one minute has more",
 	})
+	TimerNext = timer.add(Metric{
+		Name: "yardmaster.timer.next", Kind: Gauge, Unit: Seconds, Attributes: []string{Partition},
+		Means: "In how long the next task is due, by its minute if that is not in memory; less than 0 if it is overdue. Without a waiting task there is no value.",
+		Worry: "below -5 for a minute: due tasks do not fire",
+	})
 	TimerLoad = timer.add(Metric{
 		Name: "yardmaster.timer.load.duration", Kind: Histogram, Unit: Seconds, Attributes: []string{Partition}, Buckets: long(),
 		Means: "How long it took to bring the tasks of some minutes into memory, from the store.",

@@ -216,13 +216,15 @@ type Filter struct {
 	Blocked  bool
 	// Batch: only members of this batch.
 	Batch string
+	// DueWithin: only tasks that wait for their time and are due within this duration, by the minute in which they are due; see package timers.
+	DueWithin time.Duration
 	// Limit is the number of tasks of a List, or of one request of Tasks, 1..1000. Default 100.
 	Limit int
 }
 
 // wire is the first page that f asks for. A state that this version does not know is refused by the engine.
 func (f Filter) wire() *yardv1.ListRequest {
-	w := &yardv1.ListRequest{Tasklist: f.Tasklist, Type: f.Type, Group: f.Group, Headers: f.Headers, Limit: int32Of(f.Limit), OrderKey: f.OrderKey, Blocked: f.Blocked, BatchId: f.Batch}
+	w := &yardv1.ListRequest{Tasklist: f.Tasklist, Type: f.Type, Group: f.Group, Headers: f.Headers, Limit: int32Of(f.Limit), OrderKey: f.OrderKey, Blocked: f.Blocked, BatchId: f.Batch, DueWithinMs: milliseconds(f.DueWithin)}
 	w.States = each(f.States, numberOf[yardv1.TaskState])
 	return w
 }

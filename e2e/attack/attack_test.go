@@ -345,6 +345,7 @@ func TestI14_ForeignIDsAndTokens(t *testing.T) {
 		return string(m.Data)
 	}
 	ask(owner, victim, "tasks.submit", `{"tasklist":"mail","tasks":[{"type":"x"}]}`)
+	ask(owner, victim, "tasks.submit", `{"tasklist":"mail","tasks":[{"type":"x","delay_ms":1800000}]}`)
 	var raw struct {
 		Tasks []map[string]any `json:"tasks"`
 	}
@@ -363,8 +364,13 @@ func TestI14_ForeignIDsAndTokens(t *testing.T) {
 			t.Errorf("%s: %s", verb, got)
 		}
 	}
-	if got := ask(thief, attacker, "tasks.list", "{}"); strings.Contains(got, id) {
-		t.Errorf("tasks.list: %s", got)
+	for _, body := range []string{"{}", `{"due_within_ms":3600000}`} {
+		if got := ask(thief, attacker, "tasks.list", body); strings.Contains(got, `"task_id"`) {
+			t.Errorf("tasks.list %s: %s", body, got)
+		}
+	}
+	if got := ask(thief, attacker, "timers.count", "{}"); strings.Contains(got, `"tasks"`) {
+		t.Errorf("timers.count: %s", got)
 	}
 	if got := ask(owner, victim, "tasks.complete", proof); !strings.Contains(got, `"OK"`) {
 		t.Errorf("the owner's own: %s", got)

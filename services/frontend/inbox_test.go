@@ -79,6 +79,7 @@ func (s *stage) goodRequests() map[string]codec.Message {
 		shop("keys.get"):                 &yardv1.GetKeyRequest{OrderKey: "planted"},
 		shop("keys.unblock"):             &yardv1.UnblockKeyRequest{OrderKey: "planted"},
 		shop("keys.skip"):                &yardv1.SkipKeyRequest{OrderKey: "planted"},
+		shop("timers.count"):             &yardv1.CountTimersRequest{},
 		topology.Admin("domains.pause"):  &yardv1.PauseRequest{Name: "shop"},
 		topology.Admin("domains.resume"): &yardv1.ResumeRequest{Name: "shop"},
 		topology.Admin("domains.drain"):  &yardv1.PauseRequest{Name: "shop"},

@@ -3,6 +3,7 @@ package timer
 import (
 	"context"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
@@ -25,7 +26,7 @@ func counted(m *telemetry.Metrics, p int, setApart func(context.Context, firing.
 
 // gauges are a partition's numbers. Done clears those that tell a state, since
 // the partition is then another node's to tell of.
-func gauges(m *telemetry.Metrics, p int) (g firing.Gauges, done func()) {
+func gauges(m *telemetry.Metrics, p int, next *atomic.Int64) (g firing.Gauges, done func()) {
 	partition := strconv.Itoa(p)
 	waiting, near := m.Gauge(signals.TimersWaiting, partition), m.Gauge(signals.TimersNear, partition)
 	loaded := m.Histogram(signals.TimerLoad, partition)
@@ -37,6 +38,7 @@ func gauges(m *telemetry.Metrics, p int) (g firing.Gauges, done func()) {
 		waiting.Set(int64(all))
 		near.Set(int64(inMemory))
 	}
+	g.Next = next.Store
 	g.Loaded = func(took time.Duration) { loaded.Record(took, 1) }
 	g.Fired = func(n int, late time.Duration) {
 		fired.Add(int64(n))
@@ -46,7 +48,21 @@ func gauges(m *telemetry.Metrics, p int) (g firing.Gauges, done func()) {
 	g.Appended = func(took time.Duration) { appended.Record(took, 1) }
 	g.Early = func(n int) { early.Add(int64(n)) }
 	g.Outdated = func(n int) { void.Add(int64(n)) }
-	return g, func() { g.Waiting(0, 0) }
+	return g, func() {
+		g.Waiting(0, 0)
+		g.Next(0)
+	}
+}
+
+// reportNext has the page of metrics say in how long the next task of each partition is due; of a partition where none waits it says nothing.
+func (s *Service) reportNext() {
+	s.Metrics.GaugesFunc(func(set func(of signals.Metric, value float64, values ...string)) {
+		for p := range s.next {
+			if at := s.next[p].Load(); at != 0 {
+				set(signals.TimerNext, time.UnixMilli(at).Sub(s.Clock.Now()).Seconds(), strconv.Itoa(p))
+			}
+		}
+	}, signals.TimerNext)
 }
 
 // scheduleMetrics count the runs of a partition's schedules.

@@ -43,6 +43,8 @@ type Service struct {
 	js    jetstream.JetStream
 	ready chan struct{}
 	share atomic.Pointer[ownership.Share]
+	// next is when the next task of each partition is due, Unix ms; 0 = none waits here.
+	next []atomic.Int64
 }
 
 // New makes the service. The streams exist by the time it runs.
@@ -54,7 +56,9 @@ func New(d Deps) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("timer: %w", err)
 	}
-	return &Service{Deps: d, js: js, ready: make(chan struct{})}, nil
+	s := &Service{Deps: d, js: js, ready: make(chan struct{}), next: make([]atomic.Int64, d.Partitioning.History)}
+	s.reportNext()
+	return s, nil
 }
 
 // Ready is closed when the service serves its first share of the partitions.
@@ -121,7 +125,7 @@ func (s *Service) own(ctx context.Context, p int, cluster *catalog.Catalog) erro
 	if err != nil {
 		return err
 	}
-	gauges, done := gauges(s.Metrics, p)
+	gauges, done := gauges(s.Metrics, p, &s.next[p])
 	defer done()
 	room := &storage.Watch{JetStream: s.js, Stream: topology.HistoryStream(p), Config: s.Config.Storage, Log: log}
 	owner := firing.New(firing.Deps{

@@ -120,6 +120,7 @@ func TestTheServiceAnswersItsCalls(t *testing.T) {
 	testkit.Equal(t, "wait in mail", describe("mail"), 2)
 
 	checkList(t, nc)
+	checkAhead(t, nc, all[0].DueAtMs/60_000)
 	get := func(domain string) *yardv1.Task {
 		return call[rpcv1.GetTaskResponse](t, nc, 1, "get", &rpcv1.GetTaskRequest{TaskId: all[1].Id, Domain: domain}).Task
 	}
@@ -147,6 +148,40 @@ func TestTheServiceAnswersItsCalls(t *testing.T) {
 		}
 		return nil
 	})
+	values, err := metrics.Values()
+	testkit.NoError(t, err)
+	next, known := values[`yardmaster_timer_next_seconds{partition="1"}`]
+	if _, other := values[`yardmaster_timer_next_seconds{partition="0"}`]; !known || next <= 0 || next > 180 || other {
+		t.Errorf("the next task is due in %v s (%v), or one of a partition where none waits", next, known)
+	}
+}
+
+// checkAhead counts and lists the tasks 1, 2 and 3 by due time.
+func checkAhead(t *testing.T, nc *nats.Conn, minute int64) {
+	t.Helper()
+	for domain, want := range map[string]int{"shop": 3, "other": 0} {
+		ahead := call[rpcv1.CountAheadResponse](t, nc, 1, "ahead", &rpcv1.CountAheadRequest{Domain: domain, UntilMinute: minute + 2, SpanMinutes: 1, SpansMax: 10})
+		n, kinds := 0, 0
+		for _, s := range ahead.Spans {
+			n += int(s.Tasks)
+		}
+		for _, k := range ahead.Counts {
+			kinds += int(k.Tasks)
+		}
+		testkit.Equal(t, "counted, by kind and in all, of "+domain, [3]int{n, kinds, int(ahead.Waiting)}, [3]int{want, want, want})
+		req := &rpcv1.ListTasksRequest{Domain: domain, Filter: &yardv1.ListRequest{Limit: 2}, DueUntilMinute: minute + 2}
+		first := call[rpcv1.ListTasksResponse](t, nc, 1, "list", req)
+		testkit.Equal(t, "listed of "+domain, len(first.Tasks), min(want, 2))
+		if want == 0 {
+			continue
+		}
+		req.DueFrom = first.DueNext
+		rest := call[rpcv1.ListTasksResponse](t, nc, 1, "list", req)
+		testkit.Equal(t, "listed then", len(rest.Tasks), 1)
+		if rest.DueNext != nil || rest.Tasks[0].Payload != nil {
+			t.Errorf("the last page is %v", rest)
+		}
+	}
 }
 
 // checkFire has a task fire that waits.

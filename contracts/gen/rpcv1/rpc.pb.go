@@ -732,8 +732,12 @@ type ListTasksRequest struct {
 	AfterPriority  int32  `protobuf:"varint,4,opt,name=after_priority,json=afterPriority,proto3" json:"after_priority,omitempty"`
 	AfterReadyAtMs int64  `protobuf:"varint,5,opt,name=after_ready_at_ms,json=afterReadyAtMs,proto3" json:"after_ready_at_ms,omitempty"`
 	AfterId        []byte `protobuf:"bytes,6,opt,name=after_id,json=afterId,proto3" json:"after_id,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Of timer, if > 0: tasks by due time, those of minutes of Unix time before this one, without the filter's cursor.
+	DueUntilMinute int64 `protobuf:"varint,7,opt,name=due_until_minute,json=dueUntilMinute,proto3" json:"due_until_minute,omitempty"`
+	// With due_until_minute: from this place on.
+	DueFrom       *DuePlace `protobuf:"bytes,8,opt,name=due_from,json=dueFrom,proto3" json:"due_from,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListTasksRequest) Reset() {
@@ -808,6 +812,81 @@ func (x *ListTasksRequest) GetAfterId() []byte {
 	return nil
 }
 
+func (x *ListTasksRequest) GetDueUntilMinute() int64 {
+	if x != nil {
+		return x.DueUntilMinute
+	}
+	return 0
+}
+
+func (x *ListTasksRequest) GetDueFrom() *DuePlace {
+	if x != nil {
+		return x.DueFrom
+	}
+	return nil
+}
+
+// DuePlace is a place in a list by due time: a minute of Unix time, and a record in the timer store.
+type DuePlace struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Minute        int64                  `protobuf:"varint,1,opt,name=minute,proto3" json:"minute,omitempty"`
+	Seq           uint64                 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`
+	Index         uint32                 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DuePlace) Reset() {
+	*x = DuePlace{}
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DuePlace) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DuePlace) ProtoMessage() {}
+
+func (x *DuePlace) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DuePlace.ProtoReflect.Descriptor instead.
+func (*DuePlace) Descriptor() ([]byte, []int) {
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *DuePlace) GetMinute() int64 {
+	if x != nil {
+		return x.Minute
+	}
+	return 0
+}
+
+func (x *DuePlace) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *DuePlace) GetIndex() uint32 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
 type ListTasksResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Newest first.
@@ -817,14 +896,16 @@ type ListTasksResponse struct {
 	// With more: the id down to which tasks were searched; empty = that of the last of these.
 	End string `protobuf:"bytes,3,opt,name=end,proto3" json:"end,omitempty"`
 	// With next: when each of tasks became ready, Unix ms.
-	ReadyAtMs     []int64 `protobuf:"varint,5,rep,packed,name=ready_at_ms,json=readyAtMs,proto3" json:"ready_at_ms,omitempty"`
+	ReadyAtMs []int64 `protobuf:"varint,5,rep,packed,name=ready_at_ms,json=readyAtMs,proto3" json:"ready_at_ms,omitempty"`
+	// With due_until_minute: where the next page begins; absent = this is the last one. Tasks are in the order of minutes.
+	DueNext       *DuePlace `protobuf:"bytes,6,opt,name=due_next,json=dueNext,proto3" json:"due_next,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListTasksResponse) Reset() {
 	*x = ListTasksResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[9]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -836,7 +917,7 @@ func (x *ListTasksResponse) String() string {
 func (*ListTasksResponse) ProtoMessage() {}
 
 func (x *ListTasksResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[9]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -849,7 +930,7 @@ func (x *ListTasksResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTasksResponse.ProtoReflect.Descriptor instead.
 func (*ListTasksResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{9}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListTasksResponse) GetTasks() []*yardv1.Task {
@@ -880,6 +961,13 @@ func (x *ListTasksResponse) GetReadyAtMs() []int64 {
 	return nil
 }
 
+func (x *ListTasksResponse) GetDueNext() *DuePlace {
+	if x != nil {
+		return x.DueNext
+	}
+	return nil
+}
+
 // DescribePartition (history, "describe").
 type DescribePartitionRequest struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -897,7 +985,7 @@ type DescribePartitionRequest struct {
 
 func (x *DescribePartitionRequest) Reset() {
 	*x = DescribePartitionRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[10]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -909,7 +997,7 @@ func (x *DescribePartitionRequest) String() string {
 func (*DescribePartitionRequest) ProtoMessage() {}
 
 func (x *DescribePartitionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[10]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -922,7 +1010,7 @@ func (x *DescribePartitionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribePartitionRequest.ProtoReflect.Descriptor instead.
 func (*DescribePartitionRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{10}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DescribePartitionRequest) GetDomain() string {
@@ -984,7 +1072,7 @@ type DescribePartitionResponse struct {
 
 func (x *DescribePartitionResponse) Reset() {
 	*x = DescribePartitionResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[11]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -996,7 +1084,7 @@ func (x *DescribePartitionResponse) String() string {
 func (*DescribePartitionResponse) ProtoMessage() {}
 
 func (x *DescribePartitionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[11]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1009,7 +1097,7 @@ func (x *DescribePartitionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribePartitionResponse.ProtoReflect.Descriptor instead.
 func (*DescribePartitionResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{11}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DescribePartitionResponse) GetReady() int64 {
@@ -1110,7 +1198,7 @@ type DescribeWaitingRequest struct {
 
 func (x *DescribeWaitingRequest) Reset() {
 	*x = DescribeWaitingRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[12]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1122,7 +1210,7 @@ func (x *DescribeWaitingRequest) String() string {
 func (*DescribeWaitingRequest) ProtoMessage() {}
 
 func (x *DescribeWaitingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[12]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1135,7 +1223,7 @@ func (x *DescribeWaitingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeWaitingRequest.ProtoReflect.Descriptor instead.
 func (*DescribeWaitingRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{12}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DescribeWaitingRequest) GetDomain() string {
@@ -1170,7 +1258,7 @@ type DescribeWaitingResponse struct {
 
 func (x *DescribeWaitingResponse) Reset() {
 	*x = DescribeWaitingResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[13]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1182,7 +1270,7 @@ func (x *DescribeWaitingResponse) String() string {
 func (*DescribeWaitingResponse) ProtoMessage() {}
 
 func (x *DescribeWaitingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[13]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1195,7 +1283,7 @@ func (x *DescribeWaitingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeWaitingResponse.ProtoReflect.Descriptor instead.
 func (*DescribeWaitingResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{13}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DescribeWaitingResponse) GetWaiting() int64 {
@@ -1210,6 +1298,225 @@ func (x *DescribeWaitingResponse) GetTasklists() []*yardv1.ListedTasklist {
 		return x.Tasklists
 	}
 	return nil
+}
+
+// CountAhead (timer, "ahead"): how many tasks are due in the time to come.
+type CountAheadRequest struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Domain string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	// Empty: all of the domain.
+	Tasklist string `protobuf:"bytes,2,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	Type     string `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
+	// Minutes of Unix time: the first one that counts, and the first one that does not any more. Minutes before first_minute count there.
+	FromMinute  int64 `protobuf:"varint,4,opt,name=from_minute,json=fromMinute,proto3" json:"from_minute,omitempty"`
+	UntilMinute int64 `protobuf:"varint,5,opt,name=until_minute,json=untilMinute,proto3" json:"until_minute,omitempty"`
+	FirstMinute int64 `protobuf:"varint,6,opt,name=first_minute,json=firstMinute,proto3" json:"first_minute,omitempty"`
+	// How many minutes a span has; it begins at a multiple of that. The first spans_max spans with tasks are wanted.
+	SpanMinutes   int64 `protobuf:"varint,7,opt,name=span_minutes,json=spanMinutes,proto3" json:"span_minutes,omitempty"`
+	SpansMax      int32 `protobuf:"varint,8,opt,name=spans_max,json=spansMax,proto3" json:"spans_max,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CountAheadRequest) Reset() {
+	*x = CountAheadRequest{}
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CountAheadRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CountAheadRequest) ProtoMessage() {}
+
+func (x *CountAheadRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CountAheadRequest.ProtoReflect.Descriptor instead.
+func (*CountAheadRequest) Descriptor() ([]byte, []int) {
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *CountAheadRequest) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
+}
+
+func (x *CountAheadRequest) GetTasklist() string {
+	if x != nil {
+		return x.Tasklist
+	}
+	return ""
+}
+
+func (x *CountAheadRequest) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *CountAheadRequest) GetFromMinute() int64 {
+	if x != nil {
+		return x.FromMinute
+	}
+	return 0
+}
+
+func (x *CountAheadRequest) GetUntilMinute() int64 {
+	if x != nil {
+		return x.UntilMinute
+	}
+	return 0
+}
+
+func (x *CountAheadRequest) GetFirstMinute() int64 {
+	if x != nil {
+		return x.FirstMinute
+	}
+	return 0
+}
+
+func (x *CountAheadRequest) GetSpanMinutes() int64 {
+	if x != nil {
+		return x.SpanMinutes
+	}
+	return 0
+}
+
+func (x *CountAheadRequest) GetSpansMax() int32 {
+	if x != nil {
+		return x.SpansMax
+	}
+	return 0
+}
+
+type CountAheadResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Those with tasks, in order.
+	Spans []*AheadSpan `protobuf:"bytes,1,rep,name=spans,proto3" json:"spans,omitempty"`
+	// The kinds with the most tasks, at most 1000.
+	Counts []*yardv1.TimerCount `protobuf:"bytes,2,rep,name=counts,proto3" json:"counts,omitempty"`
+	// How many tasks of the tasklist, or of the domain, wait in all.
+	Waiting       int64 `protobuf:"varint,3,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CountAheadResponse) Reset() {
+	*x = CountAheadResponse{}
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CountAheadResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CountAheadResponse) ProtoMessage() {}
+
+func (x *CountAheadResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CountAheadResponse.ProtoReflect.Descriptor instead.
+func (*CountAheadResponse) Descriptor() ([]byte, []int) {
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *CountAheadResponse) GetSpans() []*AheadSpan {
+	if x != nil {
+		return x.Spans
+	}
+	return nil
+}
+
+func (x *CountAheadResponse) GetCounts() []*yardv1.TimerCount {
+	if x != nil {
+		return x.Counts
+	}
+	return nil
+}
+
+func (x *CountAheadResponse) GetWaiting() int64 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
+}
+
+type AheadSpan struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Minute        int64                  `protobuf:"varint,1,opt,name=minute,proto3" json:"minute,omitempty"`
+	Tasks         int64                  `protobuf:"varint,2,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AheadSpan) Reset() {
+	*x = AheadSpan{}
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AheadSpan) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AheadSpan) ProtoMessage() {}
+
+func (x *AheadSpan) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AheadSpan.ProtoReflect.Descriptor instead.
+func (*AheadSpan) Descriptor() ([]byte, []int) {
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *AheadSpan) GetMinute() int64 {
+	if x != nil {
+		return x.Minute
+	}
+	return 0
+}
+
+func (x *AheadSpan) GetTasks() int64 {
+	if x != nil {
+		return x.Tasks
+	}
+	return 0
 }
 
 // Bookings (history, "bookings"): the running attempts of one matching shard that hold a
@@ -1235,7 +1542,7 @@ type BookingsRequest struct {
 
 func (x *BookingsRequest) Reset() {
 	*x = BookingsRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[14]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1247,7 +1554,7 @@ func (x *BookingsRequest) String() string {
 func (*BookingsRequest) ProtoMessage() {}
 
 func (x *BookingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[14]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1260,7 +1567,7 @@ func (x *BookingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BookingsRequest.ProtoReflect.Descriptor instead.
 func (*BookingsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{14}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *BookingsRequest) GetShard() int32 {
@@ -1327,7 +1634,7 @@ type BookingsResponse struct {
 
 func (x *BookingsResponse) Reset() {
 	*x = BookingsResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[15]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1339,7 +1646,7 @@ func (x *BookingsResponse) String() string {
 func (*BookingsResponse) ProtoMessage() {}
 
 func (x *BookingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[15]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1352,7 +1659,7 @@ func (x *BookingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BookingsResponse.ProtoReflect.Descriptor instead.
 func (*BookingsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{15}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *BookingsResponse) GetGroups() []*Bookings {
@@ -1403,7 +1710,7 @@ type Bookings struct {
 
 func (x *Bookings) Reset() {
 	*x = Bookings{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[16]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1415,7 +1722,7 @@ func (x *Bookings) String() string {
 func (*Bookings) ProtoMessage() {}
 
 func (x *Bookings) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[16]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1428,7 +1735,7 @@ func (x *Bookings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bookings.ProtoReflect.Descriptor instead.
 func (*Bookings) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{16}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Bookings) GetDomain() string {
@@ -1497,7 +1804,7 @@ type HoldersQuery struct {
 
 func (x *HoldersQuery) Reset() {
 	*x = HoldersQuery{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[17]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1509,7 +1816,7 @@ func (x *HoldersQuery) String() string {
 func (*HoldersQuery) ProtoMessage() {}
 
 func (x *HoldersQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[17]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1522,7 +1829,7 @@ func (x *HoldersQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HoldersQuery.ProtoReflect.Descriptor instead.
 func (*HoldersQuery) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{17}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *HoldersQuery) GetLimit() string {
@@ -1575,7 +1882,7 @@ type LimitHolders struct {
 
 func (x *LimitHolders) Reset() {
 	*x = LimitHolders{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[18]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1587,7 +1894,7 @@ func (x *LimitHolders) String() string {
 func (*LimitHolders) ProtoMessage() {}
 
 func (x *LimitHolders) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[18]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1600,7 +1907,7 @@ func (x *LimitHolders) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitHolders.ProtoReflect.Descriptor instead.
 func (*LimitHolders) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{18}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *LimitHolders) GetOldest() []*SlotAttempt {
@@ -1637,7 +1944,7 @@ type SlotAttempt struct {
 
 func (x *SlotAttempt) Reset() {
 	*x = SlotAttempt{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[19]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1649,7 +1956,7 @@ func (x *SlotAttempt) String() string {
 func (*SlotAttempt) ProtoMessage() {}
 
 func (x *SlotAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[19]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1662,7 +1969,7 @@ func (x *SlotAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotAttempt.ProtoReflect.Descriptor instead.
 func (*SlotAttempt) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{19}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SlotAttempt) GetTaskId() []byte {
@@ -1707,7 +2014,7 @@ type UndeliveredRequest struct {
 
 func (x *UndeliveredRequest) Reset() {
 	*x = UndeliveredRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[20]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1719,7 +2026,7 @@ func (x *UndeliveredRequest) String() string {
 func (*UndeliveredRequest) ProtoMessage() {}
 
 func (x *UndeliveredRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[20]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1732,7 +2039,7 @@ func (x *UndeliveredRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndeliveredRequest.ProtoReflect.Descriptor instead.
 func (*UndeliveredRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{20}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *UndeliveredRequest) GetShard() int32 {
@@ -1767,7 +2074,7 @@ type UndeliveredResponse struct {
 
 func (x *UndeliveredResponse) Reset() {
 	*x = UndeliveredResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[21]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1779,7 +2086,7 @@ func (x *UndeliveredResponse) String() string {
 func (*UndeliveredResponse) ProtoMessage() {}
 
 func (x *UndeliveredResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[21]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1792,7 +2099,7 @@ func (x *UndeliveredResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndeliveredResponse.ProtoReflect.Descriptor instead.
 func (*UndeliveredResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{21}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *UndeliveredResponse) GetGrants() []*UndeliveredGrant {
@@ -1830,7 +2137,7 @@ type UndeliveredGrant struct {
 
 func (x *UndeliveredGrant) Reset() {
 	*x = UndeliveredGrant{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[22]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1842,7 +2149,7 @@ func (x *UndeliveredGrant) String() string {
 func (*UndeliveredGrant) ProtoMessage() {}
 
 func (x *UndeliveredGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[22]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1855,7 +2162,7 @@ func (x *UndeliveredGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndeliveredGrant.ProtoReflect.Descriptor instead.
 func (*UndeliveredGrant) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{22}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *UndeliveredGrant) GetReplyTo() string {
@@ -1934,7 +2241,7 @@ type RetriggerRequest struct {
 
 func (x *RetriggerRequest) Reset() {
 	*x = RetriggerRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[23]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1946,7 +2253,7 @@ func (x *RetriggerRequest) String() string {
 func (*RetriggerRequest) ProtoMessage() {}
 
 func (x *RetriggerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[23]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1959,7 +2266,7 @@ func (x *RetriggerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetriggerRequest.ProtoReflect.Descriptor instead.
 func (*RetriggerRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{23}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *RetriggerRequest) GetDomain() string {
@@ -1985,7 +2292,7 @@ type RetriggerResponse struct {
 
 func (x *RetriggerResponse) Reset() {
 	*x = RetriggerResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[24]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1997,7 +2304,7 @@ func (x *RetriggerResponse) String() string {
 func (*RetriggerResponse) ProtoMessage() {}
 
 func (x *RetriggerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[24]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2010,7 +2317,7 @@ func (x *RetriggerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetriggerResponse.ProtoReflect.Descriptor instead.
 func (*RetriggerResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{24}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RetriggerResponse) GetTriggers() int64 {
@@ -2034,7 +2341,7 @@ type FireEarlyRequest struct {
 
 func (x *FireEarlyRequest) Reset() {
 	*x = FireEarlyRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[25]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2046,7 +2353,7 @@ func (x *FireEarlyRequest) String() string {
 func (*FireEarlyRequest) ProtoMessage() {}
 
 func (x *FireEarlyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[25]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2059,7 +2366,7 @@ func (x *FireEarlyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FireEarlyRequest.ProtoReflect.Descriptor instead.
 func (*FireEarlyRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{25}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *FireEarlyRequest) GetTaskIds() [][]byte {
@@ -2090,7 +2397,7 @@ type FireEarlyResponse struct {
 
 func (x *FireEarlyResponse) Reset() {
 	*x = FireEarlyResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[26]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2102,7 +2409,7 @@ func (x *FireEarlyResponse) String() string {
 func (*FireEarlyResponse) ProtoMessage() {}
 
 func (x *FireEarlyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[26]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2115,7 +2422,7 @@ func (x *FireEarlyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FireEarlyResponse.ProtoReflect.Descriptor instead.
 func (*FireEarlyResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{26}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *FireEarlyResponse) GetComing() [][]byte {
@@ -2151,7 +2458,7 @@ type LocateTaskRequest struct {
 
 func (x *LocateTaskRequest) Reset() {
 	*x = LocateTaskRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[27]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2163,7 +2470,7 @@ func (x *LocateTaskRequest) String() string {
 func (*LocateTaskRequest) ProtoMessage() {}
 
 func (x *LocateTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[27]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2176,7 +2483,7 @@ func (x *LocateTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocateTaskRequest.ProtoReflect.Descriptor instead.
 func (*LocateTaskRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{27}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *LocateTaskRequest) GetTaskId() []byte {
@@ -2205,7 +2512,7 @@ type LocateTaskResponse struct {
 
 func (x *LocateTaskResponse) Reset() {
 	*x = LocateTaskResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[28]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2217,7 +2524,7 @@ func (x *LocateTaskResponse) String() string {
 func (*LocateTaskResponse) ProtoMessage() {}
 
 func (x *LocateTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[28]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2230,7 +2537,7 @@ func (x *LocateTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocateTaskResponse.ProtoReflect.Descriptor instead.
 func (*LocateTaskResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{28}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *LocateTaskResponse) GetWaiting() *logv1.Record {
@@ -2259,7 +2566,7 @@ type FrontendUse struct {
 
 func (x *FrontendUse) Reset() {
 	*x = FrontendUse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[29]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2271,7 +2578,7 @@ func (x *FrontendUse) String() string {
 func (*FrontendUse) ProtoMessage() {}
 
 func (x *FrontendUse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[29]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2284,7 +2591,7 @@ func (x *FrontendUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FrontendUse.ProtoReflect.Descriptor instead.
 func (*FrontendUse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{29}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *FrontendUse) GetFrontend() uint64 {
@@ -2316,7 +2623,7 @@ type DomainUsed struct {
 
 func (x *DomainUsed) Reset() {
 	*x = DomainUsed{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[30]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2328,7 +2635,7 @@ func (x *DomainUsed) String() string {
 func (*DomainUsed) ProtoMessage() {}
 
 func (x *DomainUsed) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[30]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2341,7 +2648,7 @@ func (x *DomainUsed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DomainUsed.ProtoReflect.Descriptor instead.
 func (*DomainUsed) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{30}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *DomainUsed) GetDomain() string {
@@ -2387,7 +2694,7 @@ type StoredTasks struct {
 
 func (x *StoredTasks) Reset() {
 	*x = StoredTasks{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[31]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2399,7 +2706,7 @@ func (x *StoredTasks) String() string {
 func (*StoredTasks) ProtoMessage() {}
 
 func (x *StoredTasks) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[31]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2412,7 +2719,7 @@ func (x *StoredTasks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoredTasks.ProtoReflect.Descriptor instead.
 func (*StoredTasks) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{31}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *StoredTasks) GetPartition() int32 {
@@ -2449,7 +2756,7 @@ type DomainStored struct {
 
 func (x *DomainStored) Reset() {
 	*x = DomainStored{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[32]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2461,7 +2768,7 @@ func (x *DomainStored) String() string {
 func (*DomainStored) ProtoMessage() {}
 
 func (x *DomainStored) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[32]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2474,7 +2781,7 @@ func (x *DomainStored) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DomainStored.ProtoReflect.Descriptor instead.
 func (*DomainStored) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{32}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *DomainStored) GetDomain() string {
@@ -2534,7 +2841,7 @@ type HistoryLoad struct {
 
 func (x *HistoryLoad) Reset() {
 	*x = HistoryLoad{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[33]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2546,7 +2853,7 @@ func (x *HistoryLoad) String() string {
 func (*HistoryLoad) ProtoMessage() {}
 
 func (x *HistoryLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[33]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2559,7 +2866,7 @@ func (x *HistoryLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryLoad.ProtoReflect.Descriptor instead.
 func (*HistoryLoad) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{33}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *HistoryLoad) GetPartition() int32 {
@@ -2672,7 +2979,7 @@ type FullKey struct {
 
 func (x *FullKey) Reset() {
 	*x = FullKey{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[34]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2684,7 +2991,7 @@ func (x *FullKey) String() string {
 func (*FullKey) ProtoMessage() {}
 
 func (x *FullKey) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[34]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2697,7 +3004,7 @@ func (x *FullKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FullKey.ProtoReflect.Descriptor instead.
 func (*FullKey) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{34}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *FullKey) GetDomain() string {
@@ -2736,7 +3043,7 @@ type QueuedTasks struct {
 
 func (x *QueuedTasks) Reset() {
 	*x = QueuedTasks{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[35]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2748,7 +3055,7 @@ func (x *QueuedTasks) String() string {
 func (*QueuedTasks) ProtoMessage() {}
 
 func (x *QueuedTasks) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[35]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2761,7 +3068,7 @@ func (x *QueuedTasks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueuedTasks.ProtoReflect.Descriptor instead.
 func (*QueuedTasks) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{35}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *QueuedTasks) GetDomain() string {
@@ -2806,7 +3113,7 @@ type Hungry struct {
 
 func (x *Hungry) Reset() {
 	*x = Hungry{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[36]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2818,7 +3125,7 @@ func (x *Hungry) String() string {
 func (*Hungry) ProtoMessage() {}
 
 func (x *Hungry) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[36]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2831,7 +3138,7 @@ func (x *Hungry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hungry.ProtoReflect.Descriptor instead.
 func (*Hungry) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{36}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Hungry) GetDomain() string {
@@ -2867,7 +3174,7 @@ type GivenUp struct {
 
 func (x *GivenUp) Reset() {
 	*x = GivenUp{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[37]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2879,7 +3186,7 @@ func (x *GivenUp) String() string {
 func (*GivenUp) ProtoMessage() {}
 
 func (x *GivenUp) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[37]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2892,7 +3199,7 @@ func (x *GivenUp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GivenUp.ProtoReflect.Descriptor instead.
 func (*GivenUp) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{37}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *GivenUp) GetDomain() string {
@@ -2920,7 +3227,7 @@ type Silent struct {
 
 func (x *Silent) Reset() {
 	*x = Silent{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[38]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2932,7 +3239,7 @@ func (x *Silent) String() string {
 func (*Silent) ProtoMessage() {}
 
 func (x *Silent) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[38]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2945,7 +3252,7 @@ func (x *Silent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Silent.ProtoReflect.Descriptor instead.
 func (*Silent) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{38}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Silent) GetWorkers() []*SilentWorker {
@@ -2965,7 +3272,7 @@ type SilentWorker struct {
 
 func (x *SilentWorker) Reset() {
 	*x = SilentWorker{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[39]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2977,7 +3284,7 @@ func (x *SilentWorker) String() string {
 func (*SilentWorker) ProtoMessage() {}
 
 func (x *SilentWorker) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[39]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2990,7 +3297,7 @@ func (x *SilentWorker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SilentWorker.ProtoReflect.Descriptor instead.
 func (*SilentWorker) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{39}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SilentWorker) GetDomain() string {
@@ -3022,7 +3329,7 @@ type ListWorkersRequest struct {
 
 func (x *ListWorkersRequest) Reset() {
 	*x = ListWorkersRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[40]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3034,7 +3341,7 @@ func (x *ListWorkersRequest) String() string {
 func (*ListWorkersRequest) ProtoMessage() {}
 
 func (x *ListWorkersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[40]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3047,7 +3354,7 @@ func (x *ListWorkersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWorkersRequest.ProtoReflect.Descriptor instead.
 func (*ListWorkersRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{40}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ListWorkersRequest) GetDomain() string {
@@ -3092,7 +3399,7 @@ type ListWorkersResponse struct {
 
 func (x *ListWorkersResponse) Reset() {
 	*x = ListWorkersResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[41]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3104,7 +3411,7 @@ func (x *ListWorkersResponse) String() string {
 func (*ListWorkersResponse) ProtoMessage() {}
 
 func (x *ListWorkersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[41]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3117,7 +3424,7 @@ func (x *ListWorkersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWorkersResponse.ProtoReflect.Descriptor instead.
 func (*ListWorkersResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{41}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ListWorkersResponse) GetWorkers() []*yardv1.LiveWorker {
@@ -3153,7 +3460,7 @@ type TasklistScale struct {
 
 func (x *TasklistScale) Reset() {
 	*x = TasklistScale{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[42]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3165,7 +3472,7 @@ func (x *TasklistScale) String() string {
 func (*TasklistScale) ProtoMessage() {}
 
 func (x *TasklistScale) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[42]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3178,7 +3485,7 @@ func (x *TasklistScale) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TasklistScale.ProtoReflect.Descriptor instead.
 func (*TasklistScale) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{42}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *TasklistScale) GetPartitions() int32 {
@@ -3205,7 +3512,7 @@ type DrainedWorkers struct {
 
 func (x *DrainedWorkers) Reset() {
 	*x = DrainedWorkers{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[43]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3217,7 +3524,7 @@ func (x *DrainedWorkers) String() string {
 func (*DrainedWorkers) ProtoMessage() {}
 
 func (x *DrainedWorkers) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[43]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3230,7 +3537,7 @@ func (x *DrainedWorkers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainedWorkers.ProtoReflect.Descriptor instead.
 func (*DrainedWorkers) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{43}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *DrainedWorkers) GetWorkers() []*DrainedWorker {
@@ -3250,7 +3557,7 @@ type DrainedWorker struct {
 
 func (x *DrainedWorker) Reset() {
 	*x = DrainedWorker{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[44]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3262,7 +3569,7 @@ func (x *DrainedWorker) String() string {
 func (*DrainedWorker) ProtoMessage() {}
 
 func (x *DrainedWorker) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[44]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3275,7 +3582,7 @@ func (x *DrainedWorker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainedWorker.ProtoReflect.Descriptor instead.
 func (*DrainedWorker) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{44}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *DrainedWorker) GetWorkerId() string {
@@ -3310,7 +3617,7 @@ type ListKeysRequest struct {
 
 func (x *ListKeysRequest) Reset() {
 	*x = ListKeysRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[45]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3322,7 +3629,7 @@ func (x *ListKeysRequest) String() string {
 func (*ListKeysRequest) ProtoMessage() {}
 
 func (x *ListKeysRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[45]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3335,7 +3642,7 @@ func (x *ListKeysRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKeysRequest.ProtoReflect.Descriptor instead.
 func (*ListKeysRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{45}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ListKeysRequest) GetDomain() string {
@@ -3399,7 +3706,7 @@ type ListKeysResponse struct {
 
 func (x *ListKeysResponse) Reset() {
 	*x = ListKeysResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[46]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3411,7 +3718,7 @@ func (x *ListKeysResponse) String() string {
 func (*ListKeysResponse) ProtoMessage() {}
 
 func (x *ListKeysResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[46]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3424,7 +3731,7 @@ func (x *ListKeysResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKeysResponse.ProtoReflect.Descriptor instead.
 func (*ListKeysResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{46}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ListKeysResponse) GetKeys() []*yardv1.OrderKey {
@@ -3458,7 +3765,7 @@ type CountBatchRequest struct {
 
 func (x *CountBatchRequest) Reset() {
 	*x = CountBatchRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[47]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3470,7 +3777,7 @@ func (x *CountBatchRequest) String() string {
 func (*CountBatchRequest) ProtoMessage() {}
 
 func (x *CountBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[47]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3483,7 +3790,7 @@ func (x *CountBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountBatchRequest.ProtoReflect.Descriptor instead.
 func (*CountBatchRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{47}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *CountBatchRequest) GetDomain() string {
@@ -3533,7 +3840,7 @@ type CountBatchResponse struct {
 
 func (x *CountBatchResponse) Reset() {
 	*x = CountBatchResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[48]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3545,7 +3852,7 @@ func (x *CountBatchResponse) String() string {
 func (*CountBatchResponse) ProtoMessage() {}
 
 func (x *CountBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[48]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3558,7 +3865,7 @@ func (x *CountBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountBatchResponse.ProtoReflect.Descriptor instead.
 func (*CountBatchResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{48}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *CountBatchResponse) GetTasks() int64 {
@@ -3592,7 +3899,7 @@ type Branches struct {
 
 func (x *Branches) Reset() {
 	*x = Branches{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[49]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3604,7 +3911,7 @@ func (x *Branches) String() string {
 func (*Branches) ProtoMessage() {}
 
 func (x *Branches) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[49]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3617,7 +3924,7 @@ func (x *Branches) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Branches.ProtoReflect.Descriptor instead.
 func (*Branches) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{49}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Branches) GetBranches() []*Branch {
@@ -3645,7 +3952,7 @@ type Branch struct {
 
 func (x *Branch) Reset() {
 	*x = Branch{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[50]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3657,7 +3964,7 @@ func (x *Branch) String() string {
 func (*Branch) ProtoMessage() {}
 
 func (x *Branch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[50]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3670,7 +3977,7 @@ func (x *Branch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Branch.ProtoReflect.Descriptor instead.
 func (*Branch) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{50}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Branch) GetDomain() string {
@@ -3725,7 +4032,7 @@ type Wanted struct {
 
 func (x *Wanted) Reset() {
 	*x = Wanted{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[51]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3737,7 +4044,7 @@ func (x *Wanted) String() string {
 func (*Wanted) ProtoMessage() {}
 
 func (x *Wanted) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[51]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3750,7 +4057,7 @@ func (x *Wanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Wanted.ProtoReflect.Descriptor instead.
 func (*Wanted) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{51}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Wanted) GetType() string {
@@ -3800,7 +4107,7 @@ type TasklistLoad struct {
 
 func (x *TasklistLoad) Reset() {
 	*x = TasklistLoad{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[52]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3812,7 +4119,7 @@ func (x *TasklistLoad) String() string {
 func (*TasklistLoad) ProtoMessage() {}
 
 func (x *TasklistLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[52]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3825,7 +4132,7 @@ func (x *TasklistLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TasklistLoad.ProtoReflect.Descriptor instead.
 func (*TasklistLoad) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{52}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *TasklistLoad) GetPartitions() []*PartitionLoad {
@@ -3853,7 +4160,7 @@ type PartitionLoad struct {
 
 func (x *PartitionLoad) Reset() {
 	*x = PartitionLoad{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[53]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3865,7 +4172,7 @@ func (x *PartitionLoad) String() string {
 func (*PartitionLoad) ProtoMessage() {}
 
 func (x *PartitionLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[53]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3878,7 +4185,7 @@ func (x *PartitionLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartitionLoad.ProtoReflect.Descriptor instead.
 func (*PartitionLoad) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{53}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *PartitionLoad) GetDomain() string {
@@ -3934,7 +4241,7 @@ type Freed struct {
 
 func (x *Freed) Reset() {
 	*x = Freed{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[54]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3946,7 +4253,7 @@ func (x *Freed) String() string {
 func (*Freed) ProtoMessage() {}
 
 func (x *Freed) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[54]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3959,7 +4266,7 @@ func (x *Freed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freed.ProtoReflect.Descriptor instead.
 func (*Freed) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{54}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Freed) GetDomain() string {
@@ -3987,7 +4294,7 @@ type Restore struct {
 
 func (x *Restore) Reset() {
 	*x = Restore{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[55]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3999,7 +4306,7 @@ func (x *Restore) String() string {
 func (*Restore) ProtoMessage() {}
 
 func (x *Restore) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[55]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4012,7 +4319,7 @@ func (x *Restore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Restore.ProtoReflect.Descriptor instead.
 func (*Restore) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{55}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Restore) GetDomain() string {
@@ -4033,7 +4340,7 @@ var File_yard_rpc_v1_rpc_proto protoreflect.FileDescriptor
 
 const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\n" +
-	"\x15yard/rpc/v1/rpc.proto\x12\vyard.rpc.v1\x1a\x15yard/log/v1/log.proto\x1a\x13yard/v1/admin.proto\x1a\x13yard/v1/tasks.proto\"\xbb\x03\n" +
+	"\x15yard/rpc/v1/rpc.proto\x12\vyard.rpc.v1\x1a\x15yard/log/v1/log.proto\x1a\x13yard/v1/admin.proto\x1a\x13yard/v1/tasks.proto\x1a\x14yard/v1/timers.proto\"\xbb\x03\n" +
 	"\x04Poll\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12\x1b\n" +
@@ -4102,19 +4409,26 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x05brief\x18\x05 \x01(\bR\x05brief\x12\x1b\n" +
 	"\tin_memory\x18\x06 \x01(\bR\binMemory\"4\n" +
 	"\x0fGetTaskResponse\x12!\n" +
-	"\x04task\x18\x01 \x01(\v2\r.yard.v1.TaskR\x04task\"\xd9\x01\n" +
+	"\x04task\x18\x01 \x01(\v2\r.yard.v1.TaskR\x04task\"\xb5\x02\n" +
 	"\x10ListTasksRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12,\n" +
 	"\x06filter\x18\x02 \x01(\v2\x14.yard.v1.ListRequestR\x06filter\x12\x12\n" +
 	"\x04next\x18\x03 \x01(\bR\x04next\x12%\n" +
 	"\x0eafter_priority\x18\x04 \x01(\x05R\rafterPriority\x12)\n" +
 	"\x11after_ready_at_ms\x18\x05 \x01(\x03R\x0eafterReadyAtMs\x12\x19\n" +
-	"\bafter_id\x18\x06 \x01(\fR\aafterId\"~\n" +
+	"\bafter_id\x18\x06 \x01(\fR\aafterId\x12(\n" +
+	"\x10due_until_minute\x18\a \x01(\x03R\x0edueUntilMinute\x120\n" +
+	"\bdue_from\x18\b \x01(\v2\x15.yard.rpc.v1.DuePlaceR\adueFrom\"J\n" +
+	"\bDuePlace\x12\x16\n" +
+	"\x06minute\x18\x01 \x01(\x03R\x06minute\x12\x10\n" +
+	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x14\n" +
+	"\x05index\x18\x03 \x01(\rR\x05index\"\xb0\x01\n" +
 	"\x11ListTasksResponse\x12#\n" +
 	"\x05tasks\x18\x01 \x03(\v2\r.yard.v1.TaskR\x05tasks\x12\x12\n" +
 	"\x04more\x18\x02 \x01(\bR\x04more\x12\x10\n" +
 	"\x03end\x18\x03 \x01(\tR\x03end\x12\x1e\n" +
-	"\vready_at_ms\x18\x05 \x03(\x03R\treadyAtMs\"\x94\x01\n" +
+	"\vready_at_ms\x18\x05 \x03(\x03R\treadyAtMs\x120\n" +
+	"\bdue_next\x18\x06 \x01(\v2\x15.yard.rpc.v1.DuePlaceR\adueNext\"\x94\x01\n" +
 	"\x18DescribePartitionRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12\x12\n" +
@@ -4141,7 +4455,24 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x04list\x18\x03 \x01(\x05R\x04list\"j\n" +
 	"\x17DescribeWaitingResponse\x12\x18\n" +
 	"\awaiting\x18\x01 \x01(\x03R\awaiting\x125\n" +
-	"\ttasklists\x18\x02 \x03(\v2\x17.yard.v1.ListedTasklistR\ttasklists\"\xca\x01\n" +
+	"\ttasklists\x18\x02 \x03(\v2\x17.yard.v1.ListedTasklistR\ttasklists\"\x82\x02\n" +
+	"\x11CountAheadRequest\x12\x16\n" +
+	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
+	"\btasklist\x18\x02 \x01(\tR\btasklist\x12\x12\n" +
+	"\x04type\x18\x03 \x01(\tR\x04type\x12\x1f\n" +
+	"\vfrom_minute\x18\x04 \x01(\x03R\n" +
+	"fromMinute\x12!\n" +
+	"\funtil_minute\x18\x05 \x01(\x03R\vuntilMinute\x12!\n" +
+	"\ffirst_minute\x18\x06 \x01(\x03R\vfirstMinute\x12!\n" +
+	"\fspan_minutes\x18\a \x01(\x03R\vspanMinutes\x12\x1b\n" +
+	"\tspans_max\x18\b \x01(\x05R\bspansMax\"\x89\x01\n" +
+	"\x12CountAheadResponse\x12,\n" +
+	"\x05spans\x18\x01 \x03(\v2\x16.yard.rpc.v1.AheadSpanR\x05spans\x12+\n" +
+	"\x06counts\x18\x02 \x03(\v2\x13.yard.v1.TimerCountR\x06counts\x12\x18\n" +
+	"\awaiting\x18\x03 \x01(\x03R\awaiting\"9\n" +
+	"\tAheadSpan\x12\x16\n" +
+	"\x06minute\x18\x01 \x01(\x03R\x06minute\x12\x14\n" +
+	"\x05tasks\x18\x02 \x01(\x03R\x05tasks\"\xca\x01\n" +
 	"\x0fBookingsRequest\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\x05R\x05shard\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x14\n" +
@@ -4358,7 +4689,7 @@ func file_yard_rpc_v1_rpc_proto_rawDescGZIP() []byte {
 	return file_yard_rpc_v1_rpc_proto_rawDescData
 }
 
-var file_yard_rpc_v1_rpc_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
+var file_yard_rpc_v1_rpc_proto_msgTypes = make([]protoimpl.MessageInfo, 62)
 var file_yard_rpc_v1_rpc_proto_goTypes = []any{
 	(*Poll)(nil),                      // 0: yard.rpc.v1.Poll
 	(*PollsAnswered)(nil),             // 1: yard.rpc.v1.PollsAnswered
@@ -4369,105 +4700,114 @@ var file_yard_rpc_v1_rpc_proto_goTypes = []any{
 	(*GetTaskRequest)(nil),            // 6: yard.rpc.v1.GetTaskRequest
 	(*GetTaskResponse)(nil),           // 7: yard.rpc.v1.GetTaskResponse
 	(*ListTasksRequest)(nil),          // 8: yard.rpc.v1.ListTasksRequest
-	(*ListTasksResponse)(nil),         // 9: yard.rpc.v1.ListTasksResponse
-	(*DescribePartitionRequest)(nil),  // 10: yard.rpc.v1.DescribePartitionRequest
-	(*DescribePartitionResponse)(nil), // 11: yard.rpc.v1.DescribePartitionResponse
-	(*DescribeWaitingRequest)(nil),    // 12: yard.rpc.v1.DescribeWaitingRequest
-	(*DescribeWaitingResponse)(nil),   // 13: yard.rpc.v1.DescribeWaitingResponse
-	(*BookingsRequest)(nil),           // 14: yard.rpc.v1.BookingsRequest
-	(*BookingsResponse)(nil),          // 15: yard.rpc.v1.BookingsResponse
-	(*Bookings)(nil),                  // 16: yard.rpc.v1.Bookings
-	(*HoldersQuery)(nil),              // 17: yard.rpc.v1.HoldersQuery
-	(*LimitHolders)(nil),              // 18: yard.rpc.v1.LimitHolders
-	(*SlotAttempt)(nil),               // 19: yard.rpc.v1.SlotAttempt
-	(*UndeliveredRequest)(nil),        // 20: yard.rpc.v1.UndeliveredRequest
-	(*UndeliveredResponse)(nil),       // 21: yard.rpc.v1.UndeliveredResponse
-	(*UndeliveredGrant)(nil),          // 22: yard.rpc.v1.UndeliveredGrant
-	(*RetriggerRequest)(nil),          // 23: yard.rpc.v1.RetriggerRequest
-	(*RetriggerResponse)(nil),         // 24: yard.rpc.v1.RetriggerResponse
-	(*FireEarlyRequest)(nil),          // 25: yard.rpc.v1.FireEarlyRequest
-	(*FireEarlyResponse)(nil),         // 26: yard.rpc.v1.FireEarlyResponse
-	(*LocateTaskRequest)(nil),         // 27: yard.rpc.v1.LocateTaskRequest
-	(*LocateTaskResponse)(nil),        // 28: yard.rpc.v1.LocateTaskResponse
-	(*FrontendUse)(nil),               // 29: yard.rpc.v1.FrontendUse
-	(*DomainUsed)(nil),                // 30: yard.rpc.v1.DomainUsed
-	(*StoredTasks)(nil),               // 31: yard.rpc.v1.StoredTasks
-	(*DomainStored)(nil),              // 32: yard.rpc.v1.DomainStored
-	(*HistoryLoad)(nil),               // 33: yard.rpc.v1.HistoryLoad
-	(*FullKey)(nil),                   // 34: yard.rpc.v1.FullKey
-	(*QueuedTasks)(nil),               // 35: yard.rpc.v1.QueuedTasks
-	(*Hungry)(nil),                    // 36: yard.rpc.v1.Hungry
-	(*GivenUp)(nil),                   // 37: yard.rpc.v1.GivenUp
-	(*Silent)(nil),                    // 38: yard.rpc.v1.Silent
-	(*SilentWorker)(nil),              // 39: yard.rpc.v1.SilentWorker
-	(*ListWorkersRequest)(nil),        // 40: yard.rpc.v1.ListWorkersRequest
-	(*ListWorkersResponse)(nil),       // 41: yard.rpc.v1.ListWorkersResponse
-	(*TasklistScale)(nil),             // 42: yard.rpc.v1.TasklistScale
-	(*DrainedWorkers)(nil),            // 43: yard.rpc.v1.DrainedWorkers
-	(*DrainedWorker)(nil),             // 44: yard.rpc.v1.DrainedWorker
-	(*ListKeysRequest)(nil),           // 45: yard.rpc.v1.ListKeysRequest
-	(*ListKeysResponse)(nil),          // 46: yard.rpc.v1.ListKeysResponse
-	(*CountBatchRequest)(nil),         // 47: yard.rpc.v1.CountBatchRequest
-	(*CountBatchResponse)(nil),        // 48: yard.rpc.v1.CountBatchResponse
-	(*Branches)(nil),                  // 49: yard.rpc.v1.Branches
-	(*Branch)(nil),                    // 50: yard.rpc.v1.Branch
-	(*Wanted)(nil),                    // 51: yard.rpc.v1.Wanted
-	(*TasklistLoad)(nil),              // 52: yard.rpc.v1.TasklistLoad
-	(*PartitionLoad)(nil),             // 53: yard.rpc.v1.PartitionLoad
-	(*Freed)(nil),                     // 54: yard.rpc.v1.Freed
-	(*Restore)(nil),                   // 55: yard.rpc.v1.Restore
-	nil,                               // 56: yard.rpc.v1.DescribeShardResponse.SlotsEntry
-	nil,                               // 57: yard.rpc.v1.DescribeShardResponse.LimitsEntry
-	(*yardv1.Poller)(nil),             // 58: yard.v1.Poller
-	(*yardv1.LimitUse)(nil),           // 59: yard.v1.LimitUse
-	(*yardv1.Task)(nil),               // 60: yard.v1.Task
-	(*yardv1.ListRequest)(nil),        // 61: yard.v1.ListRequest
-	(*yardv1.ListedTasklist)(nil),     // 62: yard.v1.ListedTasklist
-	(*yardv1.PartitionQueues)(nil),    // 63: yard.v1.PartitionQueues
-	(*logv1.Record)(nil),              // 64: yard.log.v1.Record
-	(*yardv1.LiveWorker)(nil),         // 65: yard.v1.LiveWorker
-	(*yardv1.WorkerDrain)(nil),        // 66: yard.v1.WorkerDrain
-	(*yardv1.OrderKey)(nil),           // 67: yard.v1.OrderKey
-	(*logv1.BatchEnds)(nil),           // 68: yard.log.v1.BatchEnds
+	(*DuePlace)(nil),                  // 9: yard.rpc.v1.DuePlace
+	(*ListTasksResponse)(nil),         // 10: yard.rpc.v1.ListTasksResponse
+	(*DescribePartitionRequest)(nil),  // 11: yard.rpc.v1.DescribePartitionRequest
+	(*DescribePartitionResponse)(nil), // 12: yard.rpc.v1.DescribePartitionResponse
+	(*DescribeWaitingRequest)(nil),    // 13: yard.rpc.v1.DescribeWaitingRequest
+	(*DescribeWaitingResponse)(nil),   // 14: yard.rpc.v1.DescribeWaitingResponse
+	(*CountAheadRequest)(nil),         // 15: yard.rpc.v1.CountAheadRequest
+	(*CountAheadResponse)(nil),        // 16: yard.rpc.v1.CountAheadResponse
+	(*AheadSpan)(nil),                 // 17: yard.rpc.v1.AheadSpan
+	(*BookingsRequest)(nil),           // 18: yard.rpc.v1.BookingsRequest
+	(*BookingsResponse)(nil),          // 19: yard.rpc.v1.BookingsResponse
+	(*Bookings)(nil),                  // 20: yard.rpc.v1.Bookings
+	(*HoldersQuery)(nil),              // 21: yard.rpc.v1.HoldersQuery
+	(*LimitHolders)(nil),              // 22: yard.rpc.v1.LimitHolders
+	(*SlotAttempt)(nil),               // 23: yard.rpc.v1.SlotAttempt
+	(*UndeliveredRequest)(nil),        // 24: yard.rpc.v1.UndeliveredRequest
+	(*UndeliveredResponse)(nil),       // 25: yard.rpc.v1.UndeliveredResponse
+	(*UndeliveredGrant)(nil),          // 26: yard.rpc.v1.UndeliveredGrant
+	(*RetriggerRequest)(nil),          // 27: yard.rpc.v1.RetriggerRequest
+	(*RetriggerResponse)(nil),         // 28: yard.rpc.v1.RetriggerResponse
+	(*FireEarlyRequest)(nil),          // 29: yard.rpc.v1.FireEarlyRequest
+	(*FireEarlyResponse)(nil),         // 30: yard.rpc.v1.FireEarlyResponse
+	(*LocateTaskRequest)(nil),         // 31: yard.rpc.v1.LocateTaskRequest
+	(*LocateTaskResponse)(nil),        // 32: yard.rpc.v1.LocateTaskResponse
+	(*FrontendUse)(nil),               // 33: yard.rpc.v1.FrontendUse
+	(*DomainUsed)(nil),                // 34: yard.rpc.v1.DomainUsed
+	(*StoredTasks)(nil),               // 35: yard.rpc.v1.StoredTasks
+	(*DomainStored)(nil),              // 36: yard.rpc.v1.DomainStored
+	(*HistoryLoad)(nil),               // 37: yard.rpc.v1.HistoryLoad
+	(*FullKey)(nil),                   // 38: yard.rpc.v1.FullKey
+	(*QueuedTasks)(nil),               // 39: yard.rpc.v1.QueuedTasks
+	(*Hungry)(nil),                    // 40: yard.rpc.v1.Hungry
+	(*GivenUp)(nil),                   // 41: yard.rpc.v1.GivenUp
+	(*Silent)(nil),                    // 42: yard.rpc.v1.Silent
+	(*SilentWorker)(nil),              // 43: yard.rpc.v1.SilentWorker
+	(*ListWorkersRequest)(nil),        // 44: yard.rpc.v1.ListWorkersRequest
+	(*ListWorkersResponse)(nil),       // 45: yard.rpc.v1.ListWorkersResponse
+	(*TasklistScale)(nil),             // 46: yard.rpc.v1.TasklistScale
+	(*DrainedWorkers)(nil),            // 47: yard.rpc.v1.DrainedWorkers
+	(*DrainedWorker)(nil),             // 48: yard.rpc.v1.DrainedWorker
+	(*ListKeysRequest)(nil),           // 49: yard.rpc.v1.ListKeysRequest
+	(*ListKeysResponse)(nil),          // 50: yard.rpc.v1.ListKeysResponse
+	(*CountBatchRequest)(nil),         // 51: yard.rpc.v1.CountBatchRequest
+	(*CountBatchResponse)(nil),        // 52: yard.rpc.v1.CountBatchResponse
+	(*Branches)(nil),                  // 53: yard.rpc.v1.Branches
+	(*Branch)(nil),                    // 54: yard.rpc.v1.Branch
+	(*Wanted)(nil),                    // 55: yard.rpc.v1.Wanted
+	(*TasklistLoad)(nil),              // 56: yard.rpc.v1.TasklistLoad
+	(*PartitionLoad)(nil),             // 57: yard.rpc.v1.PartitionLoad
+	(*Freed)(nil),                     // 58: yard.rpc.v1.Freed
+	(*Restore)(nil),                   // 59: yard.rpc.v1.Restore
+	nil,                               // 60: yard.rpc.v1.DescribeShardResponse.SlotsEntry
+	nil,                               // 61: yard.rpc.v1.DescribeShardResponse.LimitsEntry
+	(*yardv1.Poller)(nil),             // 62: yard.v1.Poller
+	(*yardv1.LimitUse)(nil),           // 63: yard.v1.LimitUse
+	(*yardv1.Task)(nil),               // 64: yard.v1.Task
+	(*yardv1.ListRequest)(nil),        // 65: yard.v1.ListRequest
+	(*yardv1.ListedTasklist)(nil),     // 66: yard.v1.ListedTasklist
+	(*yardv1.PartitionQueues)(nil),    // 67: yard.v1.PartitionQueues
+	(*yardv1.TimerCount)(nil),         // 68: yard.v1.TimerCount
+	(*logv1.Record)(nil),              // 69: yard.log.v1.Record
+	(*yardv1.LiveWorker)(nil),         // 70: yard.v1.LiveWorker
+	(*yardv1.WorkerDrain)(nil),        // 71: yard.v1.WorkerDrain
+	(*yardv1.OrderKey)(nil),           // 72: yard.v1.OrderKey
+	(*logv1.BatchEnds)(nil),           // 73: yard.log.v1.BatchEnds
 }
 var file_yard_rpc_v1_rpc_proto_depIdxs = []int32{
 	2,  // 0: yard.rpc.v1.PollsAnswered.moved:type_name -> yard.rpc.v1.MovedPoll
-	56, // 1: yard.rpc.v1.DescribeShardResponse.slots:type_name -> yard.rpc.v1.DescribeShardResponse.SlotsEntry
-	57, // 2: yard.rpc.v1.DescribeShardResponse.limits:type_name -> yard.rpc.v1.DescribeShardResponse.LimitsEntry
-	58, // 3: yard.rpc.v1.DescribeShardResponse.listed_pollers:type_name -> yard.v1.Poller
+	60, // 1: yard.rpc.v1.DescribeShardResponse.slots:type_name -> yard.rpc.v1.DescribeShardResponse.SlotsEntry
+	61, // 2: yard.rpc.v1.DescribeShardResponse.limits:type_name -> yard.rpc.v1.DescribeShardResponse.LimitsEntry
+	62, // 3: yard.rpc.v1.DescribeShardResponse.listed_pollers:type_name -> yard.v1.Poller
 	5,  // 4: yard.rpc.v1.DescribeShardResponse.top:type_name -> yard.rpc.v1.ShardLimit
-	59, // 5: yard.rpc.v1.ShardLimit.use:type_name -> yard.v1.LimitUse
-	60, // 6: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
-	61, // 7: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
-	60, // 8: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
-	62, // 9: yard.rpc.v1.DescribePartitionResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	63, // 10: yard.rpc.v1.DescribePartitionResponse.queues:type_name -> yard.v1.PartitionQueues
-	62, // 11: yard.rpc.v1.DescribeWaitingResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	17, // 12: yard.rpc.v1.BookingsRequest.holders:type_name -> yard.rpc.v1.HoldersQuery
-	16, // 13: yard.rpc.v1.BookingsResponse.groups:type_name -> yard.rpc.v1.Bookings
-	18, // 14: yard.rpc.v1.BookingsResponse.holders:type_name -> yard.rpc.v1.LimitHolders
-	19, // 15: yard.rpc.v1.LimitHolders.oldest:type_name -> yard.rpc.v1.SlotAttempt
-	22, // 16: yard.rpc.v1.UndeliveredResponse.grants:type_name -> yard.rpc.v1.UndeliveredGrant
-	64, // 17: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
-	30, // 18: yard.rpc.v1.FrontendUse.used:type_name -> yard.rpc.v1.DomainUsed
-	32, // 19: yard.rpc.v1.StoredTasks.domains:type_name -> yard.rpc.v1.DomainStored
-	35, // 20: yard.rpc.v1.HistoryLoad.queued:type_name -> yard.rpc.v1.QueuedTasks
-	35, // 21: yard.rpc.v1.HistoryLoad.queued_groups:type_name -> yard.rpc.v1.QueuedTasks
-	34, // 22: yard.rpc.v1.HistoryLoad.full_keys:type_name -> yard.rpc.v1.FullKey
-	39, // 23: yard.rpc.v1.Silent.workers:type_name -> yard.rpc.v1.SilentWorker
-	65, // 24: yard.rpc.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
-	44, // 25: yard.rpc.v1.DrainedWorkers.workers:type_name -> yard.rpc.v1.DrainedWorker
-	66, // 26: yard.rpc.v1.DrainedWorker.drain:type_name -> yard.v1.WorkerDrain
-	67, // 27: yard.rpc.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
-	68, // 28: yard.rpc.v1.CountBatchResponse.ends:type_name -> yard.log.v1.BatchEnds
-	50, // 29: yard.rpc.v1.Branches.branches:type_name -> yard.rpc.v1.Branch
-	51, // 30: yard.rpc.v1.Branch.wanted:type_name -> yard.rpc.v1.Wanted
-	53, // 31: yard.rpc.v1.TasklistLoad.partitions:type_name -> yard.rpc.v1.PartitionLoad
-	32, // [32:32] is the sub-list for method output_type
-	32, // [32:32] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	63, // 5: yard.rpc.v1.ShardLimit.use:type_name -> yard.v1.LimitUse
+	64, // 6: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
+	65, // 7: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
+	9,  // 8: yard.rpc.v1.ListTasksRequest.due_from:type_name -> yard.rpc.v1.DuePlace
+	64, // 9: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
+	9,  // 10: yard.rpc.v1.ListTasksResponse.due_next:type_name -> yard.rpc.v1.DuePlace
+	66, // 11: yard.rpc.v1.DescribePartitionResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	67, // 12: yard.rpc.v1.DescribePartitionResponse.queues:type_name -> yard.v1.PartitionQueues
+	66, // 13: yard.rpc.v1.DescribeWaitingResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	17, // 14: yard.rpc.v1.CountAheadResponse.spans:type_name -> yard.rpc.v1.AheadSpan
+	68, // 15: yard.rpc.v1.CountAheadResponse.counts:type_name -> yard.v1.TimerCount
+	21, // 16: yard.rpc.v1.BookingsRequest.holders:type_name -> yard.rpc.v1.HoldersQuery
+	20, // 17: yard.rpc.v1.BookingsResponse.groups:type_name -> yard.rpc.v1.Bookings
+	22, // 18: yard.rpc.v1.BookingsResponse.holders:type_name -> yard.rpc.v1.LimitHolders
+	23, // 19: yard.rpc.v1.LimitHolders.oldest:type_name -> yard.rpc.v1.SlotAttempt
+	26, // 20: yard.rpc.v1.UndeliveredResponse.grants:type_name -> yard.rpc.v1.UndeliveredGrant
+	69, // 21: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
+	34, // 22: yard.rpc.v1.FrontendUse.used:type_name -> yard.rpc.v1.DomainUsed
+	36, // 23: yard.rpc.v1.StoredTasks.domains:type_name -> yard.rpc.v1.DomainStored
+	39, // 24: yard.rpc.v1.HistoryLoad.queued:type_name -> yard.rpc.v1.QueuedTasks
+	39, // 25: yard.rpc.v1.HistoryLoad.queued_groups:type_name -> yard.rpc.v1.QueuedTasks
+	38, // 26: yard.rpc.v1.HistoryLoad.full_keys:type_name -> yard.rpc.v1.FullKey
+	43, // 27: yard.rpc.v1.Silent.workers:type_name -> yard.rpc.v1.SilentWorker
+	70, // 28: yard.rpc.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
+	48, // 29: yard.rpc.v1.DrainedWorkers.workers:type_name -> yard.rpc.v1.DrainedWorker
+	71, // 30: yard.rpc.v1.DrainedWorker.drain:type_name -> yard.v1.WorkerDrain
+	72, // 31: yard.rpc.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
+	73, // 32: yard.rpc.v1.CountBatchResponse.ends:type_name -> yard.log.v1.BatchEnds
+	54, // 33: yard.rpc.v1.Branches.branches:type_name -> yard.rpc.v1.Branch
+	55, // 34: yard.rpc.v1.Branch.wanted:type_name -> yard.rpc.v1.Wanted
+	57, // 35: yard.rpc.v1.TasklistLoad.partitions:type_name -> yard.rpc.v1.PartitionLoad
+	36, // [36:36] is the sub-list for method output_type
+	36, // [36:36] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_yard_rpc_v1_rpc_proto_init() }
@@ -4481,7 +4821,7 @@ func file_yard_rpc_v1_rpc_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_rpc_v1_rpc_proto_rawDesc), len(file_yard_rpc_v1_rpc_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   58,
+			NumMessages:   62,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -2580,7 +2580,12 @@ type ListRequest struct {
 	// Only tasks that block their order key: they would be dead, and hold it up.
 	Blocked bool `protobuf:"varint,42,opt,name=blocked,proto3" json:"blocked,omitempty"`
 	// Only members of this batch. Default: all. It has no index either.
-	BatchId       string `protobuf:"bytes,45,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
+	BatchId string `protobuf:"bytes,45,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
+	// Only tasks that wait for their time and are due within so many ms, overdue ones too, 1..31622400000 (366 days). They are sorted by the minute in which
+	// they are due. A page has whole minutes, sorted by the due time; a minute with more tasks than fit has pages of its own, sorted each by itself. Of the
+	// other fields tasklist, type, states (waiting, backoff), limit and cursor may be set. Tasks that wait up to 10 s for their next attempt are not among them.
+	// timers.count counts these tasks. Default 0: all tasks, newest first.
+	DueWithinMs   int64 `protobuf:"varint,46,opt,name=due_within_ms,json=dueWithinMs,proto3" json:"due_within_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2683,6 +2688,13 @@ func (x *ListRequest) GetBatchId() string {
 		return x.BatchId
 	}
 	return ""
+}
+
+func (x *ListRequest) GetDueWithinMs() int64 {
+	if x != nil {
+		return x.DueWithinMs
+	}
+	return 0
 }
 
 type ListResponse struct {
@@ -3869,7 +3881,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x17\n" +
 	"\await_ms\x18\x02 \x01(\x03R\x06waitMs\"0\n" +
 	"\vGetResponse\x12!\n" +
-	"\x04task\x18\x01 \x01(\v2\r.yard.v1.TaskR\x04task\"\xf8\x02\n" +
+	"\x04task\x18\x01 \x01(\v2\r.yard.v1.TaskR\x04task\"\x9c\x03\n" +
 	"\vListRequest\x12\x1a\n" +
 	"\btasklist\x18\x01 \x01(\tR\btasklist\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12*\n" +
@@ -3880,7 +3892,8 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x05group\x18\a \x01(\tR\x05group\x12\x1b\n" +
 	"\torder_key\x18) \x01(\tR\borderKey\x12\x18\n" +
 	"\ablocked\x18* \x01(\bR\ablocked\x12\x19\n" +
-	"\bbatch_id\x18- \x01(\tR\abatchId\x1a:\n" +
+	"\bbatch_id\x18- \x01(\tR\abatchId\x12\"\n" +
+	"\rdue_within_ms\x18. \x01(\x03R\vdueWithinMs\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"T\n" +

@@ -586,6 +586,7 @@ func (m *ListRequest) CloneVT() *ListRequest {
 	r.OrderKey = m.OrderKey
 	r.Blocked = m.Blocked
 	r.BatchId = m.BatchId
+	r.DueWithinMs = m.DueWithinMs
 	if rhs := m.States; rhs != nil {
 		tmpContainer := make([]TaskState, len(rhs))
 		copy(tmpContainer, rhs)
@@ -2505,6 +2506,13 @@ func (m *ListRequest) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.DueWithinMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.DueWithinMs))
+		i--
+		dAtA[i] = 0x2
+		i--
+		dAtA[i] = 0xf0
+	}
 	if len(m.BatchId) > 0 {
 		i -= len(m.BatchId)
 		copy(dAtA[i:], m.BatchId)
@@ -4201,6 +4209,9 @@ func (m *ListRequest) SizeVT() (n int) {
 	l = len(m.BatchId)
 	if l > 0 {
 		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.DueWithinMs != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.DueWithinMs))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -9469,6 +9480,25 @@ func (m *ListRequest) UnmarshalVT(dAtA []byte) error {
 			}
 			m.BatchId = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
+		case 46:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field DueWithinMs", wireType)
+			}
+			m.DueWithinMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.DueWithinMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -17210,6 +17240,25 @@ func (m *ListRequest) UnmarshalVTUnsafe(dAtA []byte) error {
 			}
 			m.BatchId = stringValue
 			iNdEx = postIndex
+		case 46:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field DueWithinMs", wireType)
+			}
+			m.DueWithinMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.DueWithinMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

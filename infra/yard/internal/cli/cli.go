@@ -26,6 +26,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/schedules"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/settings"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/tasks"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/timers"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/workers"
 )
 
@@ -101,7 +102,7 @@ func root(a *command.App) *cobra.Command {
 	root.AddCommand(
 		local.DemoCommand(a), local.DevCommand(a), local.BenchCommand(a),
 		operations.StatusCommand(a), operations.DoctorCommand(a), operations.VersionCommand(a), operations.ContextCommand(a), operations.UpgradeCommand(a), operations.ProvisionCommand(a), operations.BackupCommand(a), operations.AuthCommand(a), operations.QuarantineCommand(a), operations.ClusterCommand(a), local.ServerCommand(a),
-		tasks.TaskCommand(a), workers.WorkerCommand(a), settings.TasklistCommand(a), settings.DomainCommand(a), settings.TypeCommand(a), settings.LimitCommand(a), settings.GroupCommand(a), tasks.KeysCommand(a), tasks.DeadCommand(a), tasks.EventsCommand(a), tasks.BatchCommand(a), schedules.Command(a),
+		tasks.TaskCommand(a), workers.WorkerCommand(a), settings.TasklistCommand(a), settings.DomainCommand(a), settings.TypeCommand(a), settings.LimitCommand(a), settings.GroupCommand(a), tasks.KeysCommand(a), tasks.DeadCommand(a), tasks.EventsCommand(a), tasks.BatchCommand(a), schedules.Command(a), timers.Command(a),
 	)
 	completions(a, root)
 	return root

@@ -262,6 +262,9 @@ func noOwners() owners.Owners {
 		TimerDescribe: func(context.Context, int, *rpcv1.DescribeWaitingRequest) (*rpcv1.DescribeWaitingResponse, error) {
 			return &rpcv1.DescribeWaitingResponse{}, nil
 		},
+		TimerAhead: func(context.Context, int, *rpcv1.CountAheadRequest) (*rpcv1.CountAheadResponse, error) {
+			return &rpcv1.CountAheadResponse{}, nil
+		},
 		MatchingDescribe: func(context.Context, int, *rpcv1.DescribeShardRequest) (*rpcv1.DescribeShardResponse, error) {
 			return &rpcv1.DescribeShardResponse{}, nil
 		},

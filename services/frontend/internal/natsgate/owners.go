@@ -24,6 +24,7 @@ func Owners(nc *nats.Conn) owners.Owners {
 		TimerGet:         call[rpcv1.GetTaskRequest, rpcv1.GetTaskResponse](nc, topology.TimerCall, "get"),
 		TimerList:        call[rpcv1.ListTasksRequest, rpcv1.ListTasksResponse](nc, topology.TimerCall, "list"),
 		TimerDescribe:    call[rpcv1.DescribeWaitingRequest, rpcv1.DescribeWaitingResponse](nc, topology.TimerCall, "describe"),
+		TimerAhead:       call[rpcv1.CountAheadRequest, rpcv1.CountAheadResponse](nc, topology.TimerCall, "ahead"),
 		MatchingDescribe: call[rpcv1.DescribeShardRequest, rpcv1.DescribeShardResponse](nc, topology.MatchingCall, "describe"),
 	}
 }

@@ -23,11 +23,12 @@ type Owners struct {
 	TimerGet         func(ctx context.Context, p int, req *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error)
 	TimerList        func(ctx context.Context, p int, req *rpcv1.ListTasksRequest) (*rpcv1.ListTasksResponse, error)
 	TimerDescribe    func(ctx context.Context, p int, req *rpcv1.DescribeWaitingRequest) (*rpcv1.DescribeWaitingResponse, error)
+	TimerAhead       func(ctx context.Context, p int, req *rpcv1.CountAheadRequest) (*rpcv1.CountAheadResponse, error)
 	MatchingDescribe func(ctx context.Context, m int, req *rpcv1.DescribeShardRequest) (*rpcv1.DescribeShardResponse, error)
 }
 
 // Missing tells whether one of the calls is not there.
 func (o Owners) Missing() bool {
 	return o.HistoryGet == nil || o.HistoryList == nil || o.HistoryDescribe == nil || o.HistoryWorkers == nil || o.HistoryKeys == nil || o.HistoryBatch == nil ||
-		o.TimerGet == nil || o.TimerList == nil || o.TimerDescribe == nil || o.MatchingDescribe == nil
+		o.TimerGet == nil || o.TimerList == nil || o.TimerDescribe == nil || o.TimerAhead == nil || o.MatchingDescribe == nil
 }

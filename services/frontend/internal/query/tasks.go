@@ -51,7 +51,7 @@ func (q *Queries) Get(c call.Call, req *yardv1.GetRequest, answer call.Answer) {
 	})
 }
 
-// List finds tasks of a domain, newest first (tasks.list).
+// List finds tasks of a domain, newest first or by due time (tasks.list).
 func (q *Queries) List(c call.Call, req *yardv1.ListRequest, answer call.Answer) {
 	q.Run.Ask(c, validate.List(req), answer, func(ctx context.Context) (codec.Message, error) {
 		resp := &yardv1.ListResponse{}
@@ -66,6 +66,9 @@ func (q *Queries) List(c call.Call, req *yardv1.ListRequest, answer call.Answer)
 
 // Page asks all owners for a page of a list.
 func (q *Queries) Page(ctx context.Context, c call.Call, req *yardv1.ListRequest) (page []*yardv1.Task, next string, err error) {
+	if req.DueWithinMs > 0 {
+		return q.duePage(ctx, c, req)
+	}
 	if validate.OnlyQueued(req) {
 		return q.queued(ctx, c, req)
 	}

@@ -45,6 +45,9 @@ func List(req *yardv1.ListRequest) error {
 		return err
 	}
 	req.Limit = cmp.Or(req.Limit, ListDefault)
+	if req.DueWithinMs != 0 {
+		return firstError(due(req), between("/limit", req.Limit, 1, ListMax))
+	}
 	if req.Cursor != "" && !(strings.HasPrefix(req.Cursor, paging.Far) && !OnlyQueued(req)) {
 		_, err := ids.ParseTaskID(req.Cursor)
 		if part, _ := QueuedCursor(req.Cursor); OnlyQueued(req) != (part >= 0) || part < 0 && err != nil {

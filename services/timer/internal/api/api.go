@@ -63,6 +63,7 @@ func Serve(ctx context.Context, nc *nats.Conn, p int, o *firing.Owner, replies *
 	add(natsrpc.Serve(nc, topology.TimerCall(p, "locate"), replies, log, c.locate))
 	add(natsrpc.Serve(nc, topology.TimerCall(p, "list"), replies, log, c.list))
 	add(natsrpc.Serve(nc, topology.TimerCall(p, "describe"), replies, log, c.describe))
+	add(natsrpc.Serve(nc, topology.TimerCall(p, "ahead"), replies, log, c.ahead))
 	if failed != nil {
 		return fmt.Errorf("subscribe to the calls of timer partition %d: %w", p, failed)
 	}
@@ -148,6 +149,9 @@ func (c calls) list(ctx context.Context, req *rpcv1.ListTasksRequest) (natsrpc.M
 	}
 	if !f.First && !f.Retry {
 		return &rpcv1.ListTasksResponse{}, nil
+	}
+	if req.DueUntilMinute > 0 {
+		return listDue(ctx, c.owner, f, req)
 	}
 	if at, isFar := strings.CutPrefix(want.Cursor, paging.Far); isFar {
 		return listFar(ctx, c.owner, f, want, at)

@@ -10,6 +10,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/far"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/paging"
@@ -79,6 +81,68 @@ func listFar(ctx context.Context, owner *firing.Owner, f firing.Filter, want *ya
 	}
 	if resp.More = more; more {
 		resp.End = fmt.Sprintf("%d-%d-%d", next.Bucket, next.Seq, next.Index)
+	}
+	return resp, nil
+}
+
+// listDue lists tasks by due time. With more than fit, its answers end with the place of the next page.
+func listDue(ctx context.Context, owner *firing.Owner, f firing.Filter, req *rpcv1.ListTasksRequest) (natsrpc.Message, error) {
+	type found struct {
+		next firing.Position
+		task *yardv1.Task
+	}
+	var all []found
+	bytes := 0
+	from := req.GetDueFrom()
+	within := firing.DueRange{From: firing.Position{Bucket: from.GetMinute(), Place: far.Place{Seq: from.GetSeq(), Index: from.GetIndex()}}, Until: req.DueUntilMinute}
+	end, more, err := owner.ListDue(ctx, f, within, func(next firing.Position, data []byte) (enough bool, err error) {
+		r, err := decode(data)
+		if err != nil {
+			return false, err
+		}
+		t := public(r, true)
+		all = append(all, found{next, t})
+		bytes += t.SizeVT()
+		return bytes > farBytes, nil
+	})
+	if err != nil {
+		return nil, refusal(err)
+	}
+	all = slices.DeleteFunc(all, func(one found) bool { return more && one.next.Compare(end) > 0 })
+	slices.SortFunc(all, func(a, b found) int { return a.next.Compare(b.next) })
+	page, cut := paging.Cut(all, f.Limit, paging.BytesMax, func(one found) int { return one.task.SizeVT() })
+	if cut {
+		end, more = page[len(page)-1].next, true
+	}
+	resp := &rpcv1.ListTasksResponse{More: more}
+	for _, one := range page {
+		resp.Tasks = append(resp.Tasks, one.task)
+	}
+	if more {
+		resp.DueNext = &rpcv1.DuePlace{Minute: end.Bucket, Seq: end.Seq, Index: end.Index}
+	}
+	return resp, nil
+}
+
+// countsMax is how many tasklists and types an answer about the time to come has.
+const countsMax = 1000
+
+// ahead counts what is due in the time to come.
+func (c calls) ahead(ctx context.Context, req *rpcv1.CountAheadRequest) (natsrpc.Message, error) {
+	a := &due.Ahead{
+		Domain: req.Domain, Tasklist: req.Tasklist, Type: req.Type,
+		From: req.FromMinute, Until: req.UntilMinute, First: req.FirstMinute, Width: max(1, req.SpanMinutes), Most: int(req.SpansMax),
+	}
+	waiting, err := c.owner.Ahead(ctx, a)
+	if err != nil {
+		return nil, refusal(err)
+	}
+	resp := &rpcv1.CountAheadResponse{Waiting: int64(waiting)}
+	for _, s := range a.Spans() {
+		resp.Spans = append(resp.Spans, &rpcv1.AheadSpan{Minute: s.Bucket, Tasks: s.Tasks})
+	}
+	for _, k := range a.Kinds(countsMax) {
+		resp.Counts = append(resp.Counts, &yardv1.TimerCount{Tasklist: k.Tasklist, Type: k.Type, Tasks: k.Tasks})
 	}
 	return resp, nil
 }

@@ -41,9 +41,11 @@ type farSearch struct {
 	owner  *Owner
 	filter Filter
 	next   Position
-	over   time.Time
-	left   int
-	visit  func(record []byte) (enough bool, err error)
+	// until is the first bucket behind the list; 0 = it goes to the end.
+	until int64
+	over  time.Time
+	left  int
+	visit func(record []byte) (enough bool, err error)
 }
 
 func (s *farSearch) run(ctx context.Context) (more bool, err error) {
@@ -55,7 +57,7 @@ func (s *farSearch) run(ctx context.Context) (more bool, err error) {
 			bucket, found, more = s.owner.table.Counts().FarBucket(s.filter.Domain, s.filter.Tasklist, s.next.Bucket)
 			upTo = s.owner.readTo
 		})
-		if err != nil || !more {
+		if err != nil || !more || s.until > 0 && bucket >= s.until {
 			return false, err
 		}
 		if bucket != s.next.Bucket {

@@ -40,6 +40,8 @@ type Deps struct {
 type Gauges struct {
 	// Waiting is how many tasks wait, and how many of them are in memory.
 	Waiting func(all, near int)
+	// Next is when the next task is due, Unix ms; 0 = none waits. If none is in memory, it is the minute of the next one.
+	Next func(dueMS int64)
 	// Loaded tells how long it took to bring buckets into memory.
 	Loaded func(took time.Duration)
 	// Fired counts fired tasks, and tells how late they were.
@@ -266,7 +268,14 @@ func (o *Owner) wakeIn() (time.Duration, bool) {
 	return in, true
 }
 
-func (o *Owner) report() { o.Gauges.Waiting(o.table.Len(), o.table.Near()) }
+func (o *Owner) report() {
+	o.Gauges.Waiting(o.table.Len(), o.table.Near())
+	at, ok := o.table.Next()
+	if !ok {
+		at, _ = o.table.Counts().FirstFarMS()
+	}
+	o.Gauges.Next(at)
+}
 
 // end is the store's last sequence, or why it is not known.
 type end struct {

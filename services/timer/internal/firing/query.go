@@ -160,44 +160,52 @@ func (o *Owner) List(ctx context.Context, f Filter, visit func(records [][]byte)
 	return end, more, err
 }
 
-// newest finds the newest f.Limit tasks; full tells that there may be others. The index is visited in slices, so that firing goes on
-// meanwhile, and sorted here.
+// newest finds the newest f.Limit tasks; full reports whether there may be others.
 func (o *Owner) newest(ctx context.Context, f Filter) (all []due.Found, full bool, err error) {
-	found := due.NewNewest(f.Limit)
-	below := uint32(0)
-	if err := o.ask(ctx, func() { below = o.table.Slots() }); err != nil {
-		return nil, false, err
-	}
-	for below > 0 {
-		err := o.ask(ctx, func() {
-			below = o.table.Scan(below, scanSlots, func(s due.Stay) {
-				if f.matches(s) {
-					found.Add(s)
-				}
-			})
-		})
-		if err != nil {
-			return nil, false, err
+	found := due.NewFirsts(f.Limit, due.Newest)
+	err = o.scan(ctx, func(s due.Stay) {
+		if f.matches(s) {
+			found.Add(due.Found{Ref: s.Ref, Bytes: s.Bytes})
 		}
-		found.Trim()
+	}, found.Trim)
+	if err != nil {
+		return nil, false, err
 	}
 	all, full = found.All()
 	return all, full, nil
 }
 
+// scan visits the tasks in memory in slices, so that firing goes on meanwhile. Between two of them it calls between, outside of the loop.
+func (o *Owner) scan(ctx context.Context, visit func(due.Stay), between func()) error {
+	below := uint32(0)
+	if err := o.ask(ctx, func() { below = o.table.Slots() }); err != nil {
+		return err
+	}
+	for below > 0 {
+		if err := o.ask(ctx, func() { below = o.table.Scan(below, scanSlots, visit) }); err != nil {
+			return err
+		}
+		between()
+	}
+	return nil
+}
+
 // stored are the records of all that are still stored.
 func (o *Owner) stored(ctx context.Context, all []due.Found, bodies *cache) (records [][]byte, err error) {
-	refs := make([]*ref, len(all))
-	for i, r := range all {
-		refs[i] = &ref{seq: r.Seq, index: r.Index, id: r.ID}
-	}
-	if err := o.fetchHere(ctx, refs, bodies); err != nil {
-		return nil, err
-	}
+	refs, err := o.refsOf(ctx, all, bodies)
 	for _, r := range refs {
 		if r.record != nil {
 			records = append(records, r.record)
 		}
 	}
-	return records, nil
+	return records, err
+}
+
+// refsOf are all of them, with the records of those that are still stored.
+func (o *Owner) refsOf(ctx context.Context, all []due.Found, bodies *cache) ([]*ref, error) {
+	refs := make([]*ref, len(all))
+	for i, r := range all {
+		refs[i] = &ref{seq: r.Seq, index: r.Index, id: r.ID}
+	}
+	return refs, o.fetchHere(ctx, refs, bodies)
 }

@@ -270,7 +270,7 @@ func (w *world) deps() firing.Deps {
 		Store: store, Pruner: store, Log: history, Config: config, Logger: log, Now: time.Now,
 		Quarantine: store.SetApart, LogVersion: func() uint32 { return 1 },
 		Gauges: firing.Gauges{
-			Waiting: func(int, int) {}, Loaded: func(time.Duration) {}, Fired: func(int, time.Duration) {}, Appended: func(time.Duration) {}, Early: func(int) {}, Outdated: func(int) {},
+			Waiting: func(int, int) {}, Next: func(int64) {}, Loaded: func(time.Duration) {}, Fired: func(int, time.Duration) {}, Appended: func(time.Duration) {}, Early: func(int) {}, Outdated: func(int) {},
 		},
 	}
 }

@@ -1,4 +1,4 @@
-// Package chart draws the pictures of measurements.
+// Package chart draws the pictures of measurements and counts.
 //
 // Owns: their size and look. Never does: know what is measured.
 package chart
@@ -26,9 +26,26 @@ func Lines(title string, labels, names []string, values ...[]float64) charts.Lin
 	return opt
 }
 
+// Bars is a chart of one value at each place, as PNG; its name is that in errors.
+func Bars(name, title string, labels []string, values []float64) ([]byte, error) {
+	opt := charts.NewBarChartOptionWithData([][]float64{values})
+	opt.Title.Text, opt.Title.FontStyle.FontSize = title, 13
+	opt.CategoryAxis.Labels = labels
+	opt.ValueAxis[0].Min = charts.Ptr(0.0)
+	painter := newPainter()
+	if err := painter.BarChart(opt); err != nil {
+		return nil, fmt.Errorf("plot %s: %w", name, err)
+	}
+	return painter.Bytes()
+}
+
+func newPainter() *charts.Painter {
+	return charts.NewPainter(charts.PainterOptions{OutputFormat: charts.ChartOutputPNG, Width: Width, Height: Height})
+}
+
 // Paint is a chart as PNG; its name is that in errors.
 func Paint(name string, opt charts.LineChartOption) ([]byte, error) {
-	painter := charts.NewPainter(charts.PainterOptions{OutputFormat: charts.ChartOutputPNG, Width: Width, Height: Height})
+	painter := newPainter()
 	if err := painter.LineChart(opt); err != nil {
 		return nil, fmt.Errorf("plot %s: %w", name, err)
 	}

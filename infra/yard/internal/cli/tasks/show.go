@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/yard/timers"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/command"
+	show "github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/timers"
 )
 
 // payloadShown is how much of a payload a table shows, characters.
@@ -102,12 +104,16 @@ func eventCells(e *yardv1.TaskEvent) []any {
 	return []any{command.At(e.AtMs), e.Kind.Name(), fmt.Sprint(command.OrDash(e.Grant)), cmp.Or(e.Worker, "-"), message}
 }
 
-func printTasks(a *command.App, tasks []*yardv1.Task) error {
+func printTasks(a *command.App, tasks []*yardv1.Task, due *timers.Counts) error {
 	return a.Show(&yardv1.ListResponse{Tasks: tasks}, func(t *command.Table) {
 		t.Row("TASK", "STATE", "TYPE", "TASKLIST", "PRIO", "FAILURES", "CREATED", "DUE", command.Wide{"FINISHED", "GRANTS", "WORKER", "ERROR"})
 		for _, task := range tasks {
 			t.Row(task.TaskId, task.State.Name(), task.Type, task.Tasklist, task.Priority, task.Failures, command.At(task.CreatedAtMs), command.At(task.DueAtMs),
 				command.Wide{command.At(task.FinishedAtMs), task.Grants, command.OrDash(task.Worker), command.OrDash(command.OneLine(task.ErrorType + " " + task.ErrorMessage))})
+		}
+		if due != nil {
+			t.Row()
+			show.Kinds(t, due)
 		}
 	})
 }

@@ -23,7 +23,7 @@ func TestI14_WhatOthersWroteIsTextOnly(t *testing.T) {
 		lines int
 		print func() error
 	}{
-		"tasks": {2, func() error { return printTasks(a, []*yardv1.Task{task}) }},
+		"tasks": {2, func() error { return printTasks(a, []*yardv1.Task{task}, nil) }},
 		"news":  {1, func() error { return printEvents(a, task, 0) }},
 		"end":   {2, func() error { return printEnd(a, task) }},
 		"task":  {0, func() error { return printTask(a, task) }},

@@ -14,7 +14,9 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/contracts/yard/timers"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/command"
+	show "github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/timers"
 )
 
 // watchEvery is how often a watched task is asked for. Its history carries the
@@ -46,11 +48,16 @@ func taskList(a *command.App) *cobra.Command {
 	var filter yardv1.ListRequest
 	var states, headers []string
 	var limit int
+	var within time.Duration
 	cmd := &cobra.Command{
 		Use: "list", Short: "List tasks, newest first: waiting, active, and finished",
+		Long: `List tasks, newest first: waiting, active, and finished. With --due-within only those that wait for their
+time, the next due minute first, with their number by tasklist and type. The next runs of schedules are no
+tasks yet: yard schedule list shows them.`,
 		Example: `  yard task list --tasklist mail --state running,ready
   yard task list --header partner=acme --state dead
-  yard task list --type email.send --limit 10 --json`,
+  yard task list --type email.send --limit 10 --json
+  yard task list --due-within 1h`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
@@ -63,12 +70,20 @@ func taskList(a *command.App) *cobra.Command {
 			if limit < 0 {
 				return command.Usagef("--limit %d: want a number of tasks, or 0 for all", limit)
 			}
+			filter.DueWithinMs = within.Milliseconds()
 			return a.WithClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
 				tasks, err := FirstTasks(ctx, c, &filter, limit)
 				if err != nil {
 					return err
 				}
-				return printTasks(a, tasks)
+				var counts *timers.Counts
+				if within > 0 && !a.JSON {
+					counts, err = timers.Count(ctx, c, timers.Query{Tasklist: filter.Tasklist, Type: filter.Type, Within: within, Span: show.SpanFor(within)})
+					if err != nil {
+						return err
+					}
+				}
+				return printTasks(a, tasks, counts)
 			})
 		},
 	}
@@ -80,6 +95,7 @@ func taskList(a *command.App) *cobra.Command {
 	cmd.Flags().BoolVar(&filter.Blocked, "blocked", false, "only those that block their order key")
 	cmd.Flags().StringSliceVar(&states, "state", nil, "only in these states: "+strings.Join(taskStates(), ", "))
 	cmd.Flags().StringArrayVar(&headers, "header", nil, "only with this header, as name=value; up to 4 of them, all must match")
+	command.DurationVar(cmd.Flags(), &within, "due-within", 0, "only those that wait and are due within this time, up to 366d")
 	cmd.Flags().IntVar(&limit, "limit", 100, "the most tasks to list; 0 = all")
 	return cmd
 }

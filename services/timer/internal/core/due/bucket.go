@@ -10,8 +10,8 @@ import (
 type bucket struct {
 	// live tasks are near and still to be fired.
 	live int
-	// far counts those that are not near, by tasklist, waiting how many. isFar: records of it are to be read when it comes near.
-	far     map[*queue]farCount
+	// far counts those that are not near, by tasklist and type, waiting how many. isFar: records of it are to be read when it comes near.
+	far     map[groupHandle]farCount
 	waiting int
 	isFar   bool
 	// lastSeq is its last message, lastTasks the last one with tasks.
@@ -20,7 +20,8 @@ type bucket struct {
 	outdated []uint64
 }
 
-// farCount is how many tasks of a bucket wait that are not near, those of one tasklist.
+// farCount is how many tasks of a bucket wait that are not near, those of one tasklist and type. Without a type it is less than 0: of a task that another owner
+// had fire early only the tasklist is known.
 type farCount struct {
 	tasks int
 	bytes int64
@@ -46,28 +47,28 @@ func (bs *buckets) at(number int32) *bucket {
 }
 
 // count counts tasks of a bucket that are not near, or are no longer.
-func (bs *buckets) count(number int32, domain, tasklist string, tasks int, bytes int64) {
+func (bs *buckets) count(number int32, of *Group, tasks int, bytes int64) {
 	b := bs.at(number)
 	b.waiting, bs.waiting = b.waiting+tasks, bs.waiting+tasks
-	q := bs.groups.queueOf(domain, tasklist)
-	c, known := b.far[q]
+	g := bs.groups.take(Group{Domain: of.Domain, Tasklist: of.Tasklist, Type: of.Type})
+	c, known := b.far[g]
 	if known {
-		bs.groups.dropQueue(q)
+		bs.groups.drop(g)
 	} else if b.far == nil {
-		b.far = map[*queue]farCount{}
+		b.far = map[groupHandle]farCount{}
 	}
-	b.far[q] = farCount{c.tasks + tasks, c.bytes + bytes}
-	if q.count(tasks, bytes); c.tasks+tasks == 0 {
-		bs.drop(b, q)
+	b.far[g] = farCount{c.tasks + tasks, c.bytes + bytes}
+	if bs.groups.at(g).queue.count(tasks, bytes); c.tasks+tasks == 0 {
+		bs.drop(b, g)
 	}
 }
 
-// drop forgets what a bucket counts of a tasklist.
-func (bs *buckets) drop(b *bucket, q *queue) {
-	c := b.far[q]
-	delete(b.far, q)
-	q.count(-c.tasks, -c.bytes)
-	bs.groups.dropQueue(q)
+// drop forgets what a bucket counts of a tasklist and type.
+func (bs *buckets) drop(b *bucket, g groupHandle) {
+	c := b.far[g]
+	delete(b.far, g)
+	bs.groups.at(g).queue.count(-c.tasks, -c.bytes)
+	bs.groups.drop(g)
 }
 
 // nearUpTo has no bucket far up to one. It returns the next one that is, and how many tasks of the others the store did not have.
@@ -80,8 +81,8 @@ func (bs *buckets) nearUpTo(last int32) (next int32, lost int) {
 			next = min(next, number)
 		default:
 			lost += b.waiting
-			for q := range b.far {
-				bs.drop(b, q)
+			for g := range b.far {
+				bs.drop(b, g)
 			}
 			b.isFar, b.waiting, b.far = false, 0, nil
 		}

@@ -47,6 +47,11 @@ func (t *Table) check(tb fataler) {
 	for _, s := range t.recent.ring[t.recent.head:] {
 		refs[s.group]++
 	}
+	for _, b := range t.buckets.all {
+		for g := range b.far {
+			refs[g]++
+		}
+	}
 	if used != t.byID.size {
 		t.fatal(tb, "%d entries, %d ids", used, t.byID.size)
 	}
@@ -73,7 +78,8 @@ func (t *Table) checkBuckets(tb fataler, live map[int32]int, used int, waiting m
 			t.fatal(tb, "bucket %d counts %d of %d", number, b.live, live[number])
 		}
 		inBucket := 0
-		for q, c := range b.far {
+		for g, c := range b.far {
+			q := t.groups.at(g).queue
 			inBucket += c.tasks
 			waiting[q] += c.tasks
 			d := q.domain
@@ -145,11 +151,6 @@ func (t *Table) checkQueues(tb fataler, refs map[groupHandle]int) {
 	groupsOf := map[*queue]int{}
 	for h := range refs {
 		groupsOf[t.groups.at(h).queue]++
-	}
-	for _, b := range t.buckets.all {
-		for q := range b.far {
-			groupsOf[q]++
-		}
 	}
 	if len(groupsOf) != len(t.groups.queues) {
 		t.fatal(tb, "%d queues in use, %d kept", len(groupsOf), len(t.groups.queues))

@@ -2,6 +2,7 @@ package due
 
 import (
 	"iter"
+	"math"
 	"slices"
 	"strings"
 )
@@ -61,6 +62,19 @@ func (c Counts) Tasklists(domain, after string, limit int) []Count {
 	return found[:min(limit, len(found))]
 }
 
+// NearUpTo is the last bucket that is near. It is false while others are being read.
+func (c Counts) NearUpTo() (bucket int64, ok bool) {
+	return int64(c.horizon.last), c.horizon.loaded && c.horizon.last == c.horizon.to
+}
+
+// FirstFarMS is the time of the first bucket that is not near, Unix ms; false = all are.
+func (c Counts) FirstFarMS() (ms int64, ok bool) {
+	if c.horizon.next == math.MaxInt32 {
+		return 0, false
+	}
+	return int64(c.horizon.next) * c.horizon.cfg.BucketMS, true
+}
+
 // farVisits is about how many buckets, and tasklists in them, a search for a far bucket visits.
 const farVisits = 10_000
 
@@ -80,8 +94,8 @@ func (c Counts) FarBucket(domain, tasklist string, from int64) (number int64, fo
 			continue
 		}
 		left -= len(b.far)
-		for q := range b.far {
-			if q.key.domain == domain && (tasklist == "" || q.key.tasklist == tasklist) {
+		for h := range b.far {
+			if g := c.groups.at(h); g.Domain == domain && (tasklist == "" || g.Tasklist == tasklist) {
 				return number, true, true
 			}
 		}

@@ -55,7 +55,7 @@ type group struct {
 }
 
 // groups interns Groups, so that an entry holds four bytes of them. A group is
-// forgotten with its last entry and its last fired stay that is remembered, so tenants cannot make it grow by inventing names.
+// forgotten with its last entry, its last far bucket and its last fired stay that is remembered, so tenants cannot make it grow by inventing names.
 type groups struct {
 	domains *domains
 	all     []group
@@ -111,7 +111,7 @@ func (g *groups) drop(h groupHandle) {
 	g.free = append(g.free, h)
 }
 
-// takeQueue returns a queue and counts one use more. The names are kept.
+// takeQueue returns a queue and counts one use more.
 func (g *groups) takeQueue(key queueKey) *queue {
 	q := g.queues[key]
 	if q == nil {
@@ -120,15 +120,6 @@ func (g *groups) takeQueue(key queueKey) *queue {
 	}
 	q.refs++
 	return q
-}
-
-// queueOf is takeQueue with names that belong to a buffer of the caller.
-func (g *groups) queueOf(domain, tasklist string) *queue {
-	if q := g.queues[queueKey{domain, tasklist}]; q != nil {
-		q.refs++
-		return q
-	}
-	return g.takeQueue(queueKey{strings.Clone(domain), strings.Clone(tasklist)})
 }
 
 // dropQueue counts one use less.

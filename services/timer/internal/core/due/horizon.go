@@ -81,7 +81,7 @@ func (t *Table) addFar(at far.Place, bucket int32, task *Task) {
 		t.recent.remember(task.ID, task.Parkings, task.Group, t.nowMS)
 		return
 	}
-	t.buckets.count(bucket, task.Group.Domain, task.Group.Tasklist, 1, int64(task.Bytes))
+	t.buckets.count(bucket, &task.Group, 1, int64(task.Bytes))
 }
 
 // EarlyFar names the records of tasks that are not near, and that an early message has fire. They are to be read again for Bring before it is loaded. Those
@@ -101,8 +101,9 @@ func (t *Table) EarlyFar(m *Message) (needed []Ref) {
 		at := Key{DueMS: m.AtMS, Seq: m.Seq, Index: uint32(i)}
 		if t.lines.cursor.Fired(m.Domain, at) {
 			t.far.Mark(one.ID, one.Place)
-			t.buckets.count(int32(m.Bucket), m.Domain, m.Tasklist, -1, -int64(one.Bytes))
-			t.recent.remember(one.ID, one.Generation, Group{Domain: m.Domain, Tasklist: m.Tasklist}, t.nowMS)
+			of := m.earlyGroup()
+			t.buckets.count(int32(m.Bucket), &of, -1, -int64(one.Bytes))
+			t.recent.remember(one.ID, one.Generation, of, t.nowMS)
 			continue
 		}
 		needed = append(needed, Ref{Seq: one.Place.Seq, Index: one.Place.Index, ID: one.ID})
@@ -125,8 +126,7 @@ func (t *Table) Bring(all []Reread) {
 	}
 	bucket := int32(t.horizon.bucketOf(picked.Task.DueMS))
 	t.far.Mark(picked.Task.ID, picked.Place)
-	g := &picked.Task.Group
-	t.buckets.count(bucket, g.Domain, g.Tasklist, -1, -int64(picked.Task.Bytes))
+	t.buckets.count(bucket, &picked.Task.Group, -1, -int64(picked.Task.Bytes))
 	t.add(picked.Place, bucket, &picked.Task)
 }
 
@@ -168,7 +168,7 @@ func (t *Table) LoadBucket(m Message) {
 			continue
 		}
 		if t.far.Remove(task.ID, at) {
-			t.buckets.count(int32(m.Bucket), task.Group.Domain, task.Group.Tasklist, -1, -int64(task.Bytes))
+			t.buckets.count(int32(m.Bucket), &task.Group, -1, -int64(task.Bytes))
 		}
 		t.add(at, int32(m.Bucket), task)
 		t.firstCopy(at, task)
@@ -239,14 +239,14 @@ func (t *Table) goBack(last int32) {
 		if e.place == placeFree || e.bucket <= last || isEarly || e.index > far.IndexMost || h.bucketOf(e.dueMS) != int64(e.bucket) {
 			continue
 		}
-		at, g := far.Place{Seq: e.seq, Index: e.index}, t.groups.at(e.group)
+		at, g := far.Place{Seq: e.seq, Index: e.index}, t.groups.at(e.group).Group
 		t.far.Remove(e.id, at) // it came near alone, to fire early, and no early message has come
 		t.buckets.at(e.bucket).isFar = true
 		h.next = min(h.next, e.bucket)
 		fired := t.lines.cursor.Fired(g.Domain, e.key())
 		t.far.Add(e.id, at, fired)
 		if !fired {
-			t.buckets.count(e.bucket, g.Domain, g.Tasklist, 1, int64(e.bytes))
+			t.buckets.count(e.bucket, &g, 1, int64(e.bytes))
 		}
 		t.remove(n)
 	}

@@ -15,17 +15,17 @@ func TestTheNewestAreKept(t *testing.T) {
 	for seed := range uint64(100) {
 		draw := rand.New(rand.NewPCG(seed, 3))
 		most := 1 + draw.IntN(20)
-		n := NewNewest(most)
+		n := NewFirsts(most, Newest)
 		var want []ids.TaskID
 		for i := range draw.IntN(200) {
 			id := testID(draw.IntN(60))
-			n.Add(Stay{Ref: Ref{ID: id, Seq: uint64(i)}})
+			n.Add(Found{Ref: Ref{ID: id, Seq: uint64(i)}})
 			want = append(want, id)
 			if draw.IntN(5) == 0 {
 				n.Trim()
 			}
 			if draw.IntN(9) == 0 {
-				n.Add(Stay{Ref: Ref{ID: id, Seq: uint64(i)}})
+				n.Add(Found{Ref: Ref{ID: id, Seq: uint64(i)}})
 			}
 		}
 		slices.SortFunc(want, func(a, b ids.TaskID) int { return bytes.Compare(b[:], a[:]) })

@@ -1,0 +1,219 @@
+package query
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/owners"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+)
+
+const minuteMS = int64(time.Minute / time.Millisecond)
+
+// timerCountsMax is how many tasklists and types an answer of timers.count has.
+const timerCountsMax = 100
+
+// CountTimers counts the tasks of a domain that wait for their time, by when they are due (timers.count).
+func (q *Queries) CountTimers(c call.Call, req *yardv1.CountTimersRequest, answer call.Answer) {
+	q.Run.Ask(c, validate.CountTimers(req), answer, func(ctx context.Context) (codec.Message, error) {
+		span, now := req.SpanMs/minuteMS, c.ServerNow().UnixMilli()
+		first, until := now/req.SpanMs*span, (now+req.WithinMs+req.SpanMs-1)/req.SpanMs*span
+		parts, err := q.countAhead(ctx, &rpcv1.CountAheadRequest{
+			Domain: c.Domain, Tasklist: req.Tasklist, Type: req.Type, UntilMinute: until, FirstMinute: first, SpanMinutes: span, SpansMax: validate.SpansMax + 2,
+		})
+		if err != nil {
+			return nil, err
+		}
+		resp, kinds := &yardv1.CountTimersResponse{}, map[[2]string]int64{}
+		for _, p := range parts {
+			resp.Later += p.Waiting
+			for _, k := range p.Counts {
+				kinds[[2]string{k.Tasklist, k.Type}] += k.Tasks
+			}
+		}
+		for _, s := range bySpan(parts) {
+			resp.Tasks += s.Tasks
+			resp.Spans = append(resp.Spans, &yardv1.TimerSpan{StartMs: s.Minute * minuteMS, EndMs: (s.Minute + span) * minuteMS, Tasks: s.Tasks})
+		}
+		if resp.Later -= resp.Tasks; req.Type != "" {
+			resp.Later = 0
+		}
+		resp.Counts = largest(kinds)
+		return resp, nil
+	})
+}
+
+func (q *Queries) countAhead(ctx context.Context, ask *rpcv1.CountAheadRequest) ([]*rpcv1.CountAheadResponse, error) {
+	return owners.Every(ctx, q.Partitioning.History, func(ctx context.Context, p int) (*rpcv1.CountAheadResponse, error) {
+		return q.Tasks.TimerAhead(ctx, p, ask)
+	})
+}
+
+// bySpan adds up the spans of all partitions, in order.
+func bySpan(parts []*rpcv1.CountAheadResponse) (all []*rpcv1.AheadSpan) {
+	sums := map[int64]int64{}
+	for _, p := range parts {
+		for _, s := range p.Spans {
+			sums[s.Minute] += s.Tasks
+		}
+	}
+	for _, minute := range slices.Sorted(maps.Keys(sums)) {
+		all = append(all, &rpcv1.AheadSpan{Minute: minute, Tasks: sums[minute]})
+	}
+	return all
+}
+
+// largest are the tasklists and types with the most tasks.
+func largest(kinds map[[2]string]int64) (all []*yardv1.TimerCount) {
+	for k, n := range kinds {
+		all = append(all, &yardv1.TimerCount{Tasklist: k[0], Type: k[1], Tasks: n})
+	}
+	slices.SortFunc(all, func(a, b *yardv1.TimerCount) int {
+		return cmp.Or(cmp.Compare(b.Tasks, a.Tasks), strings.Compare(a.Tasklist, b.Tasklist), strings.Compare(a.Type, b.Type))
+	})
+	return all[:min(len(all), timerCountsMax)]
+}
+
+// duePage lists the tasks that wait for their time and are due soon. A page has as many whole minutes as fit, of all partitions. A minute that does not fit
+// has pages of its own, partition by partition, as its tasks lie in the store.
+func (q *Queries) duePage(ctx context.Context, c call.Call, req *yardv1.ListRequest) (page []*yardv1.Task, next string, err error) {
+	from, _ := validate.DueCursor(req.Cursor)
+	if from.Partition >= q.Partitioning.History {
+		return nil, "", fault.At(fault.InvalidArgument, "/cursor", "is not the next_cursor of an answer")
+	}
+	endMS := c.ServerNow().UnixMilli() + req.DueWithinMs
+	until := endMS/minuteMS + 1
+	defer func() {
+		page = slices.DeleteFunc(page, func(t *yardv1.Task) bool { return t.DueAtMs > endMS })
+	}()
+	if from.Partition > 0 || from.Seq > 0 {
+		return q.dueInMinute(ctx, c, req, from, until)
+	}
+	parts, err := q.countAhead(ctx, &rpcv1.CountAheadRequest{
+		Domain: c.Domain, Tasklist: req.Tasklist, Type: req.Type, FromMinute: from.Minute, UntilMinute: until, SpanMinutes: 1, SpansMax: req.Limit,
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	minutes := bySpan(parts)
+	if len(minutes) == 0 {
+		return nil, "", nil
+	}
+	first := minutes[0].Minute
+	for n := fitting(minutes, req.Limit); n > 0; n /= 2 {
+		last := minutes[n-1].Minute
+		page, whole, err := q.dueWhole(ctx, c, req, first, last+1)
+		switch {
+		case err != nil:
+			return nil, "", err
+		case whole == first:
+			n = 1 // there is too much to read
+		case len(page) > int(req.Limit) || tooLarge(c, page):
+		case whole <= last || n < len(minutes) || n == int(req.Limit): // of more minutes than the limit a partition says nothing
+			return page, afterMinute(whole-1, until), nil
+		default:
+			return page, "", nil
+		}
+	}
+	return q.dueInMinute(ctx, c, req, validate.DuePlace{Minute: first}, until)
+}
+
+// fitting is how many of the first minutes have no more tasks than a page.
+func fitting(minutes []*rpcv1.AheadSpan, limit int32) (n int) {
+	for sum := int64(0); n < len(minutes); n++ {
+		if sum += minutes[n].Tasks; sum > int64(limit) {
+			break
+		}
+	}
+	return n
+}
+
+// afterMinute is the cursor of what is due after a minute; empty = the list ends there.
+func afterMinute(minute, until int64) string {
+	if minute+1 >= until {
+		return ""
+	}
+	return validate.DuePlace{Minute: minute + 1}.String()
+}
+
+// wholeCalls is how many answers of a partition a page of whole minutes takes, at most: each ends after a tenth of a second.
+const wholeCalls = 4
+
+// dueWhole lists the tasks that are due in some minutes. Those of all minutes before whole were read, which is until, or less if others' tasks are too many.
+func (q *Queries) dueWhole(ctx context.Context, c call.Call, req *yardv1.ListRequest, from, until int64) (page []*yardv1.Task, whole int64, err error) {
+	parts, err := owners.Every(ctx, q.Partitioning.History, func(ctx context.Context, p int) (*rpcv1.ListTasksResponse, error) {
+		part := &rpcv1.ListTasksResponse{DueNext: &rpcv1.DuePlace{Minute: from}}
+		for calls := 0; part.DueNext != nil && calls < wholeCalls && len(part.Tasks) <= int(req.Limit); calls++ {
+			found, err := q.Tasks.TimerList(ctx, p, &rpcv1.ListTasksRequest{Domain: c.Domain, Filter: req, DueFrom: part.DueNext, DueUntilMinute: until})
+			if err != nil {
+				return nil, err
+			}
+			part.Tasks, part.DueNext = append(part.Tasks, found.Tasks...), found.DueNext
+		}
+		return part, nil
+	})
+	whole = until
+	for _, p := range parts {
+		if page = append(page, p.Tasks...); p.DueNext != nil {
+			whole = min(whole, p.DueNext.Minute)
+		}
+	}
+	page = slices.DeleteFunc(page, func(t *yardv1.Task) bool { return t.DueAtMs >= whole*minuteMS })
+	return byDue(page), whole, err
+}
+
+// dueInMinute lists tasks that are due in the minute of a place, from there on.
+func (q *Queries) dueInMinute(ctx context.Context, c call.Call, req *yardv1.ListRequest, at validate.DuePlace, until int64) (page []*yardv1.Task, next string, err error) {
+	for ; at.Partition < q.Partitioning.History; at = (validate.DuePlace{Minute: at.Minute, Partition: at.Partition + 1}) {
+		left := req.Limit - int32(len(page))
+		if left <= 0 {
+			return byDue(page), at.String(), nil
+		}
+		found, err := q.dueOf(ctx, c, req, at, left)
+		if err != nil {
+			return nil, "", err
+		}
+		all := slices.Concat(page, found.Tasks)
+		if len(page) > 0 && tooLarge(c, all) {
+			return byDue(page), at.String(), nil
+		}
+		if page = all; found.DueNext != nil {
+			at.Seq, at.Index = found.DueNext.Seq, found.DueNext.Index
+			return byDue(page), at.String(), nil
+		}
+	}
+	return byDue(page), afterMinute(at.Minute, until), nil
+}
+
+// dueOf lists up to limit tasks of one partition that are due in the minute of a place, from there on, or fewer if these do not fit into an answer.
+func (q *Queries) dueOf(ctx context.Context, c call.Call, req *yardv1.ListRequest, at validate.DuePlace, limit int32) (*rpcv1.ListTasksResponse, error) {
+	ask := &rpcv1.ListTasksRequest{
+		Domain: c.Domain, Filter: req.CloneVT(), DueFrom: &rpcv1.DuePlace{Minute: at.Minute, Seq: at.Seq, Index: at.Index}, DueUntilMinute: at.Minute + 1,
+	}
+	for ask.Filter.Limit = limit; ; ask.Filter.Limit = max(1, ask.Filter.Limit/2) {
+		found, err := owners.Retry(ctx, time.Time{}, func(ctx context.Context) (*rpcv1.ListTasksResponse, error) {
+			return q.Tasks.TimerList(ctx, at.Partition, ask)
+		})
+		if err != nil || !tooLarge(c, found.Tasks) {
+			return found, err
+		}
+	}
+}
+
+// byDue sorts tasks by due time. A task that was stored twice counts once.
+func byDue(all []*yardv1.Task) []*yardv1.Task {
+	slices.SortFunc(all, func(a, b *yardv1.Task) int {
+		return cmp.Or(cmp.Compare(a.DueAtMs, b.DueAtMs), strings.Compare(a.TaskId, b.TaskId))
+	})
+	return slices.CompactFunc(all, func(a, b *yardv1.Task) bool { return a.TaskId == b.TaskId })
+}

@@ -1,0 +1,128 @@
+package firing_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// listedDue are the tasks of shop that a list by due time has in pages of a limit, by minute, and the minutes in their order.
+func (r *running) listedDue(tb testing.TB, limit int, until int64) (payloads []string, minutes []int64) {
+	tb.Helper()
+	from := firing.DueRange{Until: until}
+	f := firing.Filter{Domain: "shop", First: true, Retry: true, Limit: limit}
+	for range 1000 {
+		type found struct {
+			next    firing.Position
+			minute  int64
+			payload string
+		}
+		var page []found
+		end, more, err := r.ListDue(tb.Context(), f, from, func(next firing.Position, record []byte) (bool, error) {
+			var one logv1.Record
+			err := one.UnmarshalVT(record)
+			page = append(page, found{next, topology.TimerBucket(one.DueAtMs), string(one.Payload)})
+			return false, err
+		})
+		testkit.NoError(tb, err)
+		slices.SortFunc(page, func(a, b found) int { return a.next.Compare(b.next) })
+		for _, one := range page {
+			if !more || one.next.Compare(end) <= 0 {
+				minutes, payloads = append(minutes, one.minute), append(payloads, one.payload)
+			}
+		}
+		if !more {
+			return payloads, minutes
+		}
+		from.From = end
+	}
+	tb.Fatal("the list does not end")
+	return nil, nil
+}
+
+// TestTasksAreListedByDueTime: in pages of any size, whatever of them is in memory, each once, and none of another domain.
+func TestTasksAreListedByDueTime(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var c clock
+	now := time.Now().Truncate(time.Minute)
+	number := 0
+	want := map[string]bool{}
+	numbered := func(_ int, r *logv1.Record) {
+		number++
+		r.Payload = fmt.Append(nil, number)
+		want[string(r.Payload)] = true
+	}
+	for _, in := range []time.Duration{3 * time.Hour, 2 * time.Minute, time.Hour, 4 * time.Minute, 26 * time.Hour, time.Hour} {
+		w.park(7, now.Add(in), numbered)
+		w.park(3, now.Add(in), ofBank)
+	}
+	r := w.ownFar(&c)
+	countsTo(t, "wait", r.waiting.Load, 60)
+	for _, limit := range []int{1, 2, 5, 7, 100} {
+		got, minutes := r.listedDue(t, limit, math.MaxInt64)
+		seen := map[string]bool{}
+		for _, payload := range got {
+			seen[payload] = true
+		}
+		if len(got) != 42 || len(seen) != 42 || !slices.IsSorted(minutes) {
+			t.Errorf("pages of %d: %d of 42 tasks, %d different ones, at %v", limit, len(got), len(seen), minutes)
+		}
+	}
+	_, minutes := r.listedDue(t, 3, topology.TimerBucket(now.Add(time.Hour).UnixMilli()))
+	testkit.Equal(t, "within an hour", len(minutes), 14)
+}
+
+// TestTasksAreCountedByDueTime, with how many wait in all.
+func TestTasksAreCountedByDueTime(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var c clock
+	now := time.Now().Truncate(time.Minute)
+	minute := func(in time.Duration) int64 { return topology.TimerBucket(now.Add(in).UnixMilli()) }
+	w.park(2, now.Add(2*time.Minute))
+	w.park(3, now.Add(time.Hour))
+	w.park(4, now.Add(time.Hour), ofBank)
+	w.park(5, now.Add(48*time.Hour))
+	r := w.ownFar(&c)
+	a := &due.Ahead{Domain: "shop", Until: minute(3 * time.Hour), Width: 1, Most: 10}
+	waiting, err := r.Ahead(t.Context(), a)
+	testkit.NoError(t, err)
+	testkit.Equal(t, "wait", waiting, 10)
+	testkit.Equal(t, "counted", a.Spans(), []due.SpanCount{{Bucket: minute(2 * time.Minute), Tasks: 2}, {Bucket: minute(time.Hour), Tasks: 3}})
+}
+
+// TestAListThatCouldMissATaskIsRefused: a task leaves memory while the others are read. The next list has all of them.
+func TestAListThatCouldMissATaskIsRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var c clock
+	var meanwhile atomic.Pointer[func()]
+	w.park(60, time.Now().Add(2*time.Minute))
+	w.park(1, time.Now().Add(4*time.Minute))
+	r := w.own(func(d *firing.Deps) {
+		d.Now, d.Config.NearMax, d.Store = c.now, 100, meanwhileStore{d.Store, &meanwhile}
+	})
+	manyCome := func() {
+		if more := w.park(60, time.Now().Add(2*time.Minute)); !r.located(t, idsOf(more)[0], "") {
+			t.Error("they did not come")
+		}
+	}
+	meanwhile.Store(&manyCome)
+	f := firing.Filter{Domain: "shop", First: true, Retry: true, Limit: 1000}
+	seen := func(firing.Position, []byte) (bool, error) { return false, nil }
+	if _, _, err := r.ListDue(t.Context(), f, firing.DueRange{Until: math.MaxInt64}, seen); err == nil {
+		t.Error("a list is answered that could miss a task")
+	}
+	got, _ := r.listedDue(t, 1000, math.MaxInt64)
+	testkit.Equal(t, "listed", len(got), 121)
+}
