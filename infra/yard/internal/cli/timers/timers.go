@@ -5,6 +5,7 @@ package timers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -86,7 +87,7 @@ func table(t *command.Table, counts *timers.Counts) {
 	for _, s := range counts.Spans {
 		most = max(most, s.Tasks)
 	}
-	t.Row("FROM", "TASKS", "")
+	t.Row("FROM", "TASKS", "CHART")
 	for _, s := range counts.Spans {
 		t.Row(command.At(s.Start.UnixMilli()), s.Tasks, strings.Repeat("█", int(max(1, s.Tasks*barWidth/most))))
 	}
@@ -129,7 +130,7 @@ func draw(file, domain string, span time.Duration, counts *timers.Counts) error 
 		add(s.Tasks)
 	}
 	if len(values) == 0 {
-		return command.Usagef("no task is due in this time, so there is nothing to draw")
+		return errors.New("no task is due in this time, so there is nothing to draw")
 	}
 	title := fmt.Sprintf("%s: %d tasks, by when they are due", domain, counts.Tasks)
 	png, err := chart.Bars("timers", title, labels, values)

@@ -28,7 +28,7 @@ func TestAHistogramIsPrinted(t *testing.T) {
 	a := &command.App{Streams: command.Streams{Out: &out}}
 	testkit.NoError(t, a.Show(nil, func(t *command.Table) { table(t, counts()) }))
 	testkit.Equal(t, "printed", out.String(), strings.Join([]string{
-		"FROM                     TASKS",
+		"FROM                     TASKS  CHART",
 		"2026-11-30 08:00:00.000  40     " + strings.Repeat("█", 40),
 		"2026-11-30 10:00:00.000  2      ██",
 		"",
