@@ -10,7 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/ahead"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/far"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
@@ -95,7 +95,7 @@ func listDue(ctx context.Context, owner *firing.Owner, f firing.Filter, req *rpc
 	bytes := 0
 	from := req.GetDueFrom()
 	within := firing.DueRange{From: firing.Position{Bucket: from.GetMinute(), Place: far.Place{Seq: from.GetSeq(), Index: from.GetIndex()}}, Until: req.DueUntilMinute}
-	end, more, err := owner.ListDue(ctx, f, within, func(next firing.Position, data []byte) (enough bool, err error) {
+	end, more, err := firing.Ahead{Owner: owner}.List(ctx, f, within, func(next firing.Position, data []byte) (enough bool, err error) {
 		r, err := decode(data)
 		if err != nil {
 			return false, err
@@ -129,19 +129,19 @@ const countsMax = 1000
 
 // ahead counts what is due in the time to come.
 func (c calls) ahead(ctx context.Context, req *rpcv1.CountAheadRequest) (natsrpc.Message, error) {
-	a := &due.Ahead{
+	sums := ahead.New(ahead.Question{
 		Domain: req.Domain, Tasklist: req.Tasklist, Type: req.Type,
 		From: req.FromMinute, Until: req.UntilMinute, First: req.FirstMinute, Width: max(1, req.SpanMinutes), Most: int(req.SpansMax),
-	}
-	waiting, err := c.owner.Ahead(ctx, a)
+	})
+	waiting, err := firing.Ahead{Owner: c.owner}.Count(ctx, sums)
 	if err != nil {
 		return nil, refusal(err)
 	}
 	resp := &rpcv1.CountAheadResponse{Waiting: int64(waiting)}
-	for _, s := range a.Spans() {
+	for _, s := range sums.Spans() {
 		resp.Spans = append(resp.Spans, &rpcv1.AheadSpan{Minute: s.Bucket, Tasks: s.Tasks})
 	}
-	for _, k := range a.Kinds(countsMax) {
+	for _, k := range sums.Kinds(countsMax) {
 		resp.Counts = append(resp.Counts, &yardv1.TimerCount{Tasklist: k.Tasklist, Type: k.Type, Tasks: k.Tasks})
 	}
 	return resp, nil

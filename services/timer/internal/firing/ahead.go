@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/ahead"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/far"
 )
@@ -14,19 +15,36 @@ import (
 // errMoves: tasks come into memory just now, or leave it, so an answer could miss some. The next one will not.
 var errMoves = errors.New("tasks come into memory just now")
 
-// aheadReader answers what is due in the time to come. Each answer is of one moment at which no bucket comes into memory.
-type aheadReader struct{ *Owner }
+// Ahead answers what is due in the time to come. Each answer is of one moment at which no bucket comes into memory.
+type Ahead struct{ *Owner }
 
-// Ahead counts the waiting tasks that are due in the time to come, and returns how many of the domain wait in all, or of its tasklist.
-func (o *Owner) Ahead(ctx context.Context, a *due.Ahead) (waiting int, err error) {
-	err = o.searches.Run(ctx, a.Domain, func() error {
-		return aheadReader{o}.unmoved(ctx, func() error {
-			if err := o.scan(ctx, func(s due.Stay) { a.Near(&s, topology.TimerBucket(s.DueMS)) }, func() {}); err != nil {
+// Count adds up the waiting tasks that are due in the time to come, and returns how many of the domain wait in all, or of its tasklist.
+func (o Ahead) Count(ctx context.Context, s *ahead.Sums) (waiting int, err error) {
+	far := func(bucket int64, g *due.Group, tasks int) (enough bool) {
+		if g.Domain != s.Domain {
+			return false
+		}
+		enough = s.Enough(bucket)
+		if !enough {
+			s.Add(bucket, ahead.Kind{Domain: g.Domain, Tasklist: g.Tasklist, Type: g.Type}, int64(tasks))
+		}
+		return enough
+	}
+	err = o.searches.Run(ctx, s.Domain, func() error {
+		return o.unmoved(ctx, func() error {
+			near := func(t due.Stay) {
+				s.Add(topology.TimerBucket(t.DueMS), ahead.Kind{Domain: t.Group.Domain, Tasklist: t.Group.Tasklist, Type: t.Group.Type}, 1)
+			}
+			if err := scan(ctx, o.Owner, near, func() {}); err != nil {
 				return err
 			}
-			n := 0
+			n, at := 0, s.From
 			for more := true; more; {
-				err := o.ask(ctx, func() { more, n = a.Far(o.table.Counts()), o.table.Counts().Waiting(a.Domain, a.Tasklist) })
+				err := o.ask(ctx, func() {
+					counts := o.table.Counts()
+					n = counts.Waiting(s.Domain, s.Tasklist)
+					at, more = counts.Far(at, s.Until, far)
+				})
 				if err != nil {
 					return err // n may still be set
 				}
@@ -39,7 +57,7 @@ func (o *Owner) Ahead(ctx context.Context, a *due.Ahead) (waiting int, err error
 }
 
 // unmoved has do read what waits, and fails if a bucket comes into memory meanwhile, or leaves it.
-func (o aheadReader) unmoved(ctx context.Context, do func() error) error {
+func (o Ahead) unmoved(ctx context.Context, do func() error) error {
 	before, err := o.nearUpTo(ctx)
 	if err == nil {
 		err = do()
@@ -53,7 +71,7 @@ func (o aheadReader) unmoved(ctx context.Context, do func() error) error {
 	return nil
 }
 
-func (o aheadReader) nearUpTo(ctx context.Context) (int64, error) {
+func (o Ahead) nearUpTo(ctx context.Context) (int64, error) {
 	bucket, ok := int64(0), false
 	if err := o.ask(ctx, func() { bucket, ok = o.table.Counts().NearUpTo() }); err != nil {
 		return 0, err
@@ -81,17 +99,17 @@ type DueRange struct {
 	Until int64
 }
 
-// ListDue hands the encoded records of the waiting tasks of a range to visit, with the positions behind them, up to f.Limit of those in memory and f.Limit of
+// List hands the encoded records of the waiting tasks of a range to visit, with the positions behind them, up to f.Limit of those in memory and f.Limit of
 // others, until that has enough, or searchTime is over. The list goes by bucket, and in a bucket as tasks lie in the store; visit gets those in memory first.
 // All up to end were visited; with more there may be others behind it, and some of these were visited too.
-func (o *Owner) ListDue(ctx context.Context, f Filter, r DueRange, visit func(next Position, record []byte) (enough bool, err error)) (end Position, more bool, err error) {
+func (o Ahead) List(ctx context.Context, f Filter, r DueRange, visit func(next Position, record []byte) (enough bool, err error)) (end Position, more bool, err error) {
 	err = o.searches.Run(ctx, f.Domain, func() error {
-		return aheadReader{o}.unmoved(ctx, func() error {
+		return o.unmoved(ctx, func() error {
 			over := time.Now().Add(searchTime)
-			if end, more, err = (aheadReader{o}).nearDue(ctx, f, r, over, visit); err != nil {
+			if end, more, err = o.near(ctx, f, r, over, visit); err != nil {
 				return err
 			}
-			s := farSearch{owner: o, filter: f, next: r.From, until: r.Until, over: over, left: f.Limit}
+			s := farSearch{owner: o.Owner, filter: f, next: r.From, until: r.Until, over: over, left: f.Limit}
 			if more {
 				s.until = min(s.until, end.Bucket+1)
 			}
@@ -106,10 +124,10 @@ func (o *Owner) ListDue(ctx context.Context, f Filter, r DueRange, visit func(ne
 	return end, more, err
 }
 
-// nearDue visits those of a range that are in memory, in order. All up to end were visited.
-func (o aheadReader) nearDue(ctx context.Context, f Filter, r DueRange, over time.Time, visit func(Position, []byte) (bool, error)) (end Position, more bool, err error) {
+// near visits those of a range that are in memory, in order. All up to end were visited.
+func (o Ahead) near(ctx context.Context, f Filter, r DueRange, over time.Time, visit func(Position, []byte) (bool, error)) (end Position, more bool, err error) {
 	found := due.NewFirsts(f.Limit, func(a, b dueFound) int { return a.at.Compare(b.at) })
-	err = o.scan(ctx, func(s due.Stay) {
+	err = scan(ctx, o.Owner, func(s due.Stay) {
 		at := Position{topology.TimerBucket(s.DueMS), far.Place{Seq: s.Seq, Index: s.Index}}
 		if at.Bucket < r.Until && at.Compare(r.From) >= 0 && f.matches(s) {
 			found.Add(dueFound{at, due.Found{Ref: s.Ref, Bytes: s.Bytes}})
@@ -126,7 +144,7 @@ func (o aheadReader) nearDue(ctx context.Context, f Filter, r DueRange, over tim
 	bodies := newCache(searchCacheBytes)
 	for n := 0; n < len(all); {
 		part := all[n : n+due.FirstOf(all[n:], searchTasks, searchBytes)]
-		refs, err := o.refsOf(ctx, part, bodies)
+		refs, err := refsOf(ctx, o.Owner, part, bodies)
 		if err != nil {
 			return end, false, err
 		}

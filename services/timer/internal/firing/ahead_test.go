@@ -10,7 +10,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
-	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/ahead"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -27,7 +27,7 @@ func (r *running) listedDue(tb testing.TB, limit int, until int64) (payloads []s
 			payload string
 		}
 		var page []found
-		end, more, err := r.ListDue(tb.Context(), f, from, func(next firing.Position, record []byte) (bool, error) {
+		end, more, err := firing.Ahead{Owner: r.Owner}.List(tb.Context(), f, from, func(next firing.Position, record []byte) (bool, error) {
 			var one logv1.Record
 			err := one.UnmarshalVT(record)
 			page = append(page, found{next, topology.TimerBucket(one.DueAtMs), string(one.Payload)})
@@ -94,11 +94,11 @@ func TestTasksAreCountedByDueTime(t *testing.T) {
 	w.park(4, now.Add(time.Hour), ofBank)
 	w.park(5, now.Add(48*time.Hour))
 	r := w.ownFar(&c)
-	a := &due.Ahead{Domain: "shop", Until: minute(3 * time.Hour), Width: 1, Most: 10}
-	waiting, err := r.Ahead(t.Context(), a)
+	sums := ahead.New(ahead.Question{Domain: "shop", Until: minute(3 * time.Hour), Width: 1, Most: 10})
+	waiting, err := firing.Ahead{Owner: r.Owner}.Count(t.Context(), sums)
 	testkit.NoError(t, err)
 	testkit.Equal(t, "wait", waiting, 10)
-	testkit.Equal(t, "counted", a.Spans(), []due.SpanCount{{Bucket: minute(2 * time.Minute), Tasks: 2}, {Bucket: minute(time.Hour), Tasks: 3}})
+	testkit.Equal(t, "counted", sums.Spans(), []ahead.Span{{Bucket: minute(2 * time.Minute), Tasks: 2}, {Bucket: minute(time.Hour), Tasks: 3}})
 }
 
 // TestAListThatCouldMissATaskIsRefused: a task leaves memory while the others are read. The next list has all of them.
@@ -120,7 +120,7 @@ func TestAListThatCouldMissATaskIsRefused(t *testing.T) {
 	meanwhile.Store(&manyCome)
 	f := firing.Filter{Domain: "shop", First: true, Retry: true, Limit: 1000}
 	seen := func(firing.Position, []byte) (bool, error) { return false, nil }
-	if _, _, err := r.ListDue(t.Context(), f, firing.DueRange{Until: math.MaxInt64}, seen); err == nil {
+	if _, _, err := (firing.Ahead{Owner: r.Owner}).List(t.Context(), f, firing.DueRange{Until: math.MaxInt64}, seen); err == nil {
 		t.Error("a list is answered that could miss a task")
 	}
 	got, _ := r.listedDue(t, 1000, math.MaxInt64)

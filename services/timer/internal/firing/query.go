@@ -163,7 +163,7 @@ func (o *Owner) List(ctx context.Context, f Filter, visit func(records [][]byte)
 // newest finds the newest f.Limit tasks; full reports whether there may be others.
 func (o *Owner) newest(ctx context.Context, f Filter) (all []due.Found, full bool, err error) {
 	found := due.NewFirsts(f.Limit, due.Newest)
-	err = o.scan(ctx, func(s due.Stay) {
+	err = scan(ctx, o, func(s due.Stay) {
 		if f.matches(s) {
 			found.Add(due.Found{Ref: s.Ref, Bytes: s.Bytes})
 		}
@@ -176,7 +176,7 @@ func (o *Owner) newest(ctx context.Context, f Filter) (all []due.Found, full boo
 }
 
 // scan visits the tasks in memory in slices, so that firing goes on meanwhile. Between two of them it calls between, outside of the loop.
-func (o *Owner) scan(ctx context.Context, visit func(due.Stay), between func()) error {
+func scan(ctx context.Context, o *Owner, visit func(due.Stay), between func()) error {
 	below := uint32(0)
 	if err := o.ask(ctx, func() { below = o.table.Slots() }); err != nil {
 		return err
@@ -192,7 +192,7 @@ func (o *Owner) scan(ctx context.Context, visit func(due.Stay), between func()) 
 
 // stored are the records of all that are still stored.
 func (o *Owner) stored(ctx context.Context, all []due.Found, bodies *cache) (records [][]byte, err error) {
-	refs, err := o.refsOf(ctx, all, bodies)
+	refs, err := refsOf(ctx, o, all, bodies)
 	for _, r := range refs {
 		if r.record != nil {
 			records = append(records, r.record)
@@ -202,7 +202,7 @@ func (o *Owner) stored(ctx context.Context, all []due.Found, bodies *cache) (rec
 }
 
 // refsOf are all of them, with the records of those that are still stored.
-func (o *Owner) refsOf(ctx context.Context, all []due.Found, bodies *cache) ([]*ref, error) {
+func refsOf(ctx context.Context, o *Owner, all []due.Found, bodies *cache) ([]*ref, error) {
 	refs := make([]*ref, len(all))
 	for i, r := range all {
 		refs[i] = &ref{seq: r.Seq, index: r.Index, id: r.ID}

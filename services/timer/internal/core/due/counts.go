@@ -84,21 +84,33 @@ func (c Counts) FarBucket(domain, tasklist string, from int64) (number int64, fo
 	if c.Waiting(domain, tasklist) == 0 {
 		return from, false, false
 	}
-	number = max(from, c.horizon.firstFar())
-	for left := farVisits; number <= int64(c.buckets.last); number++ {
+	number, more = c.Far(from, math.MaxInt64, func(_ int64, g *Group, _ int) bool {
+		found = g.Domain == domain && (tasklist == "" || g.Tasklist == tasklist)
+		return found
+	})
+	return number, found, found || more
+}
+
+// Far hands the counts of the far buckets from one on and before another one to visit, those of each tasklist and type, until that has enough. One call visits a
+// bounded number of buckets: with more, another call goes on at next.
+//
+// Of a task that another owner had fire early the type is not known. There is a count without a type, which is less than 0, until the bucket comes near.
+func (c Counts) Far(from, until int64, visit func(bucket int64, g *Group, tasks int) (enough bool)) (next int64, more bool) {
+	next = max(from, c.horizon.firstFar())
+	for left := farVisits; next < until && next <= int64(c.buckets.last); next++ {
 		if left--; left < 0 {
-			return number, false, true
+			return next, true
 		}
-		b := c.buckets.all[int32(number)]
-		if b == nil || !b.isFar {
+		b := c.buckets.all[int32(next)]
+		if b == nil {
 			continue
 		}
 		left -= len(b.far)
-		for h := range b.far {
-			if g := c.groups.at(h); g.Domain == domain && (tasklist == "" || g.Tasklist == tasklist) {
-				return number, true, true
+		for h, n := range b.far {
+			if visit(next, &c.groups.at(h).Group, n.tasks) {
+				return next, false
 			}
 		}
 	}
-	return number, false, false
+	return next, false
 }

@@ -43,8 +43,7 @@ func (f Far) Has(id ids.TaskID, at far.Place) bool {
 func (f Far) Lose(m *Message) {
 	for _, one := range m.Early {
 		if f.index.Mark(one.ID, one.Place) {
-			of := m.earlyGroup()
-			f.buckets.count(int32(m.Bucket), &of, -1, -int64(one.Bytes))
+			f.buckets.count(int32(m.Bucket), &Group{Domain: m.Domain, Tasklist: m.Tasklist}, -1, -int64(one.Bytes))
 		}
 	}
 }

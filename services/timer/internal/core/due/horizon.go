@@ -101,7 +101,7 @@ func (t *Table) EarlyFar(m *Message) (needed []Ref) {
 		at := Key{DueMS: m.AtMS, Seq: m.Seq, Index: uint32(i)}
 		if t.lines.cursor.Fired(m.Domain, at) {
 			t.far.Mark(one.ID, one.Place)
-			of := m.earlyGroup()
+			of := Group{Domain: m.Domain, Tasklist: m.Tasklist}
 			t.buckets.count(int32(m.Bucket), &of, -1, -int64(one.Bytes))
 			t.recent.remember(one.ID, one.Generation, of, t.nowMS)
 			continue

@@ -46,9 +46,6 @@ type Message struct {
 	Tasks []Task
 }
 
-// earlyGroup is what is known of the tasks that a message has fire early.
-func (m *Message) earlyGroup() Group { return Group{Domain: m.Domain, Tasklist: m.Tasklist} }
-
 // Early names a stay that fires early. The zero Early stands for one that cannot be read.
 type Early struct {
 	ID ids.TaskID
