@@ -39,12 +39,30 @@ func TestAHistogramIsPrinted(t *testing.T) {
 	}, "\n"))
 }
 
+// TestAHistogramIsDrawn: with many spans its bars are seen, too.
 func TestAHistogramIsDrawn(t *testing.T) {
+	many := counts()
+	for n := range 500 {
+		at := many.Spans[1].End.Add(time.Duration(n) * time.Hour)
+		many.Spans = append(many.Spans, timers.Span{Start: at, End: at.Add(time.Hour), Tasks: 30})
+	}
 	file := filepath.Join(t.TempDir(), "timers.png")
-	testkit.NoError(t, draw(file, "shop", time.Hour, counts()))
-	data, err := os.ReadFile(file)
-	testkit.NoError(t, err)
-	testkit.NoError(t, testkit.Err(png.Decode(bytes.NewReader(data))))
+	for _, c := range []*timers.Counts{counts(), many} {
+		testkit.NoError(t, draw(file, "shop", time.Hour, c))
+		data, err := os.ReadFile(file)
+		testkit.NoError(t, err)
+		picture, err := png.Decode(bytes.NewReader(data))
+		testkit.NoError(t, err)
+		colored, size := 0, picture.Bounds()
+		for x := range size.Dx() {
+			if r, _, b, _ := picture.At(x, size.Dy()*4/5).RGBA(); b > r+0x2000 {
+				colored++
+			}
+		}
+		if colored < len(c.Spans) {
+			t.Errorf("%d spans, and %d colored pixels in a line across them", len(c.Spans), colored)
+		}
+	}
 	if err := draw(file, "shop", time.Hour, &timers.Counts{}); err == nil {
 		t.Error("nothing is drawn, and it is no error")
 	}
