@@ -45,8 +45,9 @@ type signal struct {
 type members struct {
 	kv            jetstream.KeyValue
 	service, node string
-	beat          time.Duration
-	log           *slog.Logger
+	// every is how often the heartbeat is shown.
+	every atomic.Int64
+	log   *slog.Logger
 	// run is this run of the program, beats how many heartbeats it began to show.
 	run   uint64
 	beats atomic.Uint64
@@ -65,10 +66,12 @@ type members struct {
 }
 
 func newMembers(kv jetstream.KeyValue, service, node string, beat time.Duration, log *slog.Logger) *members {
-	return &members{
-		origin: time.Now(), kv: kv, service: service, node: node, beat: beat, log: log, run: 1 + rand.Uint64N(math.MaxInt64),
+	m := &members{
+		origin: time.Now(), kv: kv, service: service, node: node, log: log, run: 1 + rand.Uint64N(math.MaxInt64),
 		deaf: make(chan struct{}, 1), changed: make(chan struct{}, 1),
 	}
+	m.every.Store(int64(beat))
+	return m
 }
 
 // heard notes that this node's own heartbeat came back.
@@ -92,6 +95,17 @@ func (m *members) announce(a Announcement) {
 	if old := m.shows.Swap(&a); old != nil && old.equal(a) {
 		return
 	}
+	m.showNow()
+}
+
+// showEvery sets how often the heartbeat is shown. The next one, which says so, is shown at once.
+func (m *members) showEvery(d time.Duration) {
+	if time.Duration(m.every.Swap(int64(d))) != d {
+		m.showNow()
+	}
+}
+
+func (m *members) showNow() {
 	select {
 	case m.changed <- struct{}{}:
 	default:
@@ -100,10 +114,11 @@ func (m *members) announce(a Announcement) {
 
 // show writes the heartbeat until ctx ends.
 func (m *members) show(ctx context.Context) {
-	ticker := time.NewTicker(m.beat)
-	defer ticker.Stop()
+	next := time.NewTimer(0)
+	defer next.Stop()
 	failing := false
 	for {
+		next.Reset(time.Duration(m.every.Load()))
 		err := m.put(ctx)
 		switch {
 		case ctx.Err() != nil:
@@ -121,16 +136,17 @@ func (m *members) show(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-m.changed:
-		case <-ticker.C:
+		case <-next.C:
 		}
 	}
 }
 
 func (m *members) put(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, max(m.beat, 500*time.Millisecond))
+	every := time.Duration(m.every.Load())
+	ctx, cancel := context.WithTimeout(ctx, max(every, 500*time.Millisecond))
 	defer cancel()
 	shows := *m.shows.Load()
-	shows.Run, shows.Beat, shows.EveryMs = m.run, m.beats.Add(1), max(m.beat.Milliseconds(), 1)
+	shows.Run, shows.Beat, shows.EveryMs = m.run, m.beats.Add(1), max(every.Milliseconds(), 1)
 	began := time.Since(m.origin)
 	_, err := m.kv.Put(ctx, topology.MemberKey(m.service, m.node), shows.encode())
 	switch {

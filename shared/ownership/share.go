@@ -54,7 +54,7 @@ type Config struct {
 	Count int
 	// KV is the members bucket.
 	KV jetstream.KeyValue
-	// Beat is how often the heartbeat is shown. Default BeatDefault.
+	// Beat is how often the heartbeat is shown; a node that knows of no other one shows it half as often. Default BeatDefault.
 	Beat time.Duration
 	// Expiry is how long a node is believed alive without one, at least three
 	// beats. Default ExpiryDefault. Longer delays takeovers after a crash, shorter
@@ -228,9 +228,9 @@ func (s *Share) Run(ctx context.Context) error {
 
 // follow keeps the assignment true to the view until ctx ends.
 func (s *Share) follow(ctx context.Context, m *members, told <-chan signal, a *assignment) {
-	v := newView(s.cfg.Node, m.run, s.cfg.Expiry)
-	ticker := time.NewTicker(s.cfg.Beat / 4)
-	defer ticker.Stop()
+	v := newView(s.cfg.Node, m.run, s.cfg.Beat, s.cfg.Expiry)
+	due := time.NewTimer(0)
+	defer due.Stop()
 	unowned := s.cfg.Metrics.Gauge(signals.PartitionsUnowned, s.cfg.Service)
 	var is situation
 	for {
@@ -248,18 +248,18 @@ func (s *Share) follow(ctx context.Context, m *members, told <-chan signal, a *a
 			if sig.node == s.cfg.Node && sig.shows.Run == m.run {
 				m.heard()
 			}
-		case <-ticker.C:
+		case <-due.C:
 			v.lose(time.Now(), m.signs())
-			m.listenAgain()
-			if v.known() {
-				a.retry()
-			}
-			changed = a.overdue(time.Now())
 		}
+		m.listenAgain()
+		due.Reset(v.dueIn(time.Now()))
 		if !v.known() {
 			continue
 		}
+		a.retry()
+		changed = a.overdue(time.Now()) || changed
 		v.expire(time.Now())
+		m.showEvery(v.every())
 		v.announces(s.announcement(a))
 		version := s.cfg.Version()
 		s.readable(version)

@@ -176,6 +176,28 @@ func balanced(t *testing.T, nodes map[string]*node) {
 	})
 }
 
+// A node that knows of no other one shows its heartbeat half as often, and says so, until another one joins.
+func TestALoneNodeShowsItsHeartbeatHalfAsOften(t *testing.T) {
+	srv := server(t)
+	kv := bucket(t, srv.Connect(t))
+	shows := func(what string, every time.Duration) {
+		t.Helper()
+		testkit.Eventually(t, soon, func() error {
+			e, err := kv.Get(t.Context(), "test.a")
+			if err == nil && readAnnouncement(e.Value()).every() != every {
+				err = fmt.Errorf("%s: it shows %s, want every %v", what, e.Value(), every)
+			}
+			return err
+		})
+	}
+	join(t, srv, "a", normal)
+	shows("alone", 2*beat)
+	b := join(t, srv, "b", normal)
+	shows("beside another node", beat)
+	testkit.NoError(t, b.stop())
+	shows("alone again", 2*beat)
+}
+
 func TestNodesShareJoinAndLeave(t *testing.T) {
 	srv := server(t)
 	a := join(t, srv, "a", normal)

@@ -42,7 +42,7 @@ func TestAnnouncements(t *testing.T) {
 // TestI13WhoCannotReadIsNoCandidate. R21.
 func TestI13WhoCannotReadIsNoCandidate(t *testing.T) {
 	now := time.Unix(1000, 0)
-	v := newView("me", 1, time.Second)
+	v := newView("me", 1, 250*time.Millisecond, time.Second)
 	v.announces(Announcement{LogVersion: 2, Stopped: []int{0}})
 	v.take(signal{node: "old", revision: 1, shows: Announcement{LogVersion: 1}}, now)
 	v.take(signal{node: "new", revision: 2, shows: Announcement{LogVersion: 3, Stopped: []int{5}}}, now)

@@ -11,8 +11,8 @@ type view struct {
 	self string
 	// run is this run of the program: a heartbeat of the same name with another one
 	// is of a namesake, or of the run before.
-	run    uint64
-	expiry time.Duration
+	run          uint64
+	beat, expiry time.Duration
 	// peers are the others.
 	peers map[string]*peer
 	// mine is what this node announces now.
@@ -42,9 +42,20 @@ type peer struct {
 	shows      Announcement
 }
 
-func newView(self string, run uint64, expiry time.Duration) *view {
-	return &view{self: self, run: run, expiry: expiry, peers: map[string]*peer{}}
+func newView(self string, run uint64, beat, expiry time.Duration) *view {
+	return &view{self: self, run: run, beat: beat, expiry: expiry, peers: map[string]*peer{}}
 }
+
+// every is how often this node shows its heartbeat: half as often while it knows of no other node.
+func (v *view) every() time.Duration {
+	if len(v.peers) == 0 {
+		return 2 * v.beat
+	}
+	return v.beat
+}
+
+// waits is for how long others believe a node alive that shows its heartbeat so often.
+func (v *view) waits(every time.Duration) time.Duration { return max(v.expiry, beatsMissedMin*every) }
 
 // announces notes what this node announces.
 func (v *view) announces(a Announcement) { v.mine = a }
@@ -120,9 +131,21 @@ func (v *view) expire(now time.Time) {
 	if now.Sub(v.echo) > v.expiry/2 {
 		return
 	}
-	maps.DeleteFunc(v.peers, func(_ string, p *peer) bool {
-		return now.Sub(p.seen) > max(v.expiry, beatsMissedMin*p.shows.every())
-	})
+	maps.DeleteFunc(v.peers, func(_ string, p *peer) bool { return now.After(v.expiresAt(p)) })
+}
+
+// expiresAt is until when a peer is believed alive.
+func (v *view) expiresAt(p *peer) time.Time { return p.seen.Add(v.waits(p.shows.every())) }
+
+// dueIn is after how long to look again though nothing is reported: when the first peer expires, and often while this node's own heartbeat is late.
+func (v *view) dueIn(now time.Time) time.Duration {
+	at := v.echo.Add(2 * v.every())
+	for _, p := range v.peers {
+		if ends := v.expiresAt(p); ends.Before(at) {
+			at = ends
+		}
+	}
+	return max(at.Sub(now), v.beat/4)
 }
 
 // signs are what is known of this node's heartbeats besides their echo.
@@ -143,7 +166,8 @@ const leaderlessMax = 15 * time.Second
 // leader no one hears anybody, and no one takes anything over. A node that was lost is
 // there again when it hears a heartbeat that it showed since.
 func (v *view) lose(now time.Time, s signs) {
-	stopped := !v.looked.IsZero() && now.Sub(v.looked) > v.expiry // whatever has been heard or shown since it goes on
+	waits := v.waits(v.every())
+	stopped := !v.looked.IsZero() && now.Sub(v.looked) > waits // whatever has been heard or shown since it goes on
 	v.looked = now
 	if v.away || !v.known() {
 		return
@@ -153,7 +177,7 @@ func (v *view) lose(now time.Time, s signs) {
 		heard = s.taken
 	}
 	silent := now.Sub(heard)
-	if !stopped && (silent <= v.expiry || silent <= leaderlessMax && now.Sub(s.refused) <= v.expiry) {
+	if !stopped && (silent <= waits || silent <= leaderlessMax && now.Sub(s.refused) <= waits) {
 		return
 	}
 	v.away, v.back = true, s.beats+1

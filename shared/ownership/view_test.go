@@ -20,7 +20,7 @@ type watched struct {
 }
 
 func watch(t *testing.T, expiry time.Duration) *watched {
-	v := newView("me", 1, expiry)
+	v := newView("me", 1, 250*time.Millisecond, expiry)
 	v.announces(Announcement{LogVersion: 1})
 	return &watched{t: t, v: v}
 }
@@ -270,4 +270,26 @@ func TestWhatOthersHold(t *testing.T) {
 	}
 	w.want(1100, "they died while they drained", "me")
 	want()
+}
+
+// The view is due again when the first peer expires, and often while the node's own heartbeat is late: then it may be cut off, or its watch dead.
+func TestAViewIsDueWhenItMayChange(t *testing.T) {
+	const expiry, beat = 1250 * time.Millisecond, 250 * time.Millisecond
+	w := watch(t, expiry)
+	due := func(ms int, what string, want time.Duration) {
+		t.Helper()
+		testkit.Equal(t, what, w.v.dueIn(at(ms)), want)
+	}
+	due(0, "nothing was heard", beat/4)
+	w.hear("me", 0)
+	due(0, "a lone node's own heartbeat may be late", 4*beat)
+	w.hear("b", 0)
+	w.hear("me", 500)
+	due(500, "its own heartbeat may be late", 2*beat)
+	w.hear("me", 900)
+	due(900, "b may expire", expiry-900*time.Millisecond)
+	due(1240, "b is about to expire", beat/4)
+	w.hear("b", 1245)
+	due(1250, "its own heartbeat is about to be late", 150*time.Millisecond)
+	due(2000, "its own heartbeat is late", beat/4)
 }
