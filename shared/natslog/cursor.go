@@ -37,6 +37,8 @@ const (
 	// silenceMax is how long nothing may come before the consumer is given up. Its server may
 	// be lost, and no message says so: in a cluster a reader stands still for as long.
 	silenceMax = 3 * time.Second
+	// aloneTimes is by how much longer both are on a server that is no part of a cluster: its loss breaks the connection.
+	aloneTimes = 10
 	// idleConsumerKept is how long the server keeps the consumer of a paused
 	// reader. When it comes back later, it makes a new one.
 	idleConsumerKept = 2 * time.Minute
@@ -79,6 +81,7 @@ type cursor struct {
 	inbox     string
 	delivered uint64 // the consumer's number of its last message
 	silence   *time.Timer
+	times     time.Duration // 1, or aloneTimes
 
 	// Of the open request.
 	pull      int // its number, 0 = none was sent yet
@@ -191,6 +194,9 @@ func (c *cursor) create(ctx context.Context) error {
 		cfg.FilterSubjects = c.cfg.Filters
 	}
 	c.forgetStatus() // what happened before this consumer does not concern it
+	if c.times = 1; c.nc.ConnectedClusterName() == "" {
+		c.times = aloneTimes
+	}
 	c.name, c.inbox = cfg.Name, c.nc.NewInbox()
 	// Room for all that one request can bring, so that nats.go never drops: its
 	// messages, its heartbeats, its last status, and a late one of the request before.
@@ -232,7 +238,7 @@ func (c *cursor) close() {
 
 // request asks for the next messages.
 func (c *cursor) request() error {
-	body := fmt.Appendf(nil, `{"batch":%d,"max_bytes":%d,"expires":%d,"idle_heartbeat":%d}`, pullMsgs, c.bytesMax, pace.Of(pullExpiry), pace.Of(pullHeartbeat))
+	body := fmt.Appendf(nil, `{"batch":%d,"max_bytes":%d,"expires":%d,"idle_heartbeat":%d}`, pullMsgs, c.bytesMax, pace.Of(pullExpiry), pace.Of(c.times*pullHeartbeat))
 	if c.toEnd {
 		body = fmt.Appendf(nil, `{"batch":%d,"max_bytes":%d,"no_wait":true}`, pullMsgs, c.bytesMax)
 	}

@@ -72,7 +72,7 @@ func (c *cursor) wait(ctx context.Context) (*nats.Msg, error) {
 		return msg, nil
 	default:
 	}
-	c.silence.Reset(pace.Of(silenceMax))
+	c.silence.Reset(pace.Of(c.times * silenceMax))
 	select {
 	case msg := <-c.in:
 		return msg, nil

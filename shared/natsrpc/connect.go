@@ -119,7 +119,8 @@ func ConnectInProcess(srv nats.InProcessConnProvider, cfg ConnConfig, name strin
 	if err != nil {
 		return nil, err
 	}
-	all := append(append(options(name, log), auth...), nats.InProcessServer(srv))
+	// A server in this process need not be asked whether it lives.
+	all := append(append(options(name, log), auth...), nats.InProcessServer(srv), nats.PingInterval(24*time.Hour))
 	nc, err := nats.Connect("", append(all, more...)...)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the NATS server in this process: %w", err)

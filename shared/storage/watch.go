@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// lookEvery is how often the storage is looked at; lookTimeout bounds one look.
-	lookEvery   = time.Second
-	lookTimeout = 2 * time.Second
+	// lookEvery is how often the storage is looked at, unlimitedEvery that while it has no limit; lookTimeout bounds one look.
+	lookEvery, unlimitedEvery = time.Second, 10 * time.Second
+	lookTimeout               = 2 * time.Second
 )
 
 // Watch checks the storage of one stream, about once a second. It is a part for lifecycle.Group.
@@ -49,12 +49,17 @@ func (w *Watch) Run(ctx context.Context) error {
 	defer w.gauge(false) // its next owner says what is
 	var gate Gate
 	for {
-		if limits, err := w.limits(ctx); err == nil {
+		every := lookEvery
+		limits, err := w.limits(ctx)
+		if err == nil {
 			w.tell(gate.Look(w.Config, limits))
+			if len(limits) == 0 {
+				every = unlimitedEvery
+			}
 		} else if ctx.Err() == nil {
 			w.Log.Debug("the storage cannot be checked; the last result stays valid", "stream", w.Stream, "error", err)
 		}
-		if !backoff.Sleep(ctx, pace.Of(lookEvery)) {
+		if !backoff.Sleep(ctx, pace.Of(every)) {
 			return nil
 		}
 	}
