@@ -41,6 +41,9 @@ type Runner struct {
 	base   context.Context
 	giveUp context.CancelFunc
 	open   atomic.Int64 // requests admitted and not answered
+	// resting: the next request makes woken ready.
+	resting atomic.Bool
+	woken   chan struct{}
 
 	requests, bytes, queries, waits, admin *admission.Room
 }
@@ -48,7 +51,7 @@ type Runner struct {
 // NewRunner makes a runner.
 func NewRunner(b Bounds, c *catalog.Catalog, log *slog.Logger) *Runner {
 	r := &Runner{
-		catalog: c, log: log, requests: admission.New(b.Requests), bytes: admission.New(b.Bytes),
+		catalog: c, log: log, woken: make(chan struct{}, 1), requests: admission.New(b.Requests), bytes: admission.New(b.Bytes),
 		queries: admission.New(b.Queries), waits: admission.New(b.Waits), admin: admission.New(adminMax),
 	}
 	r.base, r.giveUp = context.WithCancel(context.Background())
@@ -99,8 +102,23 @@ func (r *Runner) Admit(domain string, bytes int) (Place, error) {
 		return p, fault.New(fault.ResourceExhausted, "too many requests are under way").After(FullRetryAfter)
 	}
 	r.open.Add(1)
+	if r.resting.Load() && r.resting.Swap(false) {
+		select {
+		case r.woken <- struct{}{}:
+		default: // it is ready
+		}
+	}
 	return p, nil
 }
+
+// Rest reports whether no request is open. Then Woken is ready, once, when one comes.
+func (r *Runner) Rest() bool {
+	r.resting.Store(true)
+	return r.open.Load() == 0 || !r.resting.Swap(false)
+}
+
+// Woken is ready when a request has come after Rest.
+func (r *Runner) Woken() <-chan struct{} { return r.woken }
 
 func (r *Runner) enter(p Place) bool {
 	if p.of == topology.ReservedDomain {

@@ -82,6 +82,9 @@ func (r *rig) drainOne(t *testing.T, id string) *yardv1.LiveWorker {
 func (r *rig) pollOfWorker(id string, wait time.Duration) <-chan reply {
 	got := make(chan reply, 2)
 	req := &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1, WaitMs: wait.Milliseconds(), WorkerId: id}
+	if place, err := r.Run.Admit("shop", 1); err == nil { // as the API does
+		defer r.Run.Release(place)
+	}
 	r.Poll(r.call(), req, func(resp codec.Message, err error) { got <- reply{resp, err, time.Now()} })
 	<-got
 	return got

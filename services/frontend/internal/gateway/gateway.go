@@ -175,14 +175,16 @@ func OfSchedules[Req any](g *Gateway, do func(context.Context, schedules.Call, R
 	}
 }
 
-// tickEvery is how often what is due by time is done. tickMax bounds that: who polls gives up some seconds after the end of its poll.
+// tickEvery is how often what is due by time is done, tickMax that while no request and no poll is open. It is a bound, too: who polls gives up some
+// seconds after the end of its poll.
 const tickEvery, tickMax = 25 * time.Millisecond, time.Second
 
 // Serve does what is due by time. When ctx ends it waits until every admitted
 // request is answered, at most for Config.DrainTimeout; the caller has stopped
 // requests from coming in before.
 func (g *Gateway) Serve(ctx context.Context) error {
-	tick := time.NewTicker(min(pace.Of(tickEvery), tickMax))
+	every := min(pace.Of(tickEvery), tickMax)
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for draining := false; !draining; {
 		select {
@@ -190,10 +192,16 @@ func (g *Gateway) Serve(ctx context.Context) error {
 			g.Polls.Tick(now)
 			g.Intake.Tick(now)
 			g.Operator.Tick(now)
+			if g.Polls.Waiting().Len() == 0 && g.Run.Rest() {
+				tick.Reset(tickMax)
+			}
+		case <-g.Run.Woken():
+			tick.Reset(every)
 		case <-ctx.Done():
 			draining = true
 		}
 	}
+	tick.Reset(every)
 	g.Polls.Waiting().Stop()
 	return g.Run.Drain(tick.C, g.drain)
 }
