@@ -60,6 +60,13 @@ func (w *Workers) Heard(domain string, data []byte) {
 	w.roster.Heard(domain, s, w.Now())
 }
 
+// Any reports whether there is a worker that may fall silent, or that has a moment ago.
+func (w *Workers) Any() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.roster.Any()
+}
+
 // SignsEvery is how often a worker gives signs of life; 0 = it is not heard.
 func (w *Workers) SignsEvery(domain, id string) time.Duration {
 	w.mu.Lock()

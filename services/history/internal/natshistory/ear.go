@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// listenEvery is how often the process sends itself a message, and looks who fell silent.
-	listenEvery = 100 * time.Millisecond
+	// listenEvery is how often the process sends itself a message, and looks who fell silent; listenIdle is that while it hears no worker.
+	listenEvery, listenIdle = 100 * time.Millisecond, 500 * time.Millisecond
 	// tellEvery is how often it says again who did.
 	tellEvery = 500 * time.Millisecond
 	// signsWaitingMax bounds the messages that wait to be read.
@@ -58,17 +58,22 @@ func NewEar(mouth, hears *nats.Conn, workers *hearing.Workers, known func(domain
 
 // Run hears until ctx ends.
 func (e *Ear) Run(ctx context.Context) {
-	ticker := time.NewTicker(pace.Of(listenEvery))
-	defer ticker.Stop()
+	next := time.NewTimer(0)
+	defer next.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case m := <-e.in:
 			e.hear(m)
-		case <-ticker.C:
+		case <-next.C:
 			e.speak()
 			e.workers.Fall(e.tell)
+			every := listenIdle
+			if e.workers.Any() {
+				every = listenEvery
+			}
+			next.Reset(pace.Of(every))
 		}
 	}
 }

@@ -205,6 +205,9 @@ func (r *Roster) worker(k Key) *Worker {
 	return w
 }
 
+// Any reports whether there is a worker.
+func (r *Roster) Any() bool { return r.count > 0 }
+
 // SignsEvery is how often a worker gives signs of life; 0 = it is not heard.
 func (r *Roster) SignsEvery(k Key) time.Duration {
 	if d := r.domains[k.Domain]; d != nil {
