@@ -8,6 +8,7 @@ import (
 	"context"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -149,10 +150,16 @@ func (q *Quotas) TakeUse(data []byte) {
 
 // ShareUse tells all frontends what this one has let in of domains with a quota, and shows how much the domains use, until ctx ends.
 func (q *Quotas) ShareUse(ctx context.Context) error {
-	for said, shown := false, q.now(); backoff.Sleep(ctx, pace.Of(quota.ReportEvery)); {
+	every, read := quota.ReportEvery, ^uint64(0)
+	for said, shown := false, q.now(); backoff.Sleep(ctx, pace.Of(every)); {
 		if now := q.now(); now-shown >= showEvery {
 			shown = now
 			q.show(now)
+		}
+		if revision := catalog.Domains.Revision(q.catalog); revision != read {
+			if read, every = revision, showEvery; slices.ContainsFunc(catalog.Domains.All(q.catalog, ""), func(d *yardv1.Domain) bool { return d.Quota != nil }) {
+				every = quota.ReportEvery // else nothing is to be shared
+			}
 		}
 		m := q.unsaid()
 		if len(m.Used) == 0 && !said {

@@ -31,6 +31,9 @@ type storing struct {
 	n     uint64
 	all   map[string]*unstored // by reply subject
 	bytes int
+	// check is set while a message is kept.
+	check *time.Timer
+	ended bool
 }
 
 // unstored is one message. Failed: no stream took it the last time.
@@ -52,6 +55,9 @@ func (s *storing) store(subject string, data []byte) bool {
 	reply, now := s.inbox+".s"+strconv.FormatUint(s.n, 36), time.Now()
 	s.all[reply] = &unstored{subject: subject, data: data, begun: now, sentAt: now}
 	s.bytes += len(data)
+	if s.check == nil {
+		s.checkSoon()
+	}
 	s.mu.Unlock()
 	s.publish(subject, reply, data)
 	return true
@@ -78,19 +84,26 @@ func (s *storing) forget(reply string, one *unstored) {
 	s.bytes -= len(one.data)
 }
 
-// run sends what was not taken, or not answered, again until ended is closed.
-func (s *storing) run(ended <-chan struct{}) {
-	tick := time.NewTicker(pace.Of(storeCheck))
-	defer tick.Stop()
-	for {
-		select {
-		case <-ended:
-			return
-		case now := <-tick.C:
-			for reply, one := range s.due(now) {
-				s.publish(one.subject, reply, one.data)
-			}
-		}
+// sendAgain sends what was not taken, or not answered.
+func (s *storing) sendAgain() {
+	for reply, one := range s.due(time.Now()) {
+		s.publish(one.subject, reply, one.data)
+	}
+}
+
+// checkSoon has sendAgain called if a message is kept. The caller has the lock.
+func (s *storing) checkSoon() {
+	if s.check = nil; len(s.all) > 0 && !s.ended {
+		s.check = time.AfterFunc(pace.Of(storeCheck), s.sendAgain)
+	}
+}
+
+// end ends the trials.
+func (s *storing) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended = true; s.check != nil {
+		s.check.Stop()
 	}
 }
 
@@ -108,5 +121,6 @@ func (s *storing) due(now time.Time) map[string]unstored {
 			again[reply] = *one
 		}
 	}
+	s.checkSoon()
 	return again
 }

@@ -38,10 +38,8 @@ func NewWire(nc *nats.Conn, replies *natsrpc.Replies, log *slog.Logger) (w *Wire
 	if err != nil {
 		return nil, nil, err
 	}
-	ended := make(chan struct{})
-	go w.storing.run(ended)
 	return w, func() {
-		close(ended)
+		w.storing.end()
 		_ = sub.Unsubscribe() // the connection is closing with it
 	}, nil
 }

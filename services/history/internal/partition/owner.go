@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -53,6 +54,8 @@ type Owner struct {
 	unread  backlog.Counter
 	// storedNext is when what domains with a quota have waiting is reported next.
 	storedNext time.Duration
+	reported   []byte // the last load report
+	omitted    bool   // one was left out since
 	// hurry is there while a tasklist has a cap.
 	hurry *time.Ticker
 	// recovered: the takeover is over.
@@ -311,7 +314,11 @@ func (o *Owner) taken(in replica.Input) bool {
 func (o *Owner) beat() {
 	o.endSilent()
 	o.waiters.expire(o.core, o.now())
-	o.Wire.Publish(o.loadReport())
+	subject, load := o.loadReport()
+	if o.omitted = !o.omitted && bytes.Equal(load, o.reported); !o.omitted { // of those that say the same every second one is left out
+		o.reported = load
+		o.Wire.Publish(subject, load)
+	}
 	o.reportStored()
 	o.ended.Hint(o.Partitioning, o.Wire.Publish)
 	o.readQueues()
