@@ -22,7 +22,7 @@ type question struct {
 
 // ask puts a question to one of the owners of a partition.
 func (p *matchProc) ask(a matchingsim.Ask) {
-	q := &question{Ask: a, p: p, out: matchingsim.AskOutcome{Ask: a}}
+	q := &question{Ask: a, p: p, out: matchingsim.AskOutcome{Question: a}}
 	p.do(3*time.Second, q.failed)
 	p.s.after(p.latency(), func() {
 		var all []*proc
@@ -42,7 +42,7 @@ func (p *matchProc) ask(a matchingsim.Ask) {
 	})
 }
 
-func (q *question) failed() { q.answer(matchingsim.AskOutcome{Ask: q.Ask, Failed: true}) }
+func (q *question) failed() { q.answer(matchingsim.AskOutcome{Question: q.Ask, Failed: true}) }
 
 // answer tells the asker, once.
 func (q *question) answer(out matchingsim.AskOutcome) {
@@ -99,7 +99,7 @@ func (q *question) page() {
 		}
 		more = len(all) == limit
 	} else {
-		q.out.Overtaken = q.out.Overtaken || q.of.owner.Overtaken(q.p.shard.number, q.p.epoch)
+		q.out.Superseded = q.out.Superseded || q.of.owner.Overtaken(q.p.shard.number, q.p.epoch)
 		page := q.of.owner.Bookings(historysim.BookingsQuery{
 			Shard: q.p.shard.number, Domain: q.Domain, Types: q.Types, All: q.Kind == matchingsim.AskRunning && len(q.Types) == 0, After: q.after, BytesMax: 64 + w.dice.IntN(400),
 		})
@@ -107,7 +107,7 @@ func (q *question) page() {
 			g := &page.Groups[i]
 			for b := g.Packed; len(b) > 0; b = b[ids.BookingBytes:] {
 				q.p.m.check.atShard(w, b, q.p.shard.number, "held")
-				q.out.Held = append(q.out.Held, matchingsim.Held{
+				q.out.Running = append(q.out.Running, matchingsim.Held{
 					Domain: g.Domain, Tasklist: g.Tasklist, Type: g.Type, Group: g.Group, Path: refs(g.Limits), Member: string(b[:ids.BookingBytes]), DeadlineMS: g.DeadlineAt,
 				})
 			}

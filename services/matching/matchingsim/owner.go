@@ -7,6 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tree"
 )
@@ -21,7 +22,7 @@ type (
 	Effects      = match.Effects
 	CallOutcome  = match.CallOutcome
 	OpenOutcome  = match.OpenOutcome
-	AskOutcome   = match.AskOutcome
+	AskOutcome   = question.Answer
 	Undelivered  = grab.Undelivered
 	Held         = limit.Running
 	Verdicts     = grab.Verdicts
@@ -33,7 +34,7 @@ type (
 	SilentWorker = match.SilentWorker
 	Answer       = grab.Answer
 	Batch        = grab.Batch
-	Ask          = match.Ask
+	Ask          = question.Question
 	Move         = tree.Move
 	Branch       = tree.Branch
 	Ack          = arrival.Ack
@@ -49,9 +50,9 @@ type (
 
 // The questions to history.
 const (
-	AskUndelivered = match.AskUndelivered
-	AskRunning     = match.AskRunning
-	AskRetrigger   = match.AskRetrigger
+	AskUndelivered = question.Undelivered
+	AskRunning     = question.Running
+	AskRetrigger   = question.Retrigger
 )
 
 // Why an owner ends.

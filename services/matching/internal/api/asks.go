@@ -12,8 +12,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/overflow"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 )
@@ -53,20 +53,20 @@ func (q *Questions) begin(ctx context.Context, partition int) (end func(), err e
 }
 
 // Ask implements shard.History.
-func (p *Port) Ask(ctx context.Context, a match.Ask) (out match.AskOutcome, err error) {
+func (p *Port) Ask(ctx context.Context, a question.Question) (out question.Answer, err error) {
 	end, err := p.Questions.begin(ctx, a.Partition)
 	if err != nil {
 		return out, err
 	}
 	defer end()
 	switch a.Kind {
-	case match.AskBookings, match.AskRunning:
-		out.Held, out.Overtaken, err = p.bookings(ctx, a)
-	case match.AskUndelivered:
+	case question.Bookings, question.Running:
+		out.Running, out.Superseded, err = p.bookings(ctx, a)
+	case question.Undelivered:
 		out.Undelivered, err = p.undelivered(ctx, a)
-	case match.AskHolders:
+	case question.Holders:
 		out.Holders, err = p.holders(ctx, a)
-	case match.AskRetrigger:
+	case question.Retrigger:
 		err = p.retrigger(ctx, a)
 	default:
 		err = fmt.Errorf("there is no question %d", a.Kind)
@@ -74,9 +74,9 @@ func (p *Port) Ask(ctx context.Context, a match.Ask) (out match.AskOutcome, err 
 	return out, err
 }
 
-func (p *Port) bookings(ctx context.Context, a match.Ask) (all []limit.Running, overtaken bool, err error) {
+func (p *Port) bookings(ctx context.Context, a question.Question) (all []limit.Running, overtaken bool, err error) {
 	req := &rpcv1.BookingsRequest{
-		Shard: int32(p.Shard), Domain: a.Domain, Types: a.Types, All: a.Kind == match.AskRunning && len(a.Types) == 0,
+		Shard: int32(p.Shard), Domain: a.Domain, Types: a.Types, All: a.Kind == question.Running && len(a.Types) == 0,
 		Epoch: p.Epoch,
 	}
 	err = pages(func(cursor []byte) ([]byte, error) {
@@ -114,7 +114,7 @@ func appendHeld(all []limit.Running, g *rpcv1.Bookings) ([]limit.Running, error)
 	return all, nil
 }
 
-func (p *Port) undelivered(ctx context.Context, a match.Ask) (all []grab.Undelivered, err error) {
+func (p *Port) undelivered(ctx context.Context, a question.Question) (all []grab.Undelivered, err error) {
 	req := &rpcv1.UndeliveredRequest{Shard: int32(p.Shard), Epoch: p.Epoch}
 	err = pages(func(cursor []byte) ([]byte, error) {
 		req.Cursor = cursor
@@ -140,7 +140,7 @@ func (p *Port) undelivered(ctx context.Context, a match.Ask) (all []grab.Undeliv
 	return all, err
 }
 
-func (p *Port) holders(ctx context.Context, a match.Ask) (all []overflow.Holders, err error) {
+func (p *Port) holders(ctx context.Context, a question.Question) (all []overflow.Holders, err error) {
 	req := &rpcv1.BookingsRequest{Shard: int32(p.Shard), Domain: a.Domain, Epoch: p.Epoch}
 	for _, q := range a.Holders {
 		req.Holders = append(req.Holders, &rpcv1.HoldersQuery{
@@ -171,7 +171,7 @@ func (p *Port) holders(ctx context.Context, a match.Ask) (all []overflow.Holders
 }
 
 // retrigger has history send triggers again; the empty domain stands for all.
-func (p *Port) retrigger(ctx context.Context, a match.Ask) error {
+func (p *Port) retrigger(ctx context.Context, a question.Question) error {
 	req := &rpcv1.RetriggerRequest{Domain: a.Domain, Shard: int32(p.Shard)}
 	_, err := page[rpcv1.RetriggerResponse](ctx, p, a.Partition, "retrigger", req)
 	return err

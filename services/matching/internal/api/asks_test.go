@@ -13,8 +13,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/api"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/overflow"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -57,11 +57,11 @@ func TestR39_AnswersAreReadPageByPage(t *testing.T) {
 		}
 		return resp, nil
 	})
-	got, err := p.Ask(t.Context(), match.Ask{Kind: match.AskRunning, Partition: 1, Domain: "d", Types: []string{"a"}})
-	if err != nil || len(got.Held) != 8 {
+	got, err := p.Ask(t.Context(), question.Question{Kind: question.Running, Partition: 1, Domain: "d", Types: []string{"a"}})
+	if err != nil || len(got.Running) != 8 {
 		t.Fatalf("%v %v", got, err)
 	}
-	for i, h := range got.Held {
+	for i, h := range got.Running {
 		path := []table.Ref{"type/a"}
 		if i >= 6 {
 			path = nil
@@ -80,7 +80,7 @@ func TestR39_AnswersAreReadPageByPage(t *testing.T) {
 		}
 		return resp, nil
 	})
-	got, err = p.Ask(t.Context(), match.Ask{Kind: match.AskUndelivered, Partition: 1})
+	got, err = p.Ask(t.Context(), question.Question{Kind: question.Undelivered, Partition: 1})
 	testkit.NoError(t, err)
 	testkit.MustEqual(t, "grants", len(got.Undelivered), 2)
 	testkit.Equal(t, "the second one", fmt.Sprintf("%+v", got.Undelivered[1]), fmt.Sprintf("%+v", grab.Undelivered{
@@ -93,22 +93,22 @@ func TestAnswersThatCannotBeAreErrors(t *testing.T) {
 	t.Parallel()
 	l := newLine(t)
 	p := l.port(5)
-	if _, err := p.Ask(t.Context(), match.Ask{Kind: match.AskRetrigger, Partition: 1}); fault.From(err).Code != fault.Unavailable {
+	if _, err := p.Ask(t.Context(), question.Question{Kind: question.Retrigger, Partition: 1}); fault.From(err).Code != fault.Unavailable {
 		t.Errorf("no node serves it: %v", err)
 	}
 	serve(t, l, "bookings", func(*rpcv1.BookingsRequest) (natsrpc.Message, error) {
 		return &rpcv1.BookingsResponse{Groups: []*rpcv1.Bookings{{Bookings: []byte("short")}}}, nil
 	})
-	if _, err := p.Ask(t.Context(), match.Ask{Kind: match.AskBookings, Partition: 1}); err == nil {
+	if _, err := p.Ask(t.Context(), question.Question{Kind: question.Bookings, Partition: 1}); err == nil {
 		t.Error("half a booking was read")
 	}
 	serve(t, l, "undelivered", func(*rpcv1.UndeliveredRequest) (natsrpc.Message, error) {
 		return &rpcv1.UndeliveredResponse{Cursor: []byte("again")}, nil
 	})
-	if _, err := p.Ask(t.Context(), match.Ask{Kind: match.AskUndelivered, Partition: 1}); err == nil {
+	if _, err := p.Ask(t.Context(), question.Question{Kind: question.Undelivered, Partition: 1}); err == nil {
 		t.Error("the same page was asked for without end")
 	}
-	if _, err := p.Ask(t.Context(), match.Ask{Partition: 1}); err == nil {
+	if _, err := p.Ask(t.Context(), question.Question{Partition: 1}); err == nil {
 		t.Error("no question was answered")
 	}
 	asked := make(chan *rpcv1.RetriggerRequest, 1)
@@ -117,7 +117,7 @@ func TestAnswersThatCannotBeAreErrors(t *testing.T) {
 		return &rpcv1.RetriggerResponse{}, nil
 	})
 	testkit.Eventually(t, patience, func() error {
-		_, err := p.Ask(t.Context(), match.Ask{Kind: match.AskRetrigger, Partition: 1, Domain: "d"})
+		_, err := p.Ask(t.Context(), question.Question{Kind: question.Retrigger, Partition: 1, Domain: "d"})
 		return err
 	})
 	if req := <-asked; req.Domain != "d" || req.Shard != 0 {
@@ -142,7 +142,7 @@ func TestHoldersAreAskedOfHistory(t *testing.T) {
 		return &rpcv1.BookingsResponse{Holders: []*rpcv1.LimitHolders{one}}, nil
 	})
 	q := overflow.Query{Ref: "type/a", Most: 9, Types: []string{"a", "b"}, Group: "g", ReadyBy: 77}
-	a := match.Ask{Kind: match.AskHolders, Partition: 1, Domain: "d", Holders: []overflow.Query{q}}
+	a := question.Question{Kind: question.Holders, Partition: 1, Domain: "d", Holders: []overflow.Query{q}}
 	got, err := p.Ask(t.Context(), a)
 	if err != nil || len(got.Holders) != 1 {
 		t.Fatalf("%v %v", got, err)
@@ -186,7 +186,7 @@ func TestAPartitionIsAskedFewQuestionsAtOnce(t *testing.T) {
 	})
 	ports := []*api.Port{l.port(5), l.port(6)}
 	ask := func(i, partition int) error {
-		_, err := ports[i%len(ports)].Ask(t.Context(), match.Ask{Kind: match.AskRetrigger, Partition: partition})
+		_, err := ports[i%len(ports)].Ask(t.Context(), question.Question{Kind: question.Retrigger, Partition: partition})
 		return err
 	}
 	errs := make(chan error, all)

@@ -18,6 +18,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -260,7 +261,7 @@ func TestR1_UndeliveredGrantsGoToInboxesOfTheirDomain(t *testing.T) {
 			{ReplyTo: own, Domain: "bank", TaskId: id}, {ReplyTo: topology.Event(0), Domain: domain, TaskId: id}, {ReplyTo: own, Domain: domain, TaskId: id},
 		}}, nil
 	})
-	got, err := p.Ask(t.Context(), match.Ask{Kind: match.AskUndelivered, Partition: 1})
+	got, err := p.Ask(t.Context(), question.Question{Kind: question.Undelivered, Partition: 1})
 	if err != nil || len(got.Undelivered) != 3 {
 		t.Fatalf("%v %v", got, err)
 	}

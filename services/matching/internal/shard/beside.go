@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/parallel"
@@ -101,19 +102,19 @@ func (s *Shard) doOne(ctx context.Context, c chore) {
 }
 
 // ask puts questions to one history partition, one after the other.
-func (s *Shard) ask(asks []match.Ask) {
+func (s *Shard) ask(asks []question.Question) {
 	for _, a := range asks {
 		out, err := s.History.Ask(s.ctx, a)
 		if err != nil {
 			s.Metrics.AsksFailed.Add(1)
 			s.Log.Debug("ask history", "partition", a.Partition, "error", err)
-			out = match.AskOutcome{Failed: true}
+			out = question.Answer{Failed: true}
 			backoff.Sleep(s.ctx, askPause)
 		}
 		if s.ctx.Err() != nil {
 			return
 		}
-		out.Ask = a
+		out.Question = a
 		s.Put(func(in *match.Inputs) { in.Answers = append(in.Answers, out) })
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -100,7 +101,7 @@ func TestNothingRunsOnBesideTheLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inBubble(t, func(w *world, cancel context.CancelFunc) {
 			w.hung[1] = true
-			w.run(match.Effects{Calls: calls("a1"), Opens: []string{"b1"}, Asks: []match.Ask{{ID: 1}}}, 0)
+			w.run(match.Effects{Calls: calls("a1"), Opens: []string{"b1"}, Asks: []question.Question{{ID: 1}}}, 0)
 			cancel()
 			began := time.Now()
 			if err := <-w.done; err != nil || time.Since(began) != 0 {

@@ -7,6 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/report"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tree"
 )
@@ -48,5 +49,5 @@ type Outbox interface {
 // History answers questions, all pages of the answer at once. It fails where the owner of
 // the partition does not answer. It is safe for concurrent use.
 type History interface {
-	Ask(ctx context.Context, ask match.Ask) (match.AskOutcome, error)
+	Ask(ctx context.Context, ask question.Question) (question.Answer, error)
 }

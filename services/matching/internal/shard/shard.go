@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/tables"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
@@ -50,7 +51,7 @@ type Shard struct {
 	ctx    context.Context
 	beside sync.WaitGroup
 	groups map[int]*group
-	asks   []*lane[match.Ask]
+	asks   []*lane[question.Question]
 	// proving: a round trip is under way.
 	proving atomic.Bool
 
@@ -64,10 +65,10 @@ type Shard struct {
 func New(d Deps) *Shard {
 	s := &Shard{
 		Deps: d, box: mailbox{wake: make(chan struct{}, 1)}, ended: make(chan error, 1),
-		groups: map[int]*group{}, asks: make([]*lane[match.Ask], d.Partitions),
+		groups: map[int]*group{}, asks: make([]*lane[question.Question], d.Partitions),
 	}
 	for p := range s.asks {
-		s.asks[p] = &lane[match.Ask]{run: s.ask, beside: &s.beside}
+		s.asks[p] = &lane[question.Question]{run: s.ask, beside: &s.beside}
 	}
 	return s
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/report"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -74,7 +75,7 @@ func (w *world) Step(in *match.Inputs, _ match.Now, fx *match.Effects) {
 		w.noteLocked("opened %s failed=%v %s", o.Domain, o.Failed, o.Opened.Epoch)
 	}
 	for _, a := range in.Answers {
-		w.noteLocked("answer %d failed=%v", a.Ask.ID, a.Failed)
+		w.noteLocked("answer %d failed=%v", a.Question.ID, a.Failed)
 	}
 	for _, id := range in.Bounced {
 		w.noteLocked("bounced %d", id)
@@ -209,13 +210,13 @@ func (w *world) Hints(freed, restore []match.LimitHint, hungry []match.Hungry) {
 func (w *world) Ack(a arrival.Ack) { w.note("ack %d", a.Delivery) }
 
 // Ask implements History.
-func (w *world) Ask(ctx context.Context, a match.Ask) (match.AskOutcome, error) {
+func (w *world) Ask(ctx context.Context, a question.Question) (question.Answer, error) {
 	w.note("ask %d", a.ID)
 	w.mu.Lock()
 	silent := w.silent[a.Partition]
 	w.mu.Unlock()
 	if silent {
-		return match.AskOutcome{}, errAway
+		return question.Answer{}, errAway
 	}
 	timer := time.NewTimer(100 * time.Millisecond)
 	defer timer.Stop()
@@ -223,7 +224,7 @@ func (w *world) Ask(ctx context.Context, a match.Ask) (match.AskOutcome, error) 
 	case <-ctx.Done():
 	case <-timer.C:
 	}
-	return match.AskOutcome{}, ctx.Err()
+	return question.Answer{}, ctx.Err()
 }
 
 func (w *world) open(context.Context) error {
@@ -365,7 +366,7 @@ func TestR8_OpeningHungTablesIsBounded(t *testing.T) {
 func TestR31_SilentPartitionHoldsUpNoOther(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.silent[0] = true
-		w.run(match.Effects{Asks: []match.Ask{{ID: 1}, {ID: 2}, {ID: 3, Partition: 1}, {ID: 4, Partition: 1}}}, time.Second)
+		w.run(match.Effects{Asks: []question.Question{{ID: 1}, {ID: 2}, {ID: 3, Partition: 1}, {ID: 4, Partition: 1}}}, time.Second)
 		w.expect("ask answer",
 			"0s ask 1", "0s ask 3", "100ms answer 3 failed=false", "100ms ask 4", "200ms answer 4 failed=false",
 			"250ms answer 1 failed=true", "250ms ask 2", "500ms answer 2 failed=true")

@@ -2,56 +2,22 @@ package match
 
 import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 )
 
-// retrigger has all triggers of a domain sent again, or of all domains.
-func (s *Shard) retrigger(partition int, domain string) {
-	s.questions.AddOnce(asked{Kind: AskRetrigger, Partition: partition, Domain: domain})
-}
-
-// retriggerAll does so in all partitions.
-func (s *Shard) retriggerAll(domain string) {
-	for p := range s.cfg.Partitions {
-		s.retrigger(p, domain)
-	}
-}
-
-// ask asks what is due. Counts must be asked for behind the fence.
-func (s *Shard) ask() {
-	for _, q := range s.questions.Due(s.now.Mono, func(q *asked) (drop, ready bool) {
-		return q.Kind == AskRunning && q.About.count.Pointless(), s.grabs.MayAsk(q.Partition, q.About.after)
-	}) {
-		a := Ask{ID: q.ID, Kind: q.Kind, Partition: q.Partition, Domain: q.Domain, Types: q.About.types}
-		if r := q.About.round; r != nil {
-			a.Holders = r.Queries
-		}
-		s.fx.Asks = append(s.fx.Asks, a)
-	}
-}
-
 // answered takes in what history answered.
-func (s *Shard) answered(o *AskOutcome) {
-	q := s.questions.Open(o.Ask.ID)
-	if q == nil {
-		return
-	}
-	if o.Overtaken {
-		s.overtaken = true
-		return
-	}
-	if !s.questions.End(q, o.Failed, s.now.Mono) {
-		return
-	}
-	switch q.Kind {
-	case AskBookings:
-		s.booked(o.Held)
-	case AskUndelivered:
-		s.undelivered(o.Undelivered)
-	case AskRunning:
-		s.fx.Counts.Malformed += q.About.count.Compare(q.Partition, q.AskedAt, o.Held)
-	case AskHolders:
-		if d := s.domains[q.Domain]; d != nil {
-			for _, st := range d.policies.Hear(s.policyTurn(), q.About.round, o.Holders, s.drain.on) {
+func (s *Shard) answered(a *question.Answer) {
+	l := s.questions.Learn(a, s.now.Mono)
+	s.overtaken = s.overtaken || l.Superseded
+	s.fx.Counts.Malformed += l.Malformed
+	switch l.Kind {
+	case question.Bookings:
+		s.booked(a.Running)
+	case question.Undelivered:
+		s.undelivered(a.Undelivered)
+	case question.Holders:
+		if d := s.domains[l.Domain]; d != nil {
+			for _, st := range d.policies.Hear(s.policyTurn(), l.Round, a.Holders, s.drain.on) {
 				s.addStop(st)
 			}
 		}
@@ -60,10 +26,10 @@ func (s *Shard) answered(o *AskOutcome) {
 
 // booked learns of the domains in which owners before this have booked: the entries of their limits are
 // this owner's now.
-func (s *Shard) booked(held []limit.Running) {
+func (s *Shard) booked(running []limit.Running) {
 	seen := map[string]bool{}
-	for i := range held {
-		name := held[i].Domain
+	for i := range running {
+		name := running[i].Domain
 		if seen[name] {
 			continue
 		}
@@ -75,7 +41,7 @@ func (s *Shard) booked(held []limit.Running) {
 
 // sendAgain has history send all triggers of a domain again.
 func (s *Shard) sendAgain(name string) {
-	s.retriggerAll(name)
+	s.questions.RetriggerAll(name)
 	if d := s.domains[name]; d != nil {
 		s.work(d)
 	}

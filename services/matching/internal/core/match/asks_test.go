@@ -11,7 +11,7 @@ import (
 )
 
 // kinds counts the questions of one kind.
-func kinds(asks []Ask, kind question.Kind) (n int) {
+func kinds(asks []question.Question, kind question.Kind) (n int) {
 	for _, a := range asks {
 		if a.Kind == kind {
 			n++
@@ -25,7 +25,7 @@ func kinds(asks []Ask, kind question.Kind) (n int) {
 func TestWhenAQuestionIsAskedAgain(t *testing.T) {
 	o := alone(t, 1)
 	o.step(0, Inputs{HintsLost: true})
-	if kinds(o.fx.Asks, AskRetrigger) != 1 {
+	if kinds(o.fx.Asks, question.Retrigger) != 1 {
 		t.Fatalf("%+v", o.fx.Asks)
 	}
 	first := o.fx.Asks[0]
@@ -35,7 +35,7 @@ func TestWhenAQuestionIsAskedAgain(t *testing.T) {
 	}
 	for _, c := range []struct{ took, rest time.Duration }{{0, question.AgainRest * ms}, {question.AgainRestMax, question.AgainRestMax}} { // the first took 1 ms
 		o.step(c.took, Inputs{HintsLost: true})
-		o.step(0, Inputs{Answers: []AskOutcome{{Ask: first}}})
+		o.step(0, Inputs{Answers: []question.Answer{{Question: first}}})
 		if o.step(c.rest-1, Inputs{}); len(o.fx.Asks) != 0 {
 			t.Fatalf("it is asked again before %v", c.rest)
 		}
@@ -44,7 +44,7 @@ func TestWhenAQuestionIsAskedAgain(t *testing.T) {
 		}
 		first = o.fx.Asks[0]
 	}
-	o.step(0, Inputs{Answers: []AskOutcome{{Ask: first, Failed: true}}})
+	o.step(0, Inputs{Answers: []question.Answer{{Question: first, Failed: true}}})
 	for _, c := range []struct {
 		after time.Duration
 		asked int
@@ -64,7 +64,7 @@ func TestALimitThatNobodyUsesIsNotAudited(t *testing.T) {
 	w, o := limited(t, 1, 1)
 	o.give(func(in *Inputs) { in.HintsLost = true })
 	w.run(40 * time.Second)
-	if n := kinds(w.asked, AskRunning); n != 1 || len(w.restores) != 0 {
+	if n := kinds(w.asked, question.Running); n != 1 || len(w.restores) != 0 {
 		t.Errorf("asked %d times, others %d times", n, len(w.restores))
 	}
 }
@@ -81,7 +81,7 @@ func TestATakeoverAuditsOnce(t *testing.T) {
 		asked int
 	}{{limit.AuditSoon - sweepEvery, 1}, {2 * sweepEvery, 2}, {50 * time.Second, 2}} {
 		w.run(c.after)
-		if n := kinds(w.asked, AskRunning); n != c.asked {
+		if n := kinds(w.asked, question.Running); n != c.asked {
 			t.Fatalf("asked %d times after %v more, want %d", n, c.after, c.asked)
 		}
 	}
@@ -99,7 +99,7 @@ func TestUnbookedAttemptsAreAudited(t *testing.T) {
 	if c := o.s.Census(); c.Slots != 2 || c.Unbooked != 2 {
 		t.Errorf("%+v", c)
 	}
-	if n := kinds(w.asked, AskRunning); n < 8 || n > 11 {
+	if n := kinds(w.asked, question.Running); n < 8 || n > 11 {
 		t.Errorf("asked %d times in 10 s", n)
 	}
 }
@@ -114,7 +114,7 @@ func TestAFullLimitIsAudited(t *testing.T) {
 	w.run(61 * time.Second) // it is shown again
 	w.asked = nil
 	w.run(85 * time.Second)
-	testkit.Equal(t, "asked in 85 s", kinds(w.asked, AskRunning), 2)
+	testkit.Equal(t, "asked in 85 s", kinds(w.asked, question.Running), 2)
 	testkit.Equal(t, "others were asked for their entries, and no one waits", len(w.restores), 0)
 }
 

@@ -123,7 +123,7 @@ func (s *Shard) opened(o *OpenOutcome) {
 	}
 	if d.lost {
 		d.lost = false
-		s.retriggerAll(d.Name)
+		s.questions.RetriggerAll(d.Name)
 	}
 	d.Domain.UnblockAll()
 	s.arrivals.All = append(s.arrivals.All, d.held...)

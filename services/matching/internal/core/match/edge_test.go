@@ -6,6 +6,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -25,7 +26,7 @@ func TestQuestionsAreRepeated(t *testing.T) {
 	w.ready("d", "l0", "a", 1, 1)
 	w.run(3 * time.Second)
 	w.wantTasks("p", 1)
-	o.give(func(in *Inputs) { in.Answers = []AskOutcome{{Ask: Ask{ID: 12345}}} }) // no one has asked
+	o.give(func(in *Inputs) { in.Answers = []question.Answer{{Question: question.Question{ID: 12345}}} }) // no one has asked
 	w.run(ms)
 }
 

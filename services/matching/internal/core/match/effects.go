@@ -5,7 +5,6 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/overflow"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tree"
@@ -30,7 +29,7 @@ type Effects struct {
 	// Drops are limits that are no more; no one waits for it.
 	Drops []LimitHint
 	// Asks are questions to history.
-	Asks []Ask
+	Asks []question.Question
 	// Freed, Restore and Hungry are hints to others.
 	Freed, Restore []LimitHint
 	Hungry         []Hungry
@@ -60,32 +59,6 @@ type Refusal struct {
 	Code       string
 	Message    string
 	RetryAfter time.Duration
-}
-
-// The questions.
-const (
-	// AskBookings: the attempts of the shard that hold slots, of all domains.
-	AskBookings question.Kind = iota + 1
-	// AskUndelivered: grants of the shard's owners before this one that may not have
-	// reached their polls. It is asked once the fence is in the log.
-	AskUndelivered
-	// AskRunning: all running attempts of Types of Domain, of the shard; of all types where it names none.
-	AskRunning
-	// AskRetrigger: have all triggers of the shard sent again, of Domain or of all domains.
-	AskRetrigger
-	// AskHolders: of limits, the attempts of all shards that hold slots for the longest, and how many tasks wait.
-	AskHolders
-)
-
-// Ask is a question to one history partition.
-type Ask struct {
-	// ID names it in its outcome.
-	ID        uint64
-	Kind      question.Kind
-	Partition int
-	Domain    string
-	Types     []string
-	Holders   []overflow.Query
 }
 
 // Hungry is a tasklist where polls wait for what its table does not hold.

@@ -113,7 +113,7 @@ func (s *Shard) listen() {
 		s.arrivals.PutBack(l, c)
 	}
 	for _, p := range found.Lost {
-		s.retrigger(p, "")
+		s.questions.Retrigger(p, "")
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/overflow"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tree"
 )
@@ -28,7 +28,7 @@ type Inputs struct {
 	// Opened are what became of Effects.Opens.
 	Opened []OpenOutcome
 	// Answers are what became of Effects.Asks.
-	Answers []AskOutcome
+	Answers []question.Answer
 	// Verdicts are history's answers to batches.
 	Verdicts []grab.Verdicts
 	// Bounced are ids of answers that were not delivered.
@@ -70,20 +70,6 @@ type OpenOutcome struct {
 	Domain string
 	Failed bool
 	Opened table.Opened
-}
-
-// AskOutcome is what history answered, all pages of it.
-type AskOutcome struct {
-	Ask Ask
-	// Failed: the partition gave no answer; ask again.
-	Failed bool
-	// Held are attempts that run (AskBookings, AskRunning). Overtaken: a newer owner has fenced this one.
-	Held      []limit.Running
-	Overtaken bool
-	// Undelivered are grants of owners before (AskUndelivered).
-	Undelivered []grab.Undelivered
-	// Holders are by Ask.Holders (AskHolders).
-	Holders []overflow.Holders
 }
 
 // LimitHint names limits of a domain.

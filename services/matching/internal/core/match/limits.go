@@ -130,13 +130,12 @@ func (s *Shard) audit(d *domain, all []*limit.Limit, adopt bool) {
 		return
 	}
 	s.askForEntries(d, restore)
-	for p := range s.cfg.Partitions {
-		about := subject{types: types, count: c}
+	s.questions.Count(d.Name, types, c, func(partition int) uint64 {
 		if adopt && c.CountsGroups() {
-			about.after = s.grabs.LastBatch(p)
+			return s.grabs.LastBatch(partition)
 		}
-		s.questions.Add(asked{Kind: AskRunning, Partition: p, Domain: d.Name, About: about})
-	}
+		return 0
+	})
 }
 
 // auditAll looks for slots whose release may have been lost.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -67,7 +68,7 @@ func TestComplaintsAboutLimitedTypes(t *testing.T) {
 	if at := o.complains(hungryMax + time.Second); len(at) != 1 || at[0] != hungryMax {
 		t.Errorf("it complains at %v", at)
 	}
-	o.step(0, Inputs{Answers: []AskOutcome{{Ask: asked[0]}}})
+	o.step(0, Inputs{Answers: []question.Answer{{Question: asked[0]}}})
 	if len(o.fx.Calls) != 1 || len(o.fx.Calls[0].Wants) != 1 {
 		t.Fatalf("it calls %+v", o.fx.Calls)
 	}
@@ -111,7 +112,7 @@ func TestAnotherLifeOfTheTables(t *testing.T) {
 			t.Fatalf("%+v, %d are opened", o.fx.Counts, len(o.fx.Opens))
 		}
 		o.step(0, Inputs{Opened: []OpenOutcome{{Domain: "d", Opened: c.opened}}})
-		if kinds(o.fx.Asks, AskRetrigger) != c.asks {
+		if kinds(o.fx.Asks, question.Retrigger) != c.asks {
 			t.Errorf("opened as %+v: asked %+v", c.opened, o.fx.Asks)
 		}
 		o.reply()
@@ -120,7 +121,7 @@ func TestAnotherLifeOfTheTables(t *testing.T) {
 		name := map[bool]string{false: "known", true: "new"}[fresh]
 		o.step(0, Inputs{Polls: []Poll{{Domain: name, Tasklist: "l", Max: 1}}})
 		o.step(0, Inputs{Opened: []OpenOutcome{{Domain: name, Opened: table.Opened{Epoch: "e", Fresh: fresh}}}})
-		if kinds(o.fx.Asks, AskRetrigger) != asks {
+		if kinds(o.fx.Asks, question.Retrigger) != asks {
 			t.Errorf("a domain that is %s: asked %+v", name, o.fx.Asks)
 		}
 	}

@@ -17,7 +17,7 @@ func New(cfg Config, catalog Catalog, now Now) *Shard {
 	s := &Shard{
 		cfg: cfg, catalog: catalog, now: now, dice: rand.New(rand.NewPCG(cfg.Seed, cfg.Epoch)),
 		domains: map[string]*domain{}, lists: map[table.Tasklist]*list{},
-		polls: pairing.NewPolls[*list, grab.Grant](), pollers: report.NewPollers(now.Mono), questions: question.New[subject](AskRunning),
+		polls: pairing.NewPolls[*list, grab.Grant](), pollers: report.NewPollers(now.Mono), questions: question.New(cfg.Partitions),
 	}
 	s.limits = limit.New(catalog, cfg.Partitions)
 	s.answers = grab.NewAnswers(s.dice.Uint64(), now.Mono)
@@ -101,7 +101,7 @@ func (s *Shard) hear(in *Inputs) {
 		s.auditAll()
 	}
 	if in.HintsLost {
-		s.retriggerAll("")
+		s.questions.RetriggerAll("")
 	}
 }
 
@@ -121,7 +121,7 @@ func (s *Shard) act() {
 	s.tree.ReportAll()
 	s.redeliver()
 	s.handOver()
-	s.ask()
+	s.fx.Asks = s.questions.Due(s.now.Mono, s.grabs.MayAsk, s.fx.Asks) // counts must be asked for behind the fence
 	s.drained()
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/overflow"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -45,7 +46,7 @@ func (w *world) stop(s *grab.Stop, stale bool) grab.Verdict {
 }
 
 // holders are the attempts that hold slots of limits, and the tasks that wait.
-func (w *world) holders(a *Ask) []overflow.Holders {
+func (w *world) holders(a *question.Question) []overflow.Holders {
 	all := make([]overflow.Holders, len(a.Holders))
 	for i, q := range a.Holders {
 		for _, t := range w.sorted() {

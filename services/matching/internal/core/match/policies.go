@@ -27,9 +27,7 @@ func (s *Shard) sweepPolicies(d *domain) {
 		return
 	}
 	if r := d.policies.Sweep(s.policyTurn(), d.Domain, s.cfg.Partitions); r != nil {
-		for p := range s.cfg.Partitions {
-			s.questions.Add(asked{Kind: AskHolders, Partition: p, Domain: d.Name, About: subject{round: r}})
-		}
+		s.questions.AskHolders(d.Name, r)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -79,9 +80,9 @@ func (o *solo) reply(held ...limit.Running) {
 	o.Helper()
 	var in Inputs
 	for _, a := range o.fx.Asks {
-		out := AskOutcome{Ask: a}
-		if a.Kind == AskRunning {
-			out.Held = held
+		out := question.Answer{Question: a}
+		if a.Kind == question.Running {
+			out.Running = held
 		}
 		in.Answers = append(in.Answers, out)
 	}

@@ -11,17 +11,13 @@ func (s *Shard) begin() {
 	if s.start.begun {
 		return
 	}
-	s.start = start{begun: true, left: s.cfg.Partitions}
+	s.start.begun = true
 	s.grabs.SendFences()
-	for p := range s.cfg.Partitions {
-		s.questions.Add(asked{Kind: AskBookings, Partition: p})
-		s.questions.Add(asked{Kind: AskUndelivered, Partition: p})
-	}
+	s.questions.Start()
 }
 
 // undelivered takes in what a partition has to be sent again.
 func (s *Shard) undelivered(grants []grab.Undelivered) {
-	s.start.left--
 	for i := range grants {
 		if g, ok := s.grabs.GrantedBefore(&grants[i]); ok && grants[i].ReplyTo != "" {
 			s.answers.Find(&grants[i], g)
@@ -39,7 +35,7 @@ func (s *Shard) openAt() (at time.Duration, ok bool) {
 // grant that comes later than startWait is sent if its inbox has been sent none.
 func (s *Shard) redeliver() {
 	at, opens := s.openAt()
-	if !s.start.open && (!opens || s.start.left > 0 && s.now.Mono < at) {
+	if !s.start.open && (!opens || s.questions.Undelivered() > 0 && s.now.Mono < at) {
 		return
 	}
 	again, back := s.answers.Redeliver(s.cfg.AnswerBytesMax)

@@ -7,7 +7,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/overflow"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/pairing"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/report"
@@ -26,7 +25,6 @@ type (
 	call    = tablecall.Call[*list]
 	source  = tablecall.Source[*list]
 	node    = tree.Node[*list]
-	asked   = question.Question[subject]
 )
 
 // Config of a Shard.
@@ -94,7 +92,7 @@ type Shard struct {
 	grabs     grab.Lanes[*list]
 	polls     pairing.Polls[*list, grab.Grant]
 	pollers   report.Pollers
-	questions question.Queue[subject]
+	questions question.Questions
 	answers   grab.Answers
 	start     start
 	drain     drain
@@ -129,28 +127,12 @@ type taken struct {
 	stale bool
 }
 
-// subject is what a question is about.
-type subject struct {
-	// types are those that are asked for.
-	types []string
-	// count is that of AskRunning.
-	count *limit.Count
-	// after is the last batch of grabs that must be decided before: it may hold tasks of groups that are not known.
-	after uint64
-	// round is that of AskHolders.
-	round *overflow.Round
-}
-
 // start is how an owner takes its shard over: it fences every partition, sends again what
 // may not have reached its polls, and then is open.
 //
 //	fence ──► true in the first partition ──► all have listed what is to be sent again ──► open
 //	                        └────────────────── or startWait later ────────────────────►─┘
-type start struct {
-	begun, open bool
-	// left counts partitions that have not answered.
-	left int
-}
+type start struct{ begun, open bool }
 
 // drain is how a shard is given up: polls are answered, verdicts awaited for a short
 // while, triggers stored, and what no one takes is handed back.

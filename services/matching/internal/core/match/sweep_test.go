@@ -7,6 +7,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -123,7 +124,7 @@ func TestShardWithQuestionsWatches(t *testing.T) {
 	o := alone(t, 2)
 	o.step(0, Inputs{HintsLost: true})
 	first := o.fx.Asks[0]
-	o.step(sweepEvery/2, Inputs{Answers: []AskOutcome{{Ask: first, Failed: true}}})
+	o.step(sweepEvery/2, Inputs{Answers: []question.Answer{{Question: first, Failed: true}}})
 	o.step(sweepEvery/2, Inputs{})
 	if len(o.fx.Asks) != 0 || o.fx.Wake > o.now.Mono+sweepEvery || o.s.Census().Questions != 2 {
 		t.Fatalf("it wakes in %v; %+v", o.fx.Wake-o.now.Mono, o.s.Census())

@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tree"
 	"github.com/yardmaster-io/yardmaster/shared/heap"
@@ -49,8 +50,8 @@ type world struct {
 
 	polls    map[string]*pollSeen
 	hungry   []Hungry
-	retrigs  []Ask
-	asked    []Ask
+	retrigs  []question.Question
+	asked    []question.Question
 	restores []LimitHint
 	freeds   []LimitHint
 	batches  []grab.Batch
@@ -401,48 +402,48 @@ func (w *world) speak(p int) {
 	at.kept = nil
 }
 
-func (o *owner) ask(a Ask) {
+func (o *owner) ask(a question.Question) {
 	w := o.w
 	w.asked = append(w.asked, a)
-	if a.Kind == AskRetrigger {
+	if a.Kind == question.Retrigger {
 		w.retrigs = append(w.retrigs, a)
 	}
 	answered := false
-	reply := func(out AskOutcome) {
+	reply := func(out question.Answer) {
 		if !answered {
 			answered = true
 			w.after(w.delay(), func() { o.give(func(in *Inputs) { in.Answers = append(in.Answers, out) }) })
 		}
 	}
-	w.after(2*time.Second, func() { reply(AskOutcome{Ask: a, Failed: true}) })
+	w.after(2*time.Second, func() { reply(question.Answer{Question: a, Failed: true}) })
 	w.hears(a.Partition, func() {
 		if answered {
 			return
 		}
-		out := AskOutcome{Ask: a}
+		out := question.Answer{Question: a}
 		switch a.Kind {
-		case AskRetrigger:
+		case question.Retrigger:
 			w.retrigger(a.Partition, o.shard, a.Domain, "")
-		case AskUndelivered:
+		case question.Undelivered:
 			out.Undelivered = w.undelivered(a.Partition, o.shard, o.epoch)
-		case AskHolders:
+		case question.Holders:
 			out.Holders = w.holders(&a)
 		default:
-			out.Held = w.held(a, o.shard)
-			out.Overtaken = o.epoch < w.partitions[a.Partition].fences[o.shard]
+			out.Running = w.held(a, o.shard)
+			out.Superseded = o.epoch < w.partitions[a.Partition].fences[o.shard]
 		}
 		reply(out)
 	})
 }
 
 // held is the attempts that run.
-func (w *world) held(a Ask, shard int) []limit.Running {
+func (w *world) held(a question.Question, shard int) []limit.Running {
 	var all []limit.Running
 	for _, t := range w.sorted() {
 		if t.id.Partition() != a.Partition || t.shard != shard || t.state != "running" {
 			continue
 		}
-		if a.Kind == AskBookings && len(t.path) == 0 || a.Kind == AskRunning && (t.domain != a.Domain || len(a.Types) > 0 && !slices.Contains(a.Types, t.typ)) {
+		if a.Kind == question.Bookings && len(t.path) == 0 || a.Kind == question.Running && (t.domain != a.Domain || len(a.Types) > 0 && !slices.Contains(a.Types, t.typ)) {
 			continue
 		}
 		all = append(all, limit.Running{
