@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tree"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 )
 
 // The core's types, for who may not import them.
@@ -30,8 +31,8 @@ type (
 	Hints        = match.Hints
 	Release      = match.Release
 	Triggers     = arrival.Triggers
-	Poll         = match.Poll
-	SilentWorker = match.SilentWorker
+	Poll         = waiting.Poll
+	SilentWorker = waiting.SilentWorker
 	Answer       = grab.Answer
 	Batch        = grab.Batch
 	Ask          = question.Question

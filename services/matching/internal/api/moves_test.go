@@ -14,6 +14,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tree"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -58,7 +59,7 @@ func TestPollsAreGivenUpToTheirFrontends(t *testing.T) {
 		t.Errorf("the frontend heard %v", news)
 	}
 	// One that has gone is not reported as answered, too.
-	n.do(match.Effects{Answers: []grab.Answer{{Poll: numbers[0], ReplyTo: "inbox.gone"}}})
+	n.do(match.Effects{Replies: waiting.Replies{Answers: []grab.Answer{{Poll: numbers[0], ReplyTo: "inbox.gone"}}}})
 	l.publish(pollSubject(1), &rpcv1.Poll{Domain: domain, Tasklist: tasklist, MaxTasks: 1, ReplyTo: l.nc.NewInbox(), AnsweredTo: there, Id: 200})
 	n.saw(t, func(in *match.Inputs) error {
 		if len(in.Polls) < 5 {
@@ -66,7 +67,7 @@ func TestPollsAreGivenUpToTheirFrontends(t *testing.T) {
 		}
 		return nil
 	})
-	n.do(match.Effects{Answers: []grab.Answer{{Poll: numbers[3] + 4, ReplyTo: "inbox.gone"}}})
+	n.do(match.Effects{Replies: waiting.Replies{Answers: []grab.Answer{{Poll: numbers[3] + 4, ReplyTo: "inbox.gone"}}}})
 	m, err = hears.NextMsg(patience)
 	testkit.NoError(t, err)
 	if news := readNews(t, m); !slices.Equal(news.Ids, []uint64{200}) {

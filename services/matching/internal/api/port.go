@@ -23,6 +23,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 )
 
@@ -157,7 +158,7 @@ func (p *Port) splice(tasks [][]byte) []byte {
 }
 
 // Refuse implements shard.Outbox.
-func (p *Port) Refuse(r *match.Refusal) {
+func (p *Port) Refuse(r *waiting.Refusal) {
 	p.answered.done(r.Poll)
 	p.refuse(r.ReplyTo, fault.New(fault.Code(r.Code), "%s", r.Message).After(r.RetryAfter))
 }

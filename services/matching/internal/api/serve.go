@@ -14,6 +14,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/shard"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 )
@@ -39,11 +40,11 @@ func (p *Port) Serve(ctx context.Context, s *shard.Shard) error {
 	}))
 	out.add(hear(p, s, topology.HintSilent, func(in *match.Inputs, m *rpcv1.Silent) {
 		for _, w := range m.Workers {
-			in.Silent = append(in.Silent, match.SilentWorker{Domain: w.Domain, ID: w.WorkerId})
+			in.Silent = append(in.Silent, waiting.SilentWorker{Domain: w.Domain, ID: w.WorkerId})
 		}
 	}))
 	out.add(hear(p, s, topology.HintGivenUp, func(in *match.Inputs, m *rpcv1.GivenUp) {
-		in.GivenUp = append(in.GivenUp, match.GivenUp{Domain: m.Domain, Inboxes: m.Inboxes})
+		in.GivenUp = append(in.GivenUp, waiting.GivenUp{Domain: m.Domain, Inboxes: m.Inboxes})
 	}))
 	in.add(hear(p, s, topology.HintBranch(p.Shard), branches))
 	in.add(p.NATS.Subscribe(topology.MatchingPoll(p.Shard, p.Epoch), func(m *nats.Msg) { p.poll(s, m) }))
@@ -128,7 +129,7 @@ func (p *Port) poll(s *shard.Shard, m *nats.Msg) {
 	if !p.Replies.Asker(req.Domain, req.ReplyTo) || req.AnsweredTo != "" && !p.Replies.Service(req.AnsweredTo) {
 		return
 	}
-	poll := match.Poll{
+	poll := waiting.Poll{
 		ID:     p.answered.expect(req),
 		Domain: req.Domain, Tasklist: req.Tasklist, Partition: int(req.TasklistPartition), Moved: req.Moved, Back: req.Back, Max: int(req.MaxTasks), Types: req.Types,
 		Worker: req.Worker, WorkerID: req.WorkerId, Version: req.WorkerVersion, ReplyTo: req.ReplyTo, JSON: req.Json, For: time.Duration(req.WaitMs) * time.Millisecond,

@@ -20,6 +20,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 	"github.com/yardmaster-io/yardmaster/shared/testkit/signalkit"
@@ -63,7 +64,7 @@ func TestR41_AnswersThatNobodyGetsAreTold(t *testing.T) {
 	l, n := serving(t)
 	inbox := l.listen("inbox.there")
 	task := testkit.Encoded(t, &yardv1.PolledTask{TaskId: "x", Payload: &yardv1.Payload{Data: []byte(`{"a":1}`)}})
-	n.do(match.Effects{Answers: []grab.Answer{
+	n.do(match.Effects{Replies: waiting.Replies{Answers: []grab.Answer{
 		{ID: 5, ReplyTo: "inbox.there", Tasks: [][]byte{task, task}},
 		{ID: 6, ReplyTo: "inbox.gone", Tasks: [][]byte{task}},
 		{ReplyTo: "inbox.gone"},
@@ -71,7 +72,7 @@ func TestR41_AnswersThatNobodyGetsAreTold(t *testing.T) {
 		{ID: 8, ReplyTo: "inbox.there", JSON: true, Tasks: [][]byte{[]byte("\xff")}},
 		{ReplyTo: "inbox.there", JSON: true, Tasks: [][]byte{task}},
 		{ReplyTo: "inbox.there", JSON: true},
-	}, Refusals: []match.Refusal{{ReplyTo: "inbox.there", Code: string(fault.ResourceExhausted), Message: "full", RetryAfter: time.Second}}})
+	}, Refusals: []waiting.Refusal{{ReplyTo: "inbox.there", Code: string(fault.ResourceExhausted), Message: "full", RetryAfter: time.Second}}}})
 	n.saw(t, func(in *match.Inputs) error {
 		if slices.Sort(in.Bounced); !slices.Equal(in.Bounced, []uint64{6, 7, 8}) {
 			return fmt.Errorf("bounced are %v", in.Bounced)
@@ -103,13 +104,13 @@ func TestAnswersThatAreRepliedToAreHeard(t *testing.T) {
 	l, n := serving(t)
 	inbox := l.listen("inbox.there")
 	task := testkit.Encoded(t, &yardv1.PolledTask{TaskId: "x"})
-	n.do(match.Effects{Answers: []grab.Answer{{ID: 5, ReplyTo: "inbox.there", Tasks: [][]byte{task}}}})
+	n.do(match.Effects{Replies: waiting.Replies{Answers: []grab.Answer{{ID: 5, ReplyTo: "inbox.there", Tasks: [][]byte{task}}}}})
 	m, err := inbox.NextMsg(patience)
 	if err == nil {
 		err = errors.Join(m.Respond(nil), m.Respond([]byte("thanks")), l.nc.Flush())
 	}
 	testkit.NoError(t, err)
-	n.do(match.Effects{Answers: []grab.Answer{{ID: 6, ReplyTo: "inbox.gone", Tasks: [][]byte{task}}}})
+	n.do(match.Effects{Replies: waiting.Replies{Answers: []grab.Answer{{ID: 6, ReplyTo: "inbox.gone", Tasks: [][]byte{task}}}}})
 	n.saw(t, func(in *match.Inputs) error {
 		if !slices.Equal(in.Bounced, []uint64{6}) {
 			return fmt.Errorf("bounced are %v", in.Bounced)

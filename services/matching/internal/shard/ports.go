@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/report"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tree"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 )
 
 // Core decides. It is a *match.Shard, except in tests of the loop.
@@ -31,7 +32,7 @@ type Outbox interface {
 	// that it was not sent.
 	Answer(a *grab.Answer) error
 	// Refuse ends a poll that was not taken.
-	Refuse(r *match.Refusal)
+	Refuse(r *waiting.Refusal)
 	// Moves gives polls up to their frontends. Inputs.Unmoved gets those that no one took.
 	Moves(all []tree.Move)
 	// Batch sends events to the owner of their partition. Nothing tells whether it arrived but its verdicts.

@@ -20,6 +20,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/report"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -196,7 +197,7 @@ func (w *world) roundTrip(context.Context) (broke bool, err error) {
 }
 
 // Refuse implements Outbox.
-func (w *world) Refuse(r *match.Refusal) { w.note("refuse %s", r.ReplyTo) }
+func (w *world) Refuse(r *waiting.Refusal) { w.note("refuse %s", r.ReplyTo) }
 
 // Batch implements Outbox.
 func (w *world) Batch(b *grab.Batch) { w.note("batch %d", b.Number) }
@@ -377,13 +378,12 @@ func TestR31_SilentPartitionHoldsUpNoOther(t *testing.T) {
 func TestEffectsAreCarriedOutInOrder(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.run(match.Effects{
-			Answers:  []grab.Answer{{ReplyTo: "a"}},
-			Refusals: []match.Refusal{{ReplyTo: "b"}},
-			Effects:  grab.Effects{Batches: []grab.Batch{{Number: 1}, {Number: 2}}},
-			Freed:    make([]match.LimitHint, 1),
-			Restore:  make([]match.LimitHint, 2),
-			Hungry:   make([]match.Hungry, 3),
-			Acks:     []arrival.Ack{{Delivery: 7}},
+			Replies: waiting.Replies{Answers: []grab.Answer{{ReplyTo: "a"}}, Refusals: []waiting.Refusal{{ReplyTo: "b"}}},
+			Effects: grab.Effects{Batches: []grab.Batch{{Number: 1}, {Number: 2}}},
+			Freed:   make([]match.LimitHint, 1),
+			Restore: make([]match.LimitHint, 2),
+			Hungry:  make([]match.Hungry, 3),
+			Acks:    []arrival.Ack{{Delivery: 7}},
 		}, 0)
 		got := w.having("answer refuse batch hints ack")
 		want := []string{"0s answer to a", "0s refuse b", "0s batch 1", "0s batch 2", "0s hints 1 2 3", "0s ack 7"}
@@ -402,7 +402,7 @@ func TestDroppedLimitsAreForgotten(t *testing.T) {
 func TestAnUnsentAnswerIsBounced(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.unsent = true
-		w.run(match.Effects{Answers: []grab.Answer{{ID: 5, ReplyTo: "a"}, {ReplyTo: "b"}}}, 0)
+		w.run(match.Effects{Replies: waiting.Replies{Answers: []grab.Answer{{ID: 5, ReplyTo: "a"}, {ReplyTo: "b"}}}}, 0)
 		w.expect("bounced", "0s bounced 5")
 	})
 }
@@ -463,7 +463,7 @@ func TestInputsAreTakenOnce(t *testing.T) {
 					w.shard.Put(func(in *match.Inputs) {
 						in.Limits, in.Verdicts = append(in.Limits, "d"), append(in.Verdicts, grab.Verdicts{})
 						in.Freed, in.Restore = append(in.Freed, match.LimitHint{}), append(in.Restore, match.LimitHint{})
-						in.Hints, in.Polls = append(in.Hints, match.Hints{}), append(in.Polls, match.Poll{})
+						in.Hints, in.Polls = append(in.Hints, match.Hints{}), append(in.Polls, waiting.Poll{})
 					})
 				}
 			})

@@ -38,7 +38,7 @@ func (s *Shard) call(d *domain) {
 	}
 	d.StandDue(&c.Call)
 	for _, l := range d.sources.Want(c, d.Domain, s.drain.on) {
-		s.reconsider(s.listOf(l.List))
+		s.waiting.Reconsider(&s.listOf(l.List).queue)
 		s.tree.Report(&s.listOf(l.List).node) // but polls, perhaps
 	}
 	s.fx.Counts.Looks += int64(c.Looks)
@@ -100,7 +100,7 @@ func (s *Shard) called(o *CallOutcome) {
 		c.GiveUp()
 	}
 	for _, l := range c.Sources() {
-		s.reconsider(s.listOf(l.List))
+		s.waiting.Reconsider(&s.listOf(l.List).queue)
 	}
 	s.work(d)
 }

@@ -24,7 +24,7 @@ type Census struct {
 // Census counts what s holds.
 func (s *Shard) Census() Census {
 	c := Census{
-		Polls: s.polls.Len(), Questions: s.questions.Len(),
+		Polls: s.waiting.Len(), Questions: s.questions.Len(),
 		Domains: len(s.domains), Lists: len(s.lists), Chunks: len(s.arrivals.All),
 	}
 	c.Grabs, c.HandBacks, c.Aside, c.Receipts = s.grabs.Census()
@@ -55,7 +55,7 @@ func (s *Shard) Tasklist(domain, name string) (ready, polls int) {
 
 // Pollers are up to limit workers that polled a tasklist, behind the one called after; from the first, if that is empty.
 func (s *Shard) Pollers(domain, tasklist, after string, limit int, now Now) report.Page {
-	return s.pollers.Page(domain, tasklist, after, limit, now.Mono)
+	return s.waiting.Pollers(domain, tasklist, after, limit, now.Mono)
 }
 
 // LimitsInUse are the limits of a domain that are in use here or were full within the last hour; see limit.Domain.

@@ -9,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 )
 
 // holds compares what a shard holds, and what its last turn has counted.
@@ -39,7 +40,7 @@ func TestCensusAndCounts(t *testing.T) {
 	o.holds("at the start", Census{Domains: 1, Lists: 1}, Counts{})
 
 	o.step(0, o.poll(2, time.Hour))
-	o.holds("a poll waits", Census{Domains: 1, Lists: 1, Polls: 1}, Counts{Polls: 1, WaitingPolls: 1})
+	o.holds("a poll waits", Census{Domains: 1, Lists: 1, Polls: 1}, Counts{PollCounts: waiting.PollCounts{Polls: 1}, WaitingPolls: 1})
 
 	o.step(0, o.hint("b", 0, 3))
 	o.holds(
@@ -52,7 +53,7 @@ func TestCensusAndCounts(t *testing.T) {
 	o.step(0, join(o.poll(1, time.Hour), o.hint("b", 0, 2)))
 	o.holds(
 		"chunks wait for the call", Census{Domains: 1, Lists: 1, Polls: 2, Grabs: 2, Calls: 1, Receipts: 1, Chunks: 1},
-		Counts{HintBatches: 1, Triggers: 2, Polls: 1, WaitingPolls: 2},
+		Counts{HintBatches: 1, Triggers: 2, PollCounts: waiting.PollCounts{Polls: 1}, WaitingPolls: 2},
 	)
 
 	stored := o.s.domains["d"].call.Out
@@ -69,7 +70,7 @@ func TestCensusAndCounts(t *testing.T) {
 	o.step(0, Inputs{Bounced: []uint64{answer}})
 	o.holds(
 		"no one heard the answer", Census{Domains: 1, Lists: 1, Polls: 1, HandBacks: 1, Calls: 1, Receipts: 2, Chunks: 1},
-		Counts{Bounced: 1, WaitingPolls: 1, Counts: grab.Counts{HandedBack: 1}},
+		Counts{PollCounts: waiting.PollCounts{Bounced: 1}, WaitingPolls: 1, Counts: grab.Counts{HandedBack: 1}},
 	)
 
 	o.step(0, Inputs{Verdicts: []grab.Verdicts{{Batch: o.fx.Batches[0].Number, All: []grab.Verdict{{}}}}})

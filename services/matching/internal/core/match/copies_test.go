@@ -9,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -43,7 +44,7 @@ func TestR41ACopyOfARefusedGrabIsHandedBack(t *testing.T) {
 		step(0, Inputs{})
 		decide(1, grab.Verdict{})
 		list := table.Tasklist{Domain: "d", Name: "l"}
-		step(0, Inputs{Polls: []Poll{{Domain: "d", Tasklist: "l", Max: 1, ReplyTo: "inbox", For: time.Minute}}})
+		step(0, Inputs{Polls: []waiting.Poll{{Domain: "d", Tasklist: "l", Max: 1, ReplyTo: "inbox", For: time.Minute}}})
 		step(0, Inputs{Opened: []OpenOutcome{{Domain: "d", Opened: table.Opened{Epoch: "e"}}}})
 		trigger := ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(1), 0, 7), Position: ids.NewPosition(1, 3)}
 		step(0, Inputs{Hints: []Hints{{Delivery: 1, Triggers: []arrival.Triggers{{

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -17,7 +18,7 @@ func costly(t *testing.T, shards int, everyUS float64) *world {
 		w.own(shard, 1)
 	}
 	for i := range 4 {
-		w.poll(fmt.Sprint("opens", i), Poll{Domain: "d", Tasklist: fmt.Sprint("l", i), Max: 1})
+		w.poll(fmt.Sprint("opens", i), waiting.Poll{Domain: "d", Tasklist: fmt.Sprint("l", i), Max: 1})
 	}
 	w.run(300 * ms)
 	return w
@@ -72,10 +73,10 @@ func TestACostlyTaskIsNotStarved(t *testing.T) {
 func TestACostlyTaskIsNotTriedInVain(t *testing.T) {
 	w := costly(t, 1, 30e6)
 	w.readyCosting("l0", "a", 9, 2)
-	w.poll("first", Poll{Domain: "d", Tasklist: "l0", Max: 1, For: time.Minute})
+	w.poll("first", waiting.Poll{Domain: "d", Tasklist: "l0", Max: 1, For: time.Minute})
 	w.run(100 * ms)
 	for i := range 8 {
-		w.poll(fmt.Sprint("p", i), Poll{Domain: "d", Tasklist: "l0", Max: 1, For: 6 * time.Minute})
+		w.poll(fmt.Sprint("p", i), waiting.Poll{Domain: "d", Tasklist: "l0", Max: 1, For: 6 * time.Minute})
 	}
 	calls := len(w.calls)
 	w.run(239 * time.Second)
@@ -91,14 +92,14 @@ func TestACostlyTaskIsNotTriedInVain(t *testing.T) {
 func TestWhoDoesNotPollLeavesTheLine(t *testing.T) {
 	w := costly(t, 2, 1e6)
 	w.readyCosting("l1", "b", 1, 30)
-	w.poll("burst", Poll{Domain: "d", Tasklist: "l1", Max: 10, For: time.Second})
+	w.poll("burst", waiting.Poll{Domain: "d", Tasklist: "l1", Max: 10, For: time.Second})
 	w.run(100 * ms)
 	w.readyCosting("l0", "a", 10, 1)
-	w.poll("gone", Poll{Domain: "d", Tasklist: "l0", Max: 1, For: 1500 * ms})
+	w.poll("gone", waiting.Poll{Domain: "d", Tasklist: "l0", Max: 1, For: 1500 * ms})
 	w.run(500 * ms)
 	before := w.begunOf("b")
 	for i := range 8 {
-		w.poll(fmt.Sprint("p", i), Poll{Domain: "d", Tasklist: "l1", Max: 1, For: time.Minute})
+		w.poll(fmt.Sprint("p", i), waiting.Poll{Domain: "d", Tasklist: "l1", Max: 1, For: time.Minute})
 	}
 	w.run(700 * ms)
 	if n := w.begunOf("b"); n != before {

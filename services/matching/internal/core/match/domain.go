@@ -45,7 +45,7 @@ type domain struct {
 func (s *Shard) domain(name string) *domain {
 	d := s.domains[name]
 	if d == nil {
-		d = &domain{withheld: s.catalog.PausedGroups(name)}
+		d = &domain{withheld: s.catalog.PausedGroups(name), polls: pairing.Domain{Name: name}}
 		d.Domain = limit.NewDomain(&s.limits, name, func() { s.work(d) })
 		s.domains[name] = d
 		s.inOrder = append(s.inOrder, d)
@@ -134,7 +134,7 @@ func (s *Shard) opened(o *OpenOutcome) {
 // restart has the polls of a domain looked at whose tables have changed their state.
 func (s *Shard) restart(d *domain) {
 	for _, l := range d.lists {
-		s.reconsider(l)
+		s.waiting.Reconsider(&l.queue)
 		s.tree.Report(&l.node)
 	}
 	s.markAll(d)

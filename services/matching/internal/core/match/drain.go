@@ -23,10 +23,7 @@ func (s *Shard) leave() {
 	for _, d := range s.inOrder {
 		d.Domain.Leave()
 	}
-	for _, p := range s.polls.All() {
-		s.polls.Touch(p)
-	}
-	s.finishPolls()
+	s.waiting.Leave()
 }
 
 // drained ends the shard when nothing is under way any more, or it has taken too long.
@@ -47,7 +44,7 @@ func (s *Shard) drained() {
 
 // underWay tells whether something may still come of waiting.
 func (s *Shard) underWay() bool {
-	if s.polls.Len() > 0 || s.answers.Unconfirmed() || s.grabs.UnderWay() {
+	if s.waiting.UnderWay() || s.grabs.UnderWay() {
 		return true
 	}
 	for _, d := range s.inOrder {
@@ -61,9 +58,7 @@ func (s *Shard) underWay() bool {
 // force ends what did not end in time. Grabs without a verdict are handed back: if history
 // grants them yet, no one takes them.
 func (s *Shard) force() {
-	for p, ok := s.polls.Next(); ok; p, ok = s.polls.Next() {
-		s.answer(p)
-	}
+	s.waiting.Force()
 	s.grabs.Force()
 	s.handOver()
 }
@@ -103,7 +98,7 @@ func (s *Shard) ended(in *Inputs) {
 		s.fx.Acks = append(s.fx.Acks, arrival.Ack{Delivery: in.Hints[i].Delivery})
 	}
 	for i := range in.Polls {
-		s.fx.Answers = append(s.fx.Answers, grab.Answer{Poll: in.Polls[i].ID, ReplyTo: in.Polls[i].ReplyTo, JSON: in.Polls[i].JSON})
+		s.fx.Answers = append(s.fx.Answers, in.Polls[i].Empty())
 	}
 	for _, id := range in.Unmoved { // no frontend will send it on
 		if p := s.tree.TakeBack(id); p != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -34,7 +35,7 @@ func TestQuestionsAreRepeated(t *testing.T) {
 func TestLimitOfUnknownDomain(t *testing.T) {
 	w, o := begun(t, 1)
 	w.ends = false
-	w.poll("p", Poll{Domain: "e", Tasklist: "l0", Max: 5, For: time.Minute})
+	w.poll("p", waiting.Poll{Domain: "e", Tasklist: "l0", Max: 5, For: time.Minute})
 	w.ready("e", "l0", "a", 1, 2)
 	w.run(3 * time.Minute) // the domain is forgotten
 	if o.s.domains["e"] != nil {
@@ -154,10 +155,10 @@ func TestLineIsKept(t *testing.T) {
 	w.own(0, 1)
 	w.own(1, 1)
 	w.ends = false
-	w.poll("p", Poll{Domain: "d", Tasklist: "l0", Max: 1, For: time.Minute})
+	w.poll("p", waiting.Poll{Domain: "d", Tasklist: "l0", Max: 1, For: time.Minute})
 	first := w.ready("d", "l0", "a", 1, 1)
 	w.run(2 * time.Second)
-	w.poll("q", Poll{Domain: "d", Tasklist: "l1", Max: 1, For: time.Minute})
+	w.poll("q", waiting.Poll{Domain: "d", Tasklist: "l1", Max: 1, For: time.Minute})
 	w.ready("d", "l1", "a", 4, 1)
 	calls := len(w.calls)
 	w.run(10 * time.Second)
@@ -188,14 +189,14 @@ func TestLineBehindADeadShard(t *testing.T) {
 	w.own(0, 1)
 	other := w.own(1, 1)
 	w.ends = false
-	w.poll("p", Poll{Domain: "d", Tasklist: "l0", Max: 1, For: time.Minute})
+	w.poll("p", waiting.Poll{Domain: "d", Tasklist: "l0", Max: 1, For: time.Minute})
 	first := w.ready("d", "l0", "a", 1, 1)
 	w.run(2 * time.Second)
-	w.poll("q", Poll{Domain: "d", Tasklist: "l1", Max: 1, For: time.Minute})
+	w.poll("q", waiting.Poll{Domain: "d", Tasklist: "l1", Max: 1, For: time.Minute})
 	w.ready("d", "l1", "a", 1, 1)
 	w.run(200 * ms)
 	other.dead = true
-	w.poll("r", Poll{Domain: "d", Tasklist: "l0", Max: 1, For: time.Minute})
+	w.poll("r", waiting.Poll{Domain: "d", Tasklist: "l0", Max: 1, For: time.Minute})
 	w.ready("d", "l0", "a", 3, 1)
 	w.run(200 * ms)
 	calls := len(w.calls)
@@ -223,7 +224,7 @@ func TestGatheredGrabOfAnsweredPoll(t *testing.T) {
 	w.wait("p", 1)
 	w.trigger(w.task("d", "l0", "a", 1, 0))
 	w.run(30 * ms)
-	o.give(func(in *Inputs) { in.GivenUp = []GivenUp{{"d", []string{"p"}}} })
+	o.give(func(in *Inputs) { in.GivenUp = []waiting.GivenUp{{Domain: "d", Inboxes: []string{"p"}}} })
 	w.run(ms)
 	if p := w.polls["p"]; p.answered != 1 || o.s.Census().Grabs != 2 {
 		t.Fatalf("%+v; %+v", p, o.s.Census())

@@ -8,14 +8,13 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tree"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 )
 
 // Effects are what a step asks for, to be carried out in the order of the fields.
 type Effects struct {
-	// Answers go to polls.
-	Answers []grab.Answer
-	// Refusals too.
-	Refusals []Refusal
+	// Replies are those to polls: answers, then refusals.
+	waiting.Replies
 	// Reports are those of trees: polls that are given up to their frontends, and reports to parents and frontends, which may go later. A poll
 	// that no frontend takes comes back as Inputs.Unmoved.
 	tree.Reports
@@ -50,17 +49,6 @@ type Effects struct {
 	Drained bool
 }
 
-// Refusal ends a poll that was not taken.
-type Refusal struct {
-	// Poll is the poll's ID.
-	Poll    uint64
-	ReplyTo string
-	// Code is a fault code, Message for people, RetryAfter 0 where it says nothing.
-	Code       string
-	Message    string
-	RetryAfter time.Duration
-}
-
 // Hungry is a tasklist where polls wait for what its table does not hold.
 type Hungry struct {
 	Domain, Tasklist string
@@ -72,10 +60,12 @@ type Hungry struct {
 type Counts struct {
 	// Counts are those of grabs.
 	grab.Counts
-	HintBatches, Triggers, Polls, PollsRefused, SyncMatches, Matches int64
-	Bounced, Doubles, Losses, Audited, WouldWait                     int64
-	// PollsUp and PollsDown count polls that were given up to the parent of a partition, and to one below it.
-	PollsUp, PollsDown int64
+	// PollCounts are those of polls.
+	waiting.PollCounts
+	HintBatches, Triggers, SyncMatches, Matches int64
+	Doubles, Losses, Audited, WouldWait         int64
+	// PollsDown counts polls that were given up to a partition below.
+	PollsDown int64
 	// Rejected counts tasks that were, Displaced attempts that were asked to make room.
 	Rejected, Displaced int64
 	// Looks counts tasklists that were looked at for triggers to take.

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -12,7 +13,7 @@ import (
 func TestASilentWorkerGetsNoMoreTasks(t *testing.T) {
 	w, o := begun(t, 1)
 	poll := func(name, domain, id string) {
-		w.poll(name, Poll{Domain: domain, Tasklist: "l0", Max: 1, WorkerID: id, For: 100 * time.Second, Types: []string{name}})
+		w.poll(name, waiting.Poll{Domain: domain, Tasklist: "l0", Max: 1, WorkerID: id, For: 100 * time.Second, Types: []string{name}})
 	}
 	poll("dead", "d", "x")
 	poll("dead too", "d", "x")
@@ -20,7 +21,9 @@ func TestASilentWorkerGetsNoMoreTasks(t *testing.T) {
 	poll("unknown", "d", "")
 	poll("another", "e", "x")
 	w.run(10 * ms)
-	o.give(func(in *Inputs) { in.Silent = []SilentWorker{{"d", "x"}, {"d", ""}, {"d", "z"}} })
+	o.give(func(in *Inputs) {
+		in.Silent = []waiting.SilentWorker{{Domain: "d", ID: "x"}, {Domain: "d", ID: ""}, {Domain: "d", ID: "z"}}
+	})
 	w.run(10 * ms)
 	for name, over := range map[string]bool{"dead": true, "dead too": true, "lives": false, "unknown": false, "another": false} {
 		if p := w.polls[name]; (p.answered > 0) != over || p.tasks != 0 {
@@ -43,12 +46,12 @@ func TestASilentWorkerGetsNoMoreTasks(t *testing.T) {
 	w.run(10 * ms)
 	w.ready("d", "l0", "busy", 1, 1)
 	w.run(ms) // the grab is under way
-	o.give(func(in *Inputs) { in.Silent = []SilentWorker{{"d", "x"}} })
+	o.give(func(in *Inputs) { in.Silent = []waiting.SilentWorker{{Domain: "d", ID: "x"}} })
 	w.run(100 * ms)
 	if p := w.polls["busy"]; p.answered != 1 {
 		t.Errorf("%+v", p)
 	}
-	w.poll("next", Poll{Domain: "d", Tasklist: "l0", Max: 1, For: time.Second})
+	w.poll("next", waiting.Poll{Domain: "d", Tasklist: "l0", Max: 1, For: time.Second})
 	w.run(time.Second)
 	testkit.Equal(t, "the task was answered", w.polls["next"].tasks+w.polls["busy"].tasks, 1)
 }

@@ -67,8 +67,7 @@ func (s *Shard) endAll(all []ended) {
 		e := &all[i]
 		l, p, m := e.From.List, e.Poll, limit.MemberOf(e.Trigger)
 		if e.Detach {
-			p.Pending--
-			s.polls.Touch(p)
+			s.waiting.Detach(p)
 		}
 		if e.Over {
 			l.undecided--
@@ -85,22 +84,9 @@ func (s *Shard) endAll(all []ended) {
 		}
 		if e.Granted {
 			l.Granted(e.From.Column, m, s.now.Mono, e.DeadlineMS)
-			s.grant(p, e.Grant)
+			s.waiting.Grant(p, e.Grant)
 		}
 	}
-}
-
-// grant gives an attempt to the poll that it was asked for, or hands it back.
-func (s *Shard) grant(p *poll, g grab.Grant) {
-	if p.Answered || len(p.Granted) >= p.Max {
-		s.grabs.TakeBack(g, true)
-		return
-	}
-	p.Granted = append(p.Granted, g)
-	if len(p.Granted) == 1 {
-		s.polls.Look(p, min(s.now.Mono+grantedWait, p.Until+pollGrace))
-	}
-	s.polls.Touch(p)
 }
 
 // listen finds out which partitions are silent, and acts on it.
@@ -129,8 +115,7 @@ func (s *Shard) decide(v *grab.Verdicts) {
 
 // handOver reports to history the attempts that no worker has, and what has been delivered.
 func (s *Shard) handOver() {
-	s.answers.Confirm()
-	s.fx.Prove = s.answers.Unproven() || s.tree.Unproven()
+	s.fx.Prove = s.waiting.Confirm() || s.tree.Unproven()
 	for _, st := range s.grabs.HandOver(func(st *grab.StopRequest) bool {
 		return s.list(st.Back.Tasklist).TypePath(st.Back.Type).Paused()
 	}) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -16,7 +17,7 @@ func TestAPollWithAGrantDoesNotWaitForOneVerdictForLong(t *testing.T) {
 	testkit.MustEqual(t, "the partition of the first batch", o.fx.Batches[0].Partition, 0)
 	began := o.now.Mono
 	o.step(0, o.granted(0, 10))
-	for o.now.Mono-began < 10*grantedWait {
+	for o.now.Mono-began < 10*waiting.GrantedWait {
 		other := o.poll(1, time.Minute)
 		other.Polls[0].ReplyTo = "other"
 		o.step(grab.SilentAfter/4, other)

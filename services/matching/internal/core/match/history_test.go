@@ -12,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 )
 
 type task struct {
@@ -366,7 +367,7 @@ func (w *world) ran(tr ids.Trigger) bool {
 }
 
 // poll has a worker poll; served tells whether an owner got it.
-func (w *world) poll(inbox string, p Poll) (served bool) {
+func (w *world) poll(inbox string, p waiting.Poll) (served bool) {
 	p.ReplyTo = inbox
 	shard := w.shardOf(p.Tasklist, p.Partition)
 	for i := len(w.owners) - 1; i >= 0; i-- {

@@ -9,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tree"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 )
 
 // Now is the time of a step: Mono never jumps, and all waiting is measured with it. MS is
@@ -46,11 +47,11 @@ type Inputs struct {
 	// Unmoved are ids of polls that were given up (Effects.Moves) and that no frontend took.
 	Unmoved []uint64
 	// GivenUp are inboxes of domains whose polls were given up without an answer: what was sent there was not delivered.
-	GivenUp []GivenUp
+	GivenUp []waiting.GivenUp
 	// Silent are workers that send no more signs of life: their polls end.
-	Silent []SilentWorker
+	Silent []waiting.SilentWorker
 	// Polls are new polls.
-	Polls []Poll
+	Polls []waiting.Poll
 	// HintsLost: hints may have been lost, triggers and those of released slots. ReleasesLost: the latter may have been; triggers come again by themselves.
 	HintsLost, ReleasesLost bool
 	// Drain: the shard is given up: no poll and no hint is taken any more.
@@ -92,40 +93,6 @@ type Release struct {
 	Path         []table.Ref
 	// Bookings are packed (ids.BookingBytes each).
 	Bookings []byte
-}
-
-// GivenUp are inboxes of a domain.
-type GivenUp struct {
-	Domain  string
-	Inboxes []string
-}
-
-// SilentWorker names a worker by the id of its signs of life.
-type SilentWorker struct{ Domain, ID string }
-
-// Poll is a worker's poll.
-type Poll struct {
-	// ID names it in its answer or refusal: polls may share an inbox. 0 where no one asks.
-	ID               uint64
-	Domain, Tasklist string
-	// Partition of the tasklist, 0..63. Moved: another one had it before.
-	Partition int
-	Moved     bool
-	// Back: no one serves where it was to go; it is to stay for a while.
-	Back bool
-	Max  int
-	// Types that it accepts; empty = all.
-	Types []string
-	// Worker and Version are for people.
-	Worker, Version string
-	// WorkerID is that of its worker's signs of life; empty = it sends none.
-	WorkerID string
-	ReplyTo  string
-	JSON     bool
-	// For is how long it may wait, from the step that takes it in.
-	For time.Duration
-	// Unanswered are inboxes of polls of the domain that were given up: what was sent there was not delivered.
-	Unanswered []string
 }
 
 // Catalog tells what operators have set.

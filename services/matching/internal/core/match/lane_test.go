@@ -6,6 +6,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 )
 
 // A poll waits DetachAfter for a grab of a partition that is silent, also where others wait for it already.
@@ -102,7 +103,7 @@ func TestGrabsGatherBehindTheBatchUnderWay(t *testing.T) {
 // No more batches of hand-backs are in flight than of grabs.
 func TestHandBacksInFlightAreBounded(t *testing.T) {
 	o := alone(t, 1, func(c *Config) { c.GrabsInFlight, c.GrabEventsMax, c.AnswerBytesMax = 2, 1, 1024 })
-	o.step(0, Inputs{Polls: []Poll{{Domain: "d", Tasklist: "l", Max: 4, For: time.Hour}}})
+	o.step(0, Inputs{Polls: []waiting.Poll{{Domain: "d", Tasklist: "l", Max: 4, For: time.Hour}}})
 	light(o.s.lists[table.Tasklist{Domain: "d", Name: "l"}]) // a guess that is far too low
 	o.step(0, o.hint("b", 0, 4))
 	backs := func() (n int) {

@@ -7,23 +7,24 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // keepPolling has some polls wait at any time, for d.
 func (w *world) keepPolling(d time.Duration, list string, types ...string) {
 	for end := w.now + d; w.now < end; w.run(ms) {
-		waiting := 0
+		polls := 0
 		for _, o := range w.owners {
 			for _, l := range o.s.lists {
 				if l.Name == list {
-					waiting += l.queue.Alive()
+					polls += l.queue.Alive()
 				}
 			}
 		}
-		for ; waiting < 3; waiting++ {
+		for ; polls < 3; polls++ {
 			w.count++
-			w.poll(fmt.Sprint("inbox", w.count), Poll{Domain: "d", Tasklist: list, Max: 4, Types: types, For: time.Minute})
+			w.poll(fmt.Sprint("inbox", w.count), waiting.Poll{Domain: "d", Tasklist: list, Max: 4, Types: types, For: time.Minute})
 		}
 	}
 }
@@ -114,7 +115,7 @@ func TestSlotsAreNotUsedAgainWhereOthersWait(t *testing.T) {
 	testkit.MustEqual(t, "run", w.running["d/a"], 4)
 	other := w.ready("d", "l1", "a", 1, 40)
 	for i := range 100 {
-		w.poll(fmt.Sprint("other", i), Poll{Domain: "d", Tasklist: "l1", Max: 1, For: time.Minute})
+		w.poll(fmt.Sprint("other", i), waiting.Poll{Domain: "d", Tasklist: "l1", Max: 1, For: time.Minute})
 	}
 	w.keepPolling(50*ms, "l0")
 	calls := len(w.calls)

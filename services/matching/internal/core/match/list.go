@@ -24,8 +24,6 @@ type list struct {
 	ranks fairness.Ranks
 	// putting counts chunks of it that no call has stored yet.
 	putting int
-	// overdue are polls that only wait for a last look at the table.
-	overdue []*poll
 	// hungryAt is when to complain next that polls wait in vain; 0 = they do not.
 	// patient: a limit was full when that was set.
 	hungryAt, hungryWait time.Duration

@@ -7,6 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 )
 
 // complains are when a shard complains that polls wait in vain, if it steps each sweepEvery for a time.
@@ -119,7 +120,7 @@ func TestAnotherLifeOfTheTables(t *testing.T) {
 	}
 	for fresh, asks := range map[bool]int{false: 0, true: 1} {
 		name := map[bool]string{false: "known", true: "new"}[fresh]
-		o.step(0, Inputs{Polls: []Poll{{Domain: name, Tasklist: "l", Max: 1}}})
+		o.step(0, Inputs{Polls: []waiting.Poll{{Domain: name, Tasklist: "l", Max: 1}}})
 		o.step(0, Inputs{Opened: []OpenOutcome{{Domain: name, Opened: table.Opened{Epoch: "e", Fresh: fresh}}}})
 		if kinds(o.fx.Asks, question.Retrigger) != asks {
 			t.Errorf("a domain that is %s: asked %+v", name, o.fx.Asks)
@@ -130,7 +131,7 @@ func TestAnotherLifeOfTheTables(t *testing.T) {
 // A trigger that meets a poll while the tables are away is not lost.
 func TestWhatIsMatchedWithoutTablesIsNotAskedFor(t *testing.T) {
 	o := alone(t, 1)
-	o.step(0, Inputs{Polls: []Poll{{Domain: "x", Tasklist: "l", Max: 1, For: time.Hour}}})
+	o.step(0, Inputs{Polls: []waiting.Poll{{Domain: "x", Tasklist: "l", Max: 1, For: time.Hour}}})
 	o.step(0, Inputs{Opened: []OpenOutcome{{Domain: "x", Failed: true}}})
 	g := o.group("b", 3, 0, 1)
 	g.Tasklist.Domain = "x"

@@ -5,11 +5,10 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/pairing"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/report"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tablecall"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 )
 
 // New returns the shard of a new owner. Its first step fences.
@@ -17,15 +16,15 @@ func New(cfg Config, catalog Catalog, now Now) *Shard {
 	s := &Shard{
 		cfg: cfg, catalog: catalog, now: now, dice: rand.New(rand.NewPCG(cfg.Seed, cfg.Epoch)),
 		domains: map[string]*domain{}, lists: map[table.Tasklist]*list{},
-		polls: pairing.NewPolls[*list, grab.Grant](), pollers: report.NewPollers(now.Mono), questions: question.New(cfg.Partitions),
+		questions: question.New(cfg.Partitions),
 	}
 	s.limits = limit.New(catalog, cfg.Partitions)
-	s.answers = grab.NewAnswers(s.dice.Uint64(), now.Mono)
+	s.waiting = waiting.New[*list](waiting.Config{PollsMax: cfg.PollsMax, AnswerBytesMax: cfg.AnswerBytesMax}, s.dice.Uint64(), now.Mono, &s.grabs)
 	s.grabs = grab.New[*list](grab.Config{
 		Partitions: cfg.Partitions, InFlightMax: cfg.GrabsInFlight, EventsMax: cfg.GrabEventsMax, AnswerBytesMax: cfg.AnswerBytesMax, Nonce: s.dice.Uint64,
 	})
 	s.calling = tablecall.Settings[*list]{
-		AnswerBytesMax: cfg.AnswerBytesMax, PopMax: cfg.PopMax, Strict: catalog.Strict, ReadAhead: s.limits.MayReadAhead, Last: s.polls.Last,
+		AnswerBytesMax: cfg.AnswerBytesMax, PopMax: cfg.PopMax, Strict: catalog.Strict, ReadAhead: s.limits.MayReadAhead, Last: s.waiting.Last,
 		Of: func(l *limit.List) *source { return &s.listOf(l).source },
 	}
 	return s
@@ -35,7 +34,7 @@ func New(cfg Config, catalog Catalog, now Now) *Shard {
 func (s *Shard) Step(in *Inputs, now Now, fx *Effects) {
 	fx.reset()
 	s.now, s.fx = now, fx
-	s.answers.Begin(now.Mono)
+	s.waiting.Begin(now.Mono, &fx.Replies, &fx.Counts.PollCounts)
 	s.tree.Begin(now.Mono, &fx.Reports)
 	s.grabs.Begin(now.Mono, &fx.Effects, &fx.Counts.Counts)
 	s.limits.Begin(now.Mono, now.MS)
@@ -52,7 +51,7 @@ func (s *Shard) Step(in *Inputs, now Now, fx *Effects) {
 	}
 	s.hear(in)
 	s.listen()
-	s.finishPolls()
+	s.waiting.Finish()
 	for i := range in.Branches {
 		s.heard(&in.Branches[i])
 	}
@@ -71,19 +70,19 @@ func (s *Shard) Step(in *Inputs, now Now, fx *Effects) {
 
 // hear takes in what was said to the shard.
 func (s *Shard) hear(in *Inputs) {
-	s.answers.Prove(in.Proven)
+	s.waiting.Prove(in.Proven)
 	for _, id := range in.Bounced {
-		s.bounced(s.answers.Bounce(id))
+		s.waiting.Bounce(id)
 	}
 	if in.Broke {
-		s.fx.Answers = append(s.fx.Answers, s.answers.Repeat()...)
+		s.waiting.Repeat()
 	}
 	for _, g := range in.GivenUp {
 		for _, inbox := range g.Inboxes {
-			s.givenUp(inbox, g.Domain)
+			s.waiting.GivenUp(inbox, g.Domain)
 		}
 	}
-	s.fellSilent(in.Silent)
+	s.waiting.Silence(in.Silent)
 	for _, h := range in.Freed {
 		for _, ref := range h.Limits {
 			if d := s.domains[h.Domain]; d != nil {
@@ -116,8 +115,8 @@ func (s *Shard) act() {
 	s.passAll()
 	s.callAll()
 	s.endAll(s.grabs.Send())
-	s.expirePolls()
-	s.finishPolls()
+	s.waiting.Expire()
+	s.waiting.Finish()
 	s.tree.ReportAll()
 	s.redeliver()
 	s.handOver()
@@ -146,12 +145,12 @@ func (s *Shard) learn(in *Inputs) {
 
 // reset empties fx and keeps its memory.
 func (fx *Effects) reset() {
-	clear(fx.Answers)
+	fx.Replies.Reset()
 	clear(fx.Calls)
 	fx.Effects.Reset()
 	fx.Reports.Reset()
 	*fx = Effects{
-		Answers: fx.Answers[:0], Refusals: fx.Refusals[:0], Effects: fx.Effects, Reports: fx.Reports, Calls: fx.Calls[:0],
+		Replies: fx.Replies, Effects: fx.Effects, Reports: fx.Reports, Calls: fx.Calls[:0],
 		Opens: fx.Opens[:0], Drops: fx.Drops[:0], Asks: fx.Asks[:0], Freed: fx.Freed[:0], Restore: fx.Restore[:0],
 		Hungry: fx.Hungry[:0], Acks: fx.Acks[:0],
 	}

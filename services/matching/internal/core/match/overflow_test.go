@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/overflow"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -72,7 +73,7 @@ func (w *world) holders(a *question.Question) []overflow.Holders {
 // rooms has n polls of ten tasks each wait.
 func (w *world) rooms(n int) {
 	for i := range n {
-		w.poll(fmt.Sprint("room", i), Poll{Domain: "d", Tasklist: "l0", Max: 10, For: time.Hour})
+		w.poll(fmt.Sprint("room", i), waiting.Poll{Domain: "d", Tasklist: "l0", Max: 10, For: time.Hour})
 	}
 }
 
@@ -224,7 +225,7 @@ func TestOnlyWhatAPollWaitsForIsRejected(t *testing.T) {
 			w.ready("d", "l0", "a", 3, 3)
 			w.ready("d", "l0", "b", 3, 4)
 			for i := range 8 {
-				w.poll(fmt.Sprint("room", i), Poll{Domain: "d", Tasklist: "l0", Types: []string{"a"}, Max: 10, For: wait})
+				w.poll(fmt.Sprint("room", i), waiting.Poll{Domain: "d", Tasklist: "l0", Types: []string{"a"}, Max: 10, For: wait})
 			}
 			w.run(10 * time.Second)
 			w.wantEnded(rejected, 0)
@@ -336,7 +337,7 @@ func TestAQuestionIsBounded(t *testing.T) {
 		w.grouped(fmt.Sprint("g", n), "l0", "a", each)
 	}
 	for i := range 20 {
-		w.poll(fmt.Sprint("worker", i), Poll{Domain: "d", Tasklist: "l0", Max: 1000, For: time.Hour})
+		w.poll(fmt.Sprint("worker", i), waiting.Poll{Domain: "d", Tasklist: "l0", Max: 1000, For: time.Hour})
 		w.run(20 * ms)
 	}
 	testkit.Equal(t, "running", len(w.tasks), w.grantedN)
@@ -387,7 +388,7 @@ func TestAPolicyActsInABusyDomain(t *testing.T) {
 		w.ends, w.policies["d/a"] = false, policy
 		w.set(o, map[string]int{"d/a": 2})
 		for i := range 8 {
-			w.poll(fmt.Sprint("room", i), Poll{Domain: "d", Tasklist: "l0", Types: []string{"a"}, Max: 10, For: time.Hour})
+			w.poll(fmt.Sprint("room", i), waiting.Poll{Domain: "d", Tasklist: "l0", Types: []string{"a"}, Max: 10, For: time.Hour})
 		}
 		w.run(100 * ms)
 		w.ready("d", "l0", "a", 3, 6)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -49,7 +50,7 @@ func newGroups(t *testing.T) *world {
 	w.own(0, 1)
 	w.own(1, 1)
 	for i := range 40 {
-		w.poll(string(rune('a'+i%26))+string(rune('a'+i/26)), Poll{Domain: "d", Tasklist: []string{"l0", "l1"}[i%2], Max: 5, For: time.Hour})
+		w.poll(string(rune('a'+i%26))+string(rune('a'+i/26)), waiting.Poll{Domain: "d", Tasklist: []string{"l0", "l1"}[i%2], Max: 5, For: time.Hour})
 	}
 	return w
 }
@@ -97,7 +98,7 @@ func TestALimitPerGroupCountsWhatRunsAndWaits(t *testing.T) {
 	for _, group := range []string{"acme", "", "zeta"} {
 		w.grouped(group, "l0", "a", 3)
 	}
-	w.poll("first", Poll{Domain: "d", Tasklist: "l0", Max: 9, For: time.Hour})
+	w.poll("first", waiting.Poll{Domain: "d", Tasklist: "l0", Max: 9, For: time.Hour})
 	w.expectRuns("before", time.Second, map[string]int{"acme": 3, "zeta": 3, "": 3})
 	w.grouped("acme", "l0", "a", 5)
 	w.grouped("new", "l0", "a", 5)
@@ -105,14 +106,14 @@ func TestALimitPerGroupCountsWhatRunsAndWaits(t *testing.T) {
 	w.limits["d*"] = 2
 	w.limitsChanged()
 	w.run(10 * time.Millisecond)
-	w.poll("second", Poll{Domain: "d", Tasklist: "l0", Max: 40, For: time.Hour})
+	w.poll("second", waiting.Poll{Domain: "d", Tasklist: "l0", Max: 40, For: time.Hour})
 	w.expectRuns("those that wait", 500*time.Millisecond, map[string]int{"acme": 3, "zeta": 3, "new": 2, "": 3})
 	for _, one := range w.sorted() {
 		if one.group == "acme" && one.state == "running" {
 			w.finish(one) // nothing tells of these: nothing was booked
 		}
 	}
-	w.poll("third", Poll{Domain: "d", Tasklist: "l0", Max: 40, For: time.Hour})
+	w.poll("third", waiting.Poll{Domain: "d", Tasklist: "l0", Max: 40, For: time.Hour})
 	w.expectRuns("found out", 3*time.Second, map[string]int{"acme": 2, "zeta": 3, "new": 2})
 }
 
@@ -123,7 +124,7 @@ func TestABlockedGroupCostsNothing(t *testing.T) {
 	w.limits["d/a*"] = 1
 	w.own(0, 1)
 	for i := range 8 {
-		w.poll(string(rune('p'+i)), Poll{Domain: "d", Tasklist: "l0", Max: 100, For: time.Hour})
+		w.poll(string(rune('p'+i)), waiting.Poll{Domain: "d", Tasklist: "l0", Max: 100, For: time.Hour})
 	}
 	const many = 400
 	for i := range many {
@@ -132,7 +133,7 @@ func TestABlockedGroupCostsNothing(t *testing.T) {
 	w.run(2 * time.Second)
 	testkit.MustEqual(t, "run", w.grantedN, many)
 	for i := range 4 {
-		w.poll(string(rune('a'+i)), Poll{Domain: "d", Tasklist: "l0", Max: 100, For: time.Hour})
+		w.poll(string(rune('a'+i)), waiting.Poll{Domain: "d", Tasklist: "l0", Max: 100, For: time.Hour})
 	}
 	w.run(time.Second)
 	calls := len(w.calls)
@@ -166,7 +167,7 @@ func TestI11_GroupsWithALimitTakeTurns(t *testing.T) {
 	w.ends = false
 	w.run(time.Second)
 	for i := range 4 {
-		w.poll(string(rune('a'+i)), Poll{Domain: "d", Tasklist: "l0", Max: 100, For: time.Hour})
+		w.poll(string(rune('a'+i)), waiting.Poll{Domain: "d", Tasklist: "l0", Max: 100, For: time.Hour})
 		w.run(time.Second)
 	}
 	if small, large, flood := w.runsOf("small"), w.runsOf("large"), w.runsOf("flood"); small != 3 || large < 2*flood || large > 4*flood {
@@ -180,11 +181,11 @@ func TestAFullGroupIsShown(t *testing.T) {
 	w.ends, w.lease = false, time.Hour
 	w.limits["d/a*"] = 2
 	o := w.own(0, 1)
-	w.poll("first", Poll{Domain: "d", Tasklist: "l0", Max: 9, For: time.Hour})
+	w.poll("first", waiting.Poll{Domain: "d", Tasklist: "l0", Max: 9, For: time.Hour})
 	w.grouped("acme", "l0", "a", 5)
 	w.grouped("zeta", "l0", "a", 1)
 	w.run(time.Second)
-	w.poll("second", Poll{Domain: "d", Tasklist: "l0", Max: 9, For: time.Hour})
+	w.poll("second", waiting.Poll{Domain: "d", Tasklist: "l0", Max: 9, For: time.Hour})
 	w.run(time.Second)
 	all, left := o.s.LimitsInUse("d", 5, Now{Mono: w.now, MS: epochMS})
 	if left != 0 || len(all) != 2 || all[0].Ref != table.TypeRef("a")+"/group/acme" {

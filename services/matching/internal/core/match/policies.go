@@ -50,7 +50,7 @@ func (s *Shard) spilled(c *call, w *overflow.Want, got *table.Taken, states []ta
 	for _, h := range got.Heads {
 		s.sawHead(l, h)
 	}
-	s.reconsider(l)
+	s.waiting.Reconsider(&l.queue)
 	s.tree.Report(&l.node)
 }
 

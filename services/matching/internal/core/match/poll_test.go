@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tablecall"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -69,12 +70,12 @@ func TestRefusedPollKeepsItsPlace(t *testing.T) {
 // A poll that may not wait gets one look at the table, also at one that is yet to be opened.
 func TestPollWithoutTimeLooksOnce(t *testing.T) {
 	w, _ := begun(t, 1)
-	w.poll("new", Poll{Domain: "e", Tasklist: "l0", Max: 5})
+	w.poll("new", waiting.Poll{Domain: "e", Tasklist: "l0", Max: 5})
 	w.ready("d", "l0", "b", 1, 5)
 	w.run(50 * ms)
-	w.poll("some", Poll{Domain: "d", Tasklist: "l0", Max: 3})
-	w.poll("rest", Poll{Domain: "d", Tasklist: "l0", Max: 5})
-	w.poll("none", Poll{Domain: "d", Tasklist: "l2", Max: 5, For: -time.Second})
+	w.poll("some", waiting.Poll{Domain: "d", Tasklist: "l0", Max: 3})
+	w.poll("rest", waiting.Poll{Domain: "d", Tasklist: "l0", Max: 5})
+	w.poll("none", waiting.Poll{Domain: "d", Tasklist: "l2", Max: 5, For: -time.Second})
 	w.run(20 * ms)
 	for inbox, want := range map[string]int{"some": 3, "rest": 2, "none": 0, "new": 0} {
 		if p := w.polls[inbox]; p.answered != 1 || p.tasks != want {
@@ -89,10 +90,10 @@ func TestR40_PollsWaitWhateverTheClockShows(t *testing.T) {
 	for _, set := range []int64{-hour, hour} {
 		w, _ := begun(t, 1)
 		began := w.now
-		w.poll("p", Poll{Domain: "d", Tasklist: "l0", Max: 1, For: 2 * time.Second})
+		w.poll("p", waiting.Poll{Domain: "d", Tasklist: "l0", Max: 1, For: 2 * time.Second})
 		w.run(time.Second)
 		w.skewMS = set
-		w.poll("q", Poll{Domain: "d", Tasklist: "l0", Max: 1, For: 2 * time.Second})
+		w.poll("q", waiting.Poll{Domain: "d", Tasklist: "l0", Max: 1, For: 2 * time.Second})
 		w.run(10 * time.Second)
 		for name, until := range map[string]time.Duration{"p": began + 2*time.Second, "q": began + 3*time.Second} {
 			if p := w.polls[name]; p.answered != 1 || p.at < until || p.at > until+10*ms {
@@ -106,7 +107,7 @@ func TestR40_PollsWaitWhateverTheClockShows(t *testing.T) {
 func TestExpiredPollWaitsForVerdicts(t *testing.T) {
 	w, o := begun(t, 1)
 	w.delay = func() time.Duration { return 40 * ms }
-	w.poll("p", Poll{Domain: "d", Tasklist: "l0", Max: 1, For: 100 * ms})
+	w.poll("p", waiting.Poll{Domain: "d", Tasklist: "l0", Max: 1, For: 100 * ms})
 	w.run(10 * ms)
 	w.ready("d", "l0", "b", 1, 1)
 	w.run(200 * ms)
@@ -128,9 +129,9 @@ func TestExpiredPollWaitsForVerdicts(t *testing.T) {
 	o.give(func(in *Inputs) { in.Hints = []Hints{{Delivery: 901, Triggers: groups}} })
 	w.run(50 * ms)
 	w.counts.GrabsRefused = 0
-	w.poll("q", Poll{Domain: "d", Tasklist: "l0", Max: 1, For: 4 * ms}) // until the first refusal
+	w.poll("q", waiting.Poll{Domain: "d", Tasklist: "l0", Max: 1, For: 4 * ms}) // until the first refusal
 	w.run(500 * ms)
-	if p := w.polls["q"]; p.answered != 1 || w.counts.GrabsRefused != wastedRounds+1 {
+	if p := w.polls["q"]; p.answered != 1 || w.counts.GrabsRefused != waiting.WastedRounds+1 {
 		t.Fatalf("%+v after %d refused grabs", p, w.counts.GrabsRefused)
 	}
 }
@@ -143,7 +144,7 @@ func TestAnswersAreBounded(t *testing.T) {
 		w.work = func() time.Duration { return time.Hour }
 		l := o.s.list(table.Tasklist{Domain: "d", Name: "l0"})
 		light(l) // a wrong guess
-		w.poll("p", Poll{Domain: "d", Tasklist: "l0", Max: 50, JSON: json, For: time.Minute})
+		w.poll("p", waiting.Poll{Domain: "d", Tasklist: "l0", Max: 50, JSON: json, For: time.Minute})
 		w.run(ms)
 		w.ready("d", "l0", "b", 1, 16)
 		w.run(10 * ms)
@@ -155,7 +156,7 @@ func TestAnswersAreBounded(t *testing.T) {
 			t.Fatalf("%+v, %d handed back, want %d", w.polls["p"], w.counts.HandedBack, want)
 		}
 		w.counts.HandedBack = 0
-		w.poll("q", Poll{Domain: "d", Tasklist: "l0", Max: 50, JSON: json, For: time.Minute})
+		w.poll("q", waiting.Poll{Domain: "d", Tasklist: "l0", Max: 50, JSON: json, For: time.Minute})
 		w.run(50 * ms)
 		if w.polls["q"].tasks == 0 || w.polls["q"].tasks > want || w.counts.HandedBack > 0 {
 			t.Fatalf("%+v, %d handed back", w.polls["q"], w.counts.HandedBack)
@@ -170,8 +171,8 @@ func TestPollsAreRefused(t *testing.T) {
 	w.wait("q", 1)
 	w.run(ms)
 	w.wait("r", 1)
-	w.poll("s", Poll{Domain: "d", Tasklist: "l0"})
-	w.poll("t", Poll{Tasklist: "l0", Max: 1})
+	w.poll("s", waiting.Poll{Domain: "d", Tasklist: "l0"})
+	w.poll("t", waiting.Poll{Tasklist: "l0", Max: 1})
 	w.run(ms)
 	var got []string
 	for _, r := range w.refusals {
@@ -356,7 +357,7 @@ func TestLastLookThatHasNothingToAsk(t *testing.T) {
 	w.run(30 * ms)
 	testkit.MustEqual(t, "calls", len(w.calls), 1)
 	began := w.now
-	w.poll("none", Poll{Domain: "d", Tasklist: "l2", Max: 5})
+	w.poll("none", waiting.Poll{Domain: "d", Tasklist: "l2", Max: 5})
 	w.run(5 * time.Second)
 	if p := w.polls["none"]; p.answered != 1 || p.at-began > 100*ms {
 		t.Errorf("answered %d times, after %v", p.answered, p.at-began)
@@ -379,7 +380,7 @@ func TestCallsOfManyTasklistsAreBounded(t *testing.T) {
 	got := func(typ string) (tasks, calls, columns int) {
 		w.calls = nil
 		for i := range lists {
-			w.poll(fmt.Sprint(typ, i), Poll{Domain: "d", Tasklist: fmt.Sprint(typ, i), Max: 1, For: time.Minute})
+			w.poll(fmt.Sprint(typ, i), waiting.Poll{Domain: "d", Tasklist: fmt.Sprint(typ, i), Max: 1, For: time.Minute})
 		}
 		w.run(100 * ms)
 		for i := range lists {
@@ -416,7 +417,7 @@ func TestWhatACallLeavesOutWaitsInLine(t *testing.T) {
 	w.run(time.Second)
 	w.calls = nil
 	for _, name := range []string{"l0", "l1"} {
-		w.poll("p"+name, Poll{Domain: "d", Tasklist: name, Max: 2, For: time.Minute})
+		w.poll("p"+name, waiting.Poll{Domain: "d", Tasklist: name, Max: 2, For: time.Minute})
 	}
 	w.run(ms)
 	if len(w.calls) != 1 || len(w.calls[0].Wants) != 1 || w.calls[0].Stances[0].Wait != 2 {
@@ -441,7 +442,7 @@ func TestI14_PollsThatNameTooManyTypes(t *testing.T) {
 	}
 	w.wait("over", 1, "one")
 	w.wait("all", 1)
-	w.poll("other", Poll{Domain: "e", Tasklist: "l0", Max: 1, Types: set(0), For: time.Minute})
+	w.poll("other", waiting.Poll{Domain: "e", Tasklist: "l0", Max: 1, Types: set(0), For: time.Minute})
 	w.run(ms)
 	if len(w.refusals) != 1 || w.refusals[0].ReplyTo != "over" || w.refusals[0].RetryAfter <= 0 {
 		t.Fatalf("%d are refused: %+v", len(w.refusals), w.refusals[:min(2, len(w.refusals))])
@@ -466,7 +467,7 @@ func TestI14_PollsThatNameTooManyTypes(t *testing.T) {
 func TestI14TasklistsOfPollsAreForgotten(t *testing.T) {
 	w, o := begun(t, 1)
 	for i := range 3 * idleListsMax {
-		w.poll(fmt.Sprint("p", i), Poll{Domain: "d", Tasklist: fmt.Sprint("l", i), Max: 1, For: ms})
+		w.poll(fmt.Sprint("p", i), waiting.Poll{Domain: "d", Tasklist: fmt.Sprint("l", i), Max: 1, For: ms})
 		if i%100 == 0 {
 			w.run(ms)
 		}
@@ -476,7 +477,7 @@ func TestI14TasklistsOfPollsAreForgotten(t *testing.T) {
 		t.Fatalf("%d tasklists are remembered", n)
 	}
 	for i := range 10 {
-		w.poll(fmt.Sprint("q", i), Poll{Domain: "d", Tasklist: fmt.Sprint("l", i), Max: 1, For: ms})
+		w.poll(fmt.Sprint("q", i), waiting.Poll{Domain: "d", Tasklist: fmt.Sprint("l", i), Max: 1, For: ms})
 	}
 	w.run(time.Second)
 	testkit.MustEqual(t, "of 10 tasklists are remembered", len(o.s.lists), 10)

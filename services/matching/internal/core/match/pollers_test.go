@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -30,16 +31,16 @@ func (o *owner) who(domain, tasklist string) []string {
 // forgotten five minutes after the last one.
 func TestPollersAreKnownForAWhile(t *testing.T) {
 	w, o := begun(t, 1)
-	poll := func(name string, p Poll) {
+	poll := func(name string, p waiting.Poll) {
 		p.Domain, p.Tasklist, p.Max = "d", "l0", 1
 		w.poll(name, p)
 	}
-	poll("p", Poll{Worker: "ann", Version: "v1", Types: []string{"b", "a"}, For: time.Second})
-	poll("q", Poll{Worker: "ann", Version: "v1", Types: []string{"a", "b"}, For: 3 * time.Second})
-	poll("r", Poll{Worker: "bob", For: 0})
-	poll("s", Poll{For: 3 * time.Second})
-	w.poll("t", Poll{Domain: "d", Tasklist: "l1", Max: 1, Worker: "cid", For: time.Second})
-	w.poll("u", Poll{Domain: "e", Tasklist: "l0", Max: 1, Worker: "dan", For: time.Second})
+	poll("p", waiting.Poll{Worker: "ann", Version: "v1", Types: []string{"b", "a"}, For: time.Second})
+	poll("q", waiting.Poll{Worker: "ann", Version: "v1", Types: []string{"a", "b"}, For: 3 * time.Second})
+	poll("r", waiting.Poll{Worker: "bob", For: 0})
+	poll("s", waiting.Poll{For: 3 * time.Second})
+	w.poll("t", waiting.Poll{Domain: "d", Tasklist: "l1", Max: 1, Worker: "cid", For: time.Second})
+	w.poll("u", waiting.Poll{Domain: "e", Tasklist: "l0", Max: 1, Worker: "dan", For: time.Second})
 	w.run(500 * ms)
 	all, more := o.seen("d", "l0", "", 9)
 	testkit.Equal(t, "at first", all, []string{"ann v1 [a b] of 2 500ms 2", "bob  [] of 0 500ms 0", "  [] of 0 500ms 1"})
@@ -56,7 +57,7 @@ func TestPollersAreKnownForAWhile(t *testing.T) {
 	for i := range 20 {
 		many = append(many, fmt.Sprintf("type%02d", i))
 	}
-	poll("v", Poll{Worker: "ann", Version: "v2", Types: many, For: 30 * time.Second})
+	poll("v", waiting.Poll{Worker: "ann", Version: "v2", Types: many, For: 30 * time.Second})
 	w.run(0)
 	all, _ = o.seen("d", "l0", "", 1)
 	testkit.Equal(t, "another version", all, []string{fmt.Sprintf("ann v2 %v of 20 0s 2", many[:16])})

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -13,7 +14,7 @@ func started(w *world, n int, all []*task, lists ...string) (byPriority [7]int) 
 	seen := map[*task]bool{}
 	for i := range n {
 		for _, list := range lists {
-			w.poll(fmt.Sprint(list, i, w.count), Poll{Domain: "d", Tasklist: list, Max: 1, For: time.Hour})
+			w.poll(fmt.Sprint(list, i, w.count), waiting.Poll{Domain: "d", Tasklist: list, Max: 1, For: time.Hour})
 		}
 		w.run(20 * ms)
 		for _, t := range all {
@@ -67,7 +68,7 @@ func TestTasklistsBehindAFullLimitTakeTurnsByPriority(t *testing.T) {
 	w.ends = false
 	all := append(w.ready("d", "urgent", "a", 1, 100), w.ready("d", "later", "a", 5, 100)...)
 	for _, list := range []string{"urgent", "later"} {
-		w.poll("first "+list, Poll{Domain: "d", Tasklist: list, Max: 1, For: time.Hour})
+		w.poll("first "+list, waiting.Poll{Domain: "d", Tasklist: list, Max: 1, For: time.Hour})
 	}
 	got := started(w, 68, all, "urgent", "later")
 	if got[1] < 4*got[5] || got[5] < 3 {
@@ -120,7 +121,7 @@ func freed(w *world, n int, all []*task, lists ...string) (byPriority [7]int) {
 	}
 	for i := range n {
 		for _, list := range lists {
-			w.poll(fmt.Sprint(list, i, w.count), Poll{Domain: "d", Tasklist: list, Max: 1, For: time.Hour})
+			w.poll(fmt.Sprint(list, i, w.count), waiting.Poll{Domain: "d", Tasklist: list, Max: 1, For: time.Hour})
 		}
 		w.run(20 * ms)
 		w.finish(running(all)[0])
@@ -143,7 +144,7 @@ func TestEachSlotOfAFullLimitHasItsTurn(t *testing.T) {
 		all := append(w.ready("d", "urgent", "a", 1, 400), w.ready("d", "later", "a", 5, 400)...)
 		for i := range most {
 			for _, list := range []string{"urgent", "later"} {
-				w.poll(fmt.Sprint("first ", list, i), Poll{Domain: "d", Tasklist: list, Max: 1, For: time.Hour})
+				w.poll(fmt.Sprint("first ", list, i), waiting.Poll{Domain: "d", Tasklist: list, Max: 1, For: time.Hour})
 			}
 		}
 		w.run(20 * ms)
@@ -204,7 +205,7 @@ func TestAnIdleTaskKeepsNoneFromReadingAhead(t *testing.T) {
 	w.group = func() string { return "" }
 	all := w.ready("d", "l0", "a", 3, 200)
 	for i := range 200 {
-		w.poll(fmt.Sprint("w", i), Poll{Domain: "d", Tasklist: "l0", Types: []string{"a"}, Max: 1, For: time.Hour})
+		w.poll(fmt.Sprint("w", i), waiting.Poll{Domain: "d", Tasklist: "l0", Types: []string{"a"}, Max: 1, For: time.Hour})
 	}
 	w.run(time.Second)
 	calls := len(w.calls)
@@ -229,7 +230,7 @@ func TestSlotsOfAGroupHaveTheirTurns(t *testing.T) {
 		w.group = func() string { return "g" }
 		all := append(w.ready("d", lists[0], "a", 1, 400), w.ready("d", lists[len(lists)-1], "a", 5, 40)...)
 		for _, list := range lists {
-			w.poll("first "+list, Poll{Domain: "d", Tasklist: list, Max: 1, For: time.Hour})
+			w.poll("first "+list, waiting.Poll{Domain: "d", Tasklist: list, Max: 1, For: time.Hour})
 		}
 		w.run(100 * ms)
 		if got := freed(w, 102, all, lists...); got[5] < 4 || got[5] > 12 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -106,7 +107,7 @@ func (w *storm) typ() string    { return []string{"a", "b", "pay"}[w.r.IntN(3)] 
 func (w *storm) pollOnce() {
 	w.polled++
 	list := w.list()
-	p := Poll{
+	p := waiting.Poll{
 		Domain: w.domain(), Tasklist: list, Partition: w.r.IntN(w.partsOf(list)), Max: 1 + w.r.IntN(20), JSON: w.r.IntN(4) == 0,
 		For: time.Duration(w.r.IntN(3000)) * time.Millisecond,
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -157,7 +158,7 @@ func TestI11_SharesOverPartitions(t *testing.T) {
 		}
 		f.world.run(20 * ms)
 		for i := range polls {
-			f.poll(fmt.Sprint("p", i), Poll{Domain: "d", Tasklist: "l0", Partition: i % parts, Max: 1, For: 30 * time.Second})
+			f.poll(fmt.Sprint("p", i), waiting.Poll{Domain: "d", Tasklist: "l0", Partition: i % parts, Max: 1, For: 30 * time.Second})
 			f.world.run(20 * ms)
 			if (i+1)%(polls/4) != 0 {
 				continue

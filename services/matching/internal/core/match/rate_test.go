@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -115,7 +116,7 @@ func TestARateWakesByItself(t *testing.T) {
 	w, o := rated(t, map[string]table.Rate{"d/a": {EveryUS: 30e6, Burst: 1}})
 	w.ready("d", "l0", "a", 1, 3)
 	for i := range 3 {
-		w.poll("p"+string(rune('0'+i)), Poll{Domain: "d", Tasklist: "l0", Max: 1, For: 2 * time.Minute})
+		w.poll("p"+string(rune('0'+i)), waiting.Poll{Domain: "d", Tasklist: "l0", Max: 1, For: 2 * time.Minute})
 	}
 	steps := 0
 	for _, want := range []int{1, 2, 3} {
@@ -219,10 +220,10 @@ func TestAGrantUsesItsStart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w, _ := rated(t, map[string]table.Rate{"d/a": {EveryUS: 3600e6, Burst: 1}})
 			fails(w)
-			w.poll("p0", Poll{Domain: "d", Tasklist: "l0", Max: 1, For: time.Minute})
+			w.poll("p0", waiting.Poll{Domain: "d", Tasklist: "l0", Max: 1, For: time.Minute})
 			w.ready("d", "l0", "a", 1, 1)
 			w.run(50 * ms)
-			w.poll("p1", Poll{Domain: "d", Tasklist: "l0", Max: 1, For: time.Minute})
+			w.poll("p1", waiting.Poll{Domain: "d", Tasklist: "l0", Max: 1, For: time.Minute})
 			w.run(10 * time.Second)
 			if w.starts["d/a"] != 1 {
 				t.Errorf("%d have started", w.starts["d/a"])
@@ -238,7 +239,7 @@ func TestARateIsChanged(t *testing.T) {
 	w.ready("d", "l0", "a", 1, 30)
 	w.wait("p", 1)
 	w.run(20 * ms)
-	w.poll("q", Poll{Domain: "d", Tasklist: "l0", Max: 5, For: time.Minute})
+	w.poll("q", waiting.Poll{Domain: "d", Tasklist: "l0", Max: 5, For: time.Minute})
 	w.run(10 * time.Second)
 	if w.starts["d/a"] != 1 || len(w.hungry) != 0 {
 		t.Fatalf("%d have started, %d complaints", w.starts["d/a"], len(w.hungry))

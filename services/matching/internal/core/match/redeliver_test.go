@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 )
 
 // S21: a poll was granted too many tasks, since a partition was silent for a while. The owner dies before it has answered. The next one sends no more tasks
@@ -64,14 +65,14 @@ func TestS20GrantsThatAreSentAgainComeBackIfTheirPollIsGivenUp(t *testing.T) {
 		if p := w.polls["p"]; p.answered != 1 || w.counts.HandedBack != 0 {
 			t.Fatalf("%s: %+v, %d are handed back", name, p, w.counts.HandedBack)
 		}
-		w.poll("q", Poll{Domain: "e", Tasklist: "l0", Max: 10, For: time.Minute, Unanswered: []string{"p"}})
+		w.poll("q", waiting.Poll{Domain: "e", Tasklist: "l0", Max: 10, For: time.Minute, Unanswered: []string{"p"}})
 		w.run(50 * ms)
 		if w.counts.HandedBack != 0 {
 			t.Fatalf("%s: another domain has %d handed back", name, w.counts.HandedBack)
 		}
 		got := 0
 		for _, inbox := range []string{"r", "s", "t", "u"} { // an answer may have room for one task only
-			w.poll(inbox, Poll{Domain: "d", Tasklist: "l0", Max: 1, For: time.Minute, Unanswered: []string{"p"}})
+			w.poll(inbox, waiting.Poll{Domain: "d", Tasklist: "l0", Max: 1, For: time.Minute, Unanswered: []string{"p"}})
 			w.run(50 * ms)
 			got += w.polls[inbox].tasks
 		}
@@ -97,7 +98,7 @@ func TestS20LateGrantsComeBack(t *testing.T) {
 		w.own(0, 2)
 		w.run(startWait + 50*ms)
 		name := func(inbox string) {
-			w.poll(inbox, Poll{Domain: "d", Tasklist: "l0", Max: 1, For: time.Minute, Unanswered: []string{"p"}})
+			w.poll(inbox, waiting.Poll{Domain: "d", Tasklist: "l0", Max: 1, For: time.Minute, Unanswered: []string{"p"}})
 		}
 		if before {
 			name("q")

@@ -9,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -16,7 +17,7 @@ import (
 func TestR8OneDomainFails(t *testing.T) {
 	w, _ := begun(t, 1)
 	w.down["bad"] = true
-	w.poll("bad", Poll{Domain: "bad", Tasklist: "l0", Max: 1, For: time.Minute})
+	w.poll("bad", waiting.Poll{Domain: "bad", Tasklist: "l0", Max: 1, For: time.Minute})
 	w.run(time.Second)
 	w.ready("bad", "l0", "x", 1, 1) // it meets its poll without tables
 	w.run(20 * ms)
@@ -96,7 +97,7 @@ func TestR34ShardsTakeTurns(t *testing.T) {
 	for range 400 {
 		for i := range 2 {
 			n++
-			w.poll(fmt.Sprint("l", i, " ", n), Poll{Domain: "d", Tasklist: fmt.Sprint("l", i), Max: 1, For: time.Minute})
+			w.poll(fmt.Sprint("l", i, " ", n), waiting.Poll{Domain: "d", Tasklist: fmt.Sprint("l", i), Max: 1, For: time.Minute})
 		}
 		w.run(12 * ms)
 	}
@@ -210,7 +211,7 @@ func TestR37AnsweredPollsAreForgotten(t *testing.T) {
 		}
 	}
 	w.run(100 * ms)
-	if n := o.s.polls.Len(); n > 0 || w.done() < 19_000 {
+	if n := o.s.waiting.Len(); n > 0 || w.done() < 19_000 {
 		t.Fatalf("%d polls are held, %d tasks done", n, w.done())
 	}
 	w.run(5 * time.Minute)
@@ -221,7 +222,7 @@ func TestR37AnsweredPollsAreForgotten(t *testing.T) {
 func TestIdleShardSleeps(t *testing.T) {
 	w, o := begun(t, 2)
 	w.limits["e/a"] = 1
-	w.poll("p", Poll{Domain: "e", Tasklist: "l0", Max: 1, For: time.Second})
+	w.poll("p", waiting.Poll{Domain: "e", Tasklist: "l0", Max: 1, For: time.Second})
 	w.ready("e", "l0", "a", 1, 1)
 	w.run(5 * time.Minute)
 	checkEmpty(t, o.s)

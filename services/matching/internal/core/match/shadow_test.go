@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -59,7 +60,7 @@ func TestOneCallTakesMoreThanALimitInShadowAllows(t *testing.T) {
 	}
 	w.run(100 * ms)
 	for _, list := range []string{"l0", "l1"} {
-		w.poll("at "+list, Poll{Domain: "d", Tasklist: list, Max: 5, For: time.Minute})
+		w.poll("at "+list, waiting.Poll{Domain: "d", Tasklist: list, Max: 5, For: time.Minute})
 	}
 	before := len(w.calls)
 	w.run(ms)

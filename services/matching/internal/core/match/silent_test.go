@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -13,7 +14,7 @@ const ms = time.Millisecond
 
 // poll is for most tasks of the tasklist l0 of domain d, for a minute.
 func (w *world) wait(inbox string, most int, types ...string) {
-	w.poll(inbox, Poll{Domain: "d", Tasklist: "l0", Max: most, Types: types, For: time.Minute})
+	w.poll(inbox, waiting.Poll{Domain: "d", Tasklist: "l0", Max: most, Types: types, For: time.Minute})
 }
 
 // waits has n polls of one task each wait: p0, p1 and so on.
@@ -51,7 +52,7 @@ func (w *world) limit(key string, most int) {
 func begun(t *testing.T, partitions int, change ...func(*Config)) (*world, *owner) {
 	w := newWorld(t, 1, partitions)
 	o := w.own(0, 1, change...)
-	w.poll("first", Poll{Domain: "d", Tasklist: "l0", Max: 1})
+	w.poll("first", waiting.Poll{Domain: "d", Tasklist: "l0", Max: 1})
 	w.run(300 * ms)
 	if !o.open || w.polls["first"].answered != 1 {
 		t.Fatal("it has not started")

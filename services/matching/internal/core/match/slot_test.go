@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -27,13 +28,13 @@ func TestR32LostSlotsAreRestored(t *testing.T) {
 	w.limits["d/a"] = 2
 	a, b := w.own(0, 1), w.own(1, 1)
 	w.ends = false
-	w.poll("p", Poll{Domain: "d", Tasklist: "l0", Max: 5, For: time.Minute})
+	w.poll("p", waiting.Poll{Domain: "d", Tasklist: "l0", Max: 5, For: time.Minute})
 	held := w.ready("d", "l0", "a", 1, 2)
 	w.run(300 * ms)
 	testkit.MustEqual(t, "run", w.running["d/a"], 2)
 	w.tables.Forget()
 	a.dead = true // it cannot tell what it holds
-	w.poll("q", Poll{Domain: "d", Tasklist: "l1", Max: 1, For: time.Minute})
+	w.poll("q", waiting.Poll{Domain: "d", Tasklist: "l1", Max: 1, For: time.Minute})
 	w.ready("d", "l1", "a", 1, 1)
 	w.run(20 * time.Second)
 	if w.running["d/a"] != 2 || len(w.restores) < 10 || len(w.restores) > 25 {
@@ -81,7 +82,7 @@ func TestR38NewLimitCountsWhatRuns(t *testing.T) {
 func TestR38FreshDomainDoesNotWait(t *testing.T) {
 	w, _ := begun(t, 2)
 	w.limits["e/a"] = 1
-	w.poll("p", Poll{Domain: "e", Tasklist: "l0", Max: 1, For: time.Minute})
+	w.poll("p", waiting.Poll{Domain: "e", Tasklist: "l0", Max: 1, For: time.Minute})
 	began := w.now
 	w.ready("e", "l0", "a", 1, 1)
 	w.run(time.Second)
@@ -373,13 +374,13 @@ func TestI11WhatTheFirstLeavesGoesOn(t *testing.T) {
 		w.own(i, 1)
 		lists[w.shardOf(name, 0)] = name
 	}
-	w.poll("all", Poll{Domain: "d", Tasklist: lists[2], Max: 100, For: time.Hour})
+	w.poll("all", waiting.Poll{Domain: "d", Tasklist: lists[2], Max: 100, For: time.Hour})
 	running := w.ready("d", lists[2], "a", 1, 100)
 	w.run(time.Second)
-	w.poll("first", Poll{Domain: "d", Tasklist: lists[1], Max: 1000, For: time.Hour})
+	w.poll("first", waiting.Poll{Domain: "d", Tasklist: lists[1], Max: 1000, For: time.Hour})
 	w.ready("d", lists[1], "a", 1, 1)
 	w.run(300 * ms)
-	w.poll("next", Poll{Domain: "d", Tasklist: lists[0], Max: 50, For: time.Hour})
+	w.poll("next", waiting.Poll{Domain: "d", Tasklist: lists[0], Max: 50, For: time.Hour})
 	w.ready("d", lists[0], "a", 1, 50)
 	w.run(700 * ms)
 	for _, one := range running {

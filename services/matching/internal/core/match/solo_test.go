@@ -2,7 +2,6 @@ package match
 
 import (
 	"fmt"
-	"math"
 	"testing"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -55,7 +55,7 @@ func aloneAt(t *testing.T, begins time.Duration, partitions int, change ...func(
 	}
 	o.step(0, fenced)
 	o.reply()
-	o.step(0, Inputs{Polls: []Poll{{Domain: "d", Tasklist: "l", Max: 1}}})
+	o.step(0, Inputs{Polls: []waiting.Poll{{Domain: "d", Tasklist: "l", Max: 1}}})
 	o.step(0, Inputs{Opened: []OpenOutcome{{Domain: "d", Opened: table.Opened{Epoch: "e"}}}})
 	if !o.s.start.open || !o.s.domains["d"].Open || len(o.fx.Answers) != 1 {
 		t.Fatal("it has not started")
@@ -91,7 +91,7 @@ func (o *solo) reply(held ...limit.Running) {
 
 // poll is for so many tasks of tasklist "l" of domain "d".
 func (o *solo) poll(most int, wait time.Duration, types ...string) Inputs {
-	return Inputs{Polls: []Poll{{Domain: "d", Tasklist: "l", Max: most, For: wait, Types: types, ReplyTo: "inbox"}}}
+	return Inputs{Polls: []waiting.Poll{{Domain: "d", Tasklist: "l", Max: most, For: wait, Types: types, ReplyTo: "inbox"}}}
 }
 
 // hint is one message with n new triggers of a partition.
@@ -168,7 +168,7 @@ func TestI14_TheLastPlacesAreForDomainsThatHaveFew(t *testing.T) {
 	}{{"greedy", 30, 24}, {"a", 3, 2}, {"b", 3, 2}, {"c", 2, 2}, {"d", 3, 2}, {"e", 1, 0}} {
 		taken := 0
 		for range c.polls {
-			o.step(0, Inputs{Polls: []Poll{{Domain: c.domain, Tasklist: "l", Max: 1, For: time.Minute}}})
+			o.step(0, Inputs{Polls: []waiting.Poll{{Domain: c.domain, Tasklist: "l", Max: 1, For: time.Minute}}})
 			if o.fx.Counts.Polls != 1 || o.fx.Counts.PollsRefused != int64(len(o.fx.Refusals)) {
 				t.Errorf("counted %+v of %d refusals", o.fx.Counts, len(o.fx.Refusals))
 			}
@@ -217,7 +217,7 @@ func TestPollWithAGrantDoesNotWaitForASilentPartition(t *testing.T) {
 	testkit.Equal(t, "handed back", o.fx.Counts.HandedBack, 1)
 }
 
-// A poll whose time is over waits for a last look at the table, but no longer than pollGrace.
+// A poll whose time is over waits for a last look at the table, but no longer than PollGrace.
 func TestPollWaitsForACallOnlySoLong(t *testing.T) {
 	o := alone(t, 1)
 	o.step(0, o.hint("b", 0, 1))
@@ -226,7 +226,7 @@ func TestPollWaitsForACallOnlySoLong(t *testing.T) {
 	if len(o.fx.Calls) != 1 || len(o.fx.Calls[0].Wants) != 1 {
 		t.Fatalf("it calls %+v", o.fx.Calls)
 	}
-	for _, after := range []time.Duration{20 * ms, pollGrace - 1} {
+	for _, after := range []time.Duration{20 * ms, waiting.PollGrace - 1} {
 		if o.step(after, Inputs{}); len(o.fx.Answers) != 0 {
 			t.Fatalf("after %v it is answered", after)
 		}
@@ -267,18 +267,6 @@ func TestATaskThatIsTooLargeIsAnswered(t *testing.T) {
 	o.step(0, o.granted(0, o.s.cfg.AnswerBytesMax+1))
 	if len(o.fx.Answers) != 1 || len(o.fx.Answers[0].Tasks) != 1 || o.fx.Counts.HandedBack != 2 {
 		t.Fatalf("%d answers; %+v", len(o.fx.Answers), o.fx.Counts)
-	}
-}
-
-// No answer has the number 0: it stands for none.
-func TestAnswersHaveNumbers(t *testing.T) {
-	o := alone(t, 1)
-	o.s.answers = grab.NewAnswers(math.MaxUint64-1, o.now.Mono)
-	for _, want := range []uint64{math.MaxUint64, 1} {
-		o.grab()
-		if o.step(0, o.granted(0, 1)); len(o.fx.Answers) != 1 || o.fx.Answers[0].ID != want {
-			t.Fatalf("%+v, want number %d", o.fx.Answers, want)
-		}
 	}
 }
 

@@ -20,7 +20,7 @@ func (s *Shard) begin() {
 func (s *Shard) undelivered(grants []grab.Undelivered) {
 	for i := range grants {
 		if g, ok := s.grabs.GrantedBefore(&grants[i]); ok && grants[i].ReplyTo != "" {
-			s.answers.Find(&grants[i], g)
+			s.waiting.Find(&grants[i], g)
 		}
 	}
 }
@@ -38,9 +38,7 @@ func (s *Shard) redeliver() {
 	if !s.start.open && (!opens || s.questions.Undelivered() > 0 && s.now.Mono < at) {
 		return
 	}
-	again, back := s.answers.Redeliver(s.cfg.AnswerBytesMax)
-	s.fx.Answers = append(s.fx.Answers, again...)
-	s.grabs.TakeAllBack(back, true)
+	s.waiting.Redeliver()
 	if opens {
 		s.start.open, s.fx.Open = true, true
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -19,7 +20,7 @@ func TestR41GrantsAreSentAgain(t *testing.T) {
 	for _, silent := range []bool{false, true} {
 		w, _ := begun(t, 3)
 		w.wait("p", 10)
-		w.poll("q", Poll{Domain: "d", Tasklist: "l2", Max: 10, JSON: true, For: time.Minute})
+		w.poll("q", waiting.Poll{Domain: "d", Tasklist: "l2", Max: 10, JSON: true, For: time.Minute})
 		w.run(ms)
 		w.delay = func() time.Duration { return 10 * ms }
 		w.ready("d", "l0", "b", 1, 6)
@@ -137,7 +138,7 @@ func TestOvertakenStops(t *testing.T) {
 	old.give(func(in *Inputs) { in.Limits = []string{"d"} })
 	w.run(50 * ms)
 	w.down["d"], w.down["e"] = true, true
-	w.poll("e", Poll{Domain: "e", Tasklist: "l0", Max: 1, For: time.Minute})
+	w.poll("e", waiting.Poll{Domain: "e", Tasklist: "l0", Max: 1, For: time.Minute})
 	w.ready("d", "l0", "a", 1, 1)
 	w.run(ms)
 	w.wait("p", 1)
@@ -360,9 +361,9 @@ func TestR41AGivenUpPollThatWaitsEnds(t *testing.T) {
 			o.step(0, o.hint("b", 0, 1))
 			verdict = o.granted(0, 10)
 		}
-		o.step(0, Inputs{GivenUp: []GivenUp{{"e", []string{"inbox"}}}})
+		o.step(0, Inputs{GivenUp: []waiting.GivenUp{{Domain: "e", Inboxes: []string{"inbox"}}}})
 		testkit.Equal(t, "answers when another domain says so", len(o.fx.Answers), 0)
-		o.step(0, Inputs{GivenUp: []GivenUp{{"d", []string{"inbox"}}}})
+		o.step(0, Inputs{GivenUp: []waiting.GivenUp{{Domain: "d", Inboxes: []string{"inbox"}}}})
 		if len(o.fx.Answers) != 1 || len(o.fx.Answers[0].Tasks) > 0 {
 			t.Errorf("grabs %v: %d answers", grabs, len(o.fx.Answers))
 		}
@@ -406,8 +407,8 @@ func TestR41WhatAGivenUpPollWasSentIsHandedBack(t *testing.T) {
 			o.step(min(left, grab.HeardAfter), Inputs{})
 		}
 		lost := []string{c.inbox, c.inbox}
-		if in := (Inputs{Polls: []Poll{{Domain: c.domain, Tasklist: "l", Max: 1, ReplyTo: "next", Unanswered: lost}}}); c.hinted {
-			o.step(0, Inputs{GivenUp: []GivenUp{{c.domain, lost}}}) // the poll went to another shard
+		if in := (Inputs{Polls: []waiting.Poll{{Domain: c.domain, Tasklist: "l", Max: 1, ReplyTo: "next", Unanswered: lost}}}); c.hinted {
+			o.step(0, Inputs{GivenUp: []waiting.GivenUp{{Domain: c.domain, Inboxes: lost}}}) // the poll went to another shard
 		} else {
 			o.step(0, in)
 		}

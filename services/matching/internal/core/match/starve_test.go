@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -43,7 +44,7 @@ func TestABusyPartitionLetsPollsGo(t *testing.T) {
 			var feed func()
 			feed = func() {
 				n++
-				w.poll(fmt.Sprint("feed", n), Poll{Domain: "d", Tasklist: "l0", Partition: busy, Max: 2, Types: []string{"b"}, For: 30 * time.Second})
+				w.poll(fmt.Sprint("feed", n), waiting.Poll{Domain: "d", Tasklist: "l0", Partition: busy, Max: 2, Types: []string{"b"}, For: 30 * time.Second})
 				w.after(ms, feed)
 			}
 			w.after(0, feed)
@@ -135,7 +136,7 @@ func TestPollsDoNotGoRoundInBadSettings(t *testing.T) {
 				}
 			}
 			for i := range polls {
-				w.poll(fmt.Sprint("p", i), Poll{Domain: "d", Tasklist: "l0", Partition: i % partitions, Max: 1, Types: [][]string{nil, {"a"}, {"b"}}[i%3], For: time.Minute})
+				w.poll(fmt.Sprint("p", i), waiting.Poll{Domain: "d", Tasklist: "l0", Partition: i % partitions, Max: 1, Types: [][]string{nil, {"a"}, {"b"}}[i%3], For: time.Minute})
 			}
 			w.run(seconds * time.Second)
 			// Each partition is sent one for each type and second where slots are missing, and one for each trigger.
@@ -161,7 +162,7 @@ func TestAPollThatMayBeGrantedATaskStays(t *testing.T) {
 		w.pollAt("flies", at)
 		w.readyAt(at, "a", 1)
 		w.run(5 * ms)
-		w.poll("gathers", Poll{Domain: "d", Tasklist: "l0", Partition: at, Max: 2, For: 30 * time.Second})
+		w.poll("gathers", waiting.Poll{Domain: "d", Tasklist: "l0", Partition: at, Max: 2, For: 30 * time.Second})
 		w.readyAt(at, "a", 1)
 		w.run(5 * ms)
 		if at == 0 {

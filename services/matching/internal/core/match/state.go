@@ -7,12 +7,11 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/pairing"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/report"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tablecall"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tree"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 )
 
 // The types of rooms for a shard. A poll is a worker's until it is answered.
@@ -44,10 +43,6 @@ type Config struct {
 
 // Times, on the clock of Now.Mono.
 const (
-	// grantedWait is how long a poll with a grant waits for the verdicts on its other grabs, whose partition is not silent.
-	grantedWait = time.Second
-	// pollGrace is how long past its time a poll waits for what is under way.
-	pollGrace = 2 * time.Second
 	// retryEvery is how often tables are tried that do not answer.
 	retryEvery = 250 * time.Millisecond
 	// sweepEvery is how often the shard looks after what nothing wakes it for.
@@ -71,9 +66,6 @@ const (
 	heldChunksMax = 4096
 	// idleListsMax is how many tasklists a domain may have for its idle ones to be remembered.
 	idleListsMax = 1000
-	// wastedRounds is how often a poll whose time is over tries again after all
-	// that it was given was refused.
-	wastedRounds = 3
 )
 
 // Shard is the state of one matching shard. It is not safe for concurrent use.
@@ -90,10 +82,8 @@ type Shard struct {
 	inOrder   []*domain
 	lists     map[table.Tasklist]*list
 	grabs     grab.Lanes[*list]
-	polls     pairing.Polls[*list, grab.Grant]
-	pollers   report.Pollers
+	waiting   waiting.Waiting[*list]
 	questions question.Questions
-	answers   grab.Answers
 	start     start
 	drain     drain
 	limits    limit.Limits

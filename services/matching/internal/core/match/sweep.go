@@ -8,7 +8,7 @@ func (s *Shard) sweep() {
 		s.sweepAt = s.now.Mono + sweepEvery
 	}
 	s.grabs.Resend()
-	s.tree.ForgetMoved(s.answers.Proven())
+	s.tree.ForgetMoved(s.waiting.Proven())
 	for _, d := range s.inOrder {
 		s.sweepDomain(d)
 	}
@@ -17,7 +17,7 @@ func (s *Shard) sweep() {
 
 // watchful tells whether something may become due before long.
 func (s *Shard) watchful() bool {
-	if s.polls.Len() > 0 || s.tree.Watchful() || s.questions.Len() > 0 || s.answers.Len() > 0 || s.grabs.Busy() {
+	if s.waiting.Watchful() || s.tree.Watchful() || s.questions.Len() > 0 || s.grabs.Busy() {
 		return true
 	}
 	for _, d := range s.inOrder {
@@ -34,7 +34,7 @@ func (s *Shard) watchful() bool {
 // conclude tells when to step next.
 func (s *Shard) conclude(in *Inputs) {
 	s.fx.Counts.WouldWait, s.fx.Counts.Audited = s.limits.Done.WouldWait, s.limits.Done.Audited
-	s.fx.Counts.WaitingPolls = int64(s.polls.Len())
+	s.fx.Counts.WaitingPolls = int64(s.waiting.Len())
 	// Polls that were answered at once leave tasklists to be forgotten, calls leave entries to be shown again.
 	if len(in.Polls) > 0 || len(in.Outcomes) > 0 || s.watchful() {
 		s.sweepAt = min(s.sweepAt, s.now.Mono+sweepEvery)
@@ -43,10 +43,7 @@ func (s *Shard) conclude(in *Inputs) {
 		s.fx.Wake = max(s.now.Mono, 1) // 0 means never
 		return
 	}
-	w := s.tree.Wake(s.limits.Wake(s.grabs.Wake(s.answers.Wake(s.sweepAt))))
-	if p, ok := s.polls.Next(); ok {
-		w = min(w, p.At())
-	}
+	w := s.tree.Wake(s.limits.Wake(s.grabs.Wake(s.waiting.Wake(s.sweepAt))))
 	if at, ok := s.openAt(); ok {
 		w = min(w, at)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -18,7 +19,7 @@ func TestTimesRelate(t *testing.T) {
 		name        string
 		less, bound time.Duration
 	}{
-		{"a poll with a grant waits for a silent partition, but not long", grab.SilentAfter, pollGrace},
+		{"a poll with a grant waits for a silent partition, but not long", grab.SilentAfter, waiting.PollGrace},
 		{"a poll waits for a grab of a silent partition", 0, grab.DetachAfter},
 		{"what rests goes while a poll waits for its verdicts", restMax, grab.SilentAfter},
 		{"who is silent was waited for as long as a grab of one that is", grab.DetachAfter, grab.SilentAfter},
@@ -139,7 +140,7 @@ func TestI14_TasklistsOfPollsThatDoNotWaitAreForgotten(t *testing.T) {
 		for first := 0; first < n; first += 50 {
 			var in Inputs
 			for i := range min(50, n-first) {
-				in.Polls = append(in.Polls, Poll{Domain: "d", Tasklist: fmt.Sprint("l", first+i), Max: 1})
+				in.Polls = append(in.Polls, waiting.Poll{Domain: "d", Tasklist: fmt.Sprint("l", first+i), Max: 1})
 			}
 			o.step(0, in)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 )
 
 // use is how a limit of domain d is used.
@@ -36,7 +37,7 @@ func TestTopNamesHoldersAndWaiters(t *testing.T) {
 		w.run(time.Second)
 	}
 	for i, name := range []string{"crowd0", "crowd1"} {
-		w.poll("at "+name, Poll{Domain: "d", Tasklist: name, Max: 1, For: time.Hour})
+		w.poll("at "+name, waiting.Poll{Domain: "d", Tasklist: name, Max: 1, For: time.Hour})
 		w.ready("d", name, "a", 4-i, 3)
 		w.run(10 * time.Second)
 	}

@@ -1,40 +1,54 @@
 package match
 
 import (
+	"time"
+
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/pairing"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tree"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 )
+
+// Resume has the triggers of a tasklist asked for, for a poll that waits, or waits again.
+func (l *list) Resume() {
+	l.shard.mark(l)
+	l.shard.tree.Offer(&l.node)
+}
+
+// MayStillGet reports whether the tables have yet to be asked for a poll whose time is over, once.
+func (l *list) MayStillGet(p *poll) bool { return l.source.MayStillGet(p) }
+
+// UpAt is when a poll goes up to the parent partition.
+func (l *list) UpAt(p *poll) (at time.Duration, ok bool) {
+	return l.shard.tree.UpAt(&l.node, p, func() bool { return l.source.MayGet(p) })
+}
+
+// MoveUp sends a poll to the parent partition.
+func (l *list) MoveUp(p *poll) {
+	l.shard.tree.Move(&l.node, p, ids.ParentPartition(l.Partition), table.Column{})
+}
+
+// Left has the tree find out whether polls are wanted here.
+func (l *list) Left() {
+	l.shard.tree.CallAgain(&l.node, func() tree.Shape { return l.shard.shape(l) })
+}
+
+// arrivePoll has a poll wait, or refuses it.
+func (s *Shard) arrivePoll(m *waiting.Poll) {
+	var of *pairing.Domain
+	if d := s.domains[m.Domain]; d != nil {
+		of = &d.polls
+	}
+	if s.waiting.Admit(m, of) {
+		l := s.list(table.Tasklist{Domain: m.Domain, Name: m.Tasklist, Partition: m.Partition})
+		s.waiting.Add(m, l, &l.queue)
+	}
+}
 
 // shape is how many partitions a tasklist has.
 func (s *Shard) shape(l *list) tree.Shape {
 	return tree.Shape{Partitions: s.catalog.Partitions(l.Domain, l.Name), Scales: s.catalog.Scales(l.Domain, l.Name)}
-}
-
-// watchMove has a new poll of a partition below another looked at, in this turn already.
-func (s *Shard) watchMove(p *poll) {
-	if p.List.Partition > 0 && p.ID != 0 {
-		s.polls.Look(p, min(p.Until, s.now.Mono))
-	}
-	s.tree.Offer(&p.List.node)
-}
-
-// moveUp gives a poll up that has found nothing here for long enough. It returns false where it
-// is not to be moved, nor looked at before its end.
-func (s *Shard) moveUp(p *poll) bool {
-	l := p.List
-	due, ok := s.tree.UpAt(&l.node, p, func() bool { return l.source.MayGet(p) })
-	if !ok || s.drain.on {
-		return false
-	}
-	if due > s.now.Mono {
-		s.polls.Look(p, due)
-		return true
-	}
-	s.fx.Counts.PollsUp++
-	s.end(p)
-	s.tree.Move(&l.node, p, ids.ParentPartition(l.Partition), table.Column{})
-	return true
 }
 
 // passAll gives up polls to the partitions below that want them.
@@ -44,7 +58,7 @@ func (s *Shard) passAll() {
 		return tree.Asked[*list]{Last: l.source.AskedUpTo(), For: l.source.AsksFor, Partitions: s.catalog.Partitions(l.Domain, l.Name)}
 	}) {
 		s.fx.Counts.PollsDown++
-		s.end(p)
+		s.waiting.End(p)
 	}
 }
 
@@ -55,7 +69,7 @@ func (s *Shard) unmoved(id uint64) {
 		return
 	}
 	l := p.List
-	s.arrivePoll(&Poll{
+	s.arrivePoll(&waiting.Poll{
 		Domain: l.Domain, Tasklist: l.Name, Partition: l.Partition, Max: p.Max, Types: p.Types,
 		Worker: p.Worker, WorkerID: p.WorkerID, Version: p.By.Version(), ReplyTo: p.ReplyTo, JSON: p.JSON, For: p.Until - s.now.Mono, Moved: true,
 	})

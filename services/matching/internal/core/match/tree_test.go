@@ -8,6 +8,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tree"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -27,7 +28,7 @@ func spreadOver(t *testing.T, shards, partitions int) *world {
 
 // pollAt polls a partition of l0.
 func (w *world) pollAt(inbox string, partition int, types ...string) {
-	w.poll(inbox, Poll{Domain: "d", Tasklist: "l0", Partition: partition, Max: 1, Types: types, For: 30 * time.Second})
+	w.poll(inbox, waiting.Poll{Domain: "d", Tasklist: "l0", Partition: partition, Max: 1, Types: types, For: 30 * time.Second})
 }
 
 // readyAt makes tasks of l0 in a partition.
@@ -205,7 +206,7 @@ func TestPollsDoNotGoRound(t *testing.T) {
 		w.readyAt(p, "a", 20)
 	}
 	for i := range 16 {
-		w.poll(fmt.Sprint("p", i), Poll{Domain: "d", Tasklist: "l0", Partition: i % 8, Max: 1, For: time.Minute})
+		w.poll(fmt.Sprint("p", i), waiting.Poll{Domain: "d", Tasklist: "l0", Partition: i % 8, Max: 1, For: time.Minute})
 	}
 	w.run(50 * time.Second)
 	testkit.MustEqual(t, "run", w.grantedN, 1)
@@ -300,7 +301,7 @@ func TestFrontendsHearOfTasklistsThatScale(t *testing.T) {
 			if i > 100 {
 				t.Fatalf("%d of %d are done", w.done(), until)
 			}
-			w.poll(fmt.Sprint(list, until, i), Poll{Domain: "d", Tasklist: list, Partition: partition, Max: 100, For: 50 * ms})
+			w.poll(fmt.Sprint(list, until, i), waiting.Poll{Domain: "d", Tasklist: list, Partition: partition, Max: 100, For: 50 * ms})
 			w.run(100 * ms)
 			w.finishAll()
 		}
@@ -346,7 +347,7 @@ func TestFrontendsHearOfTasklistsThatScale(t *testing.T) {
 // A poll that came back stays for a second: its parent has no owner.
 func TestAPollThatCameBackStays(t *testing.T) {
 	w := spreadOver(t, 2, 2)
-	w.poll("p", Poll{Domain: "d", Tasklist: "l0", Partition: 1, Max: 1, For: time.Minute, Moved: true, Back: true})
+	w.poll("p", waiting.Poll{Domain: "d", Tasklist: "l0", Partition: 1, Max: 1, For: time.Minute, Moved: true, Back: true})
 	w.run(900 * ms)
 	testkit.Equal(t, "it was given up again", w.at("p"), 1)
 	w.run(200 * ms)
@@ -360,7 +361,7 @@ func TestPollsLeaveAQuietPartitionAtOnce(t *testing.T) {
 	w.readyAt(1, "b", 1)
 	w.run(upAfter + 10*ms)
 	w.pollAt("new", 1, "a")
-	w.poll("moved", Poll{Domain: "d", Tasklist: "l0", Partition: 1, Max: 1, Types: []string{"a"}, For: time.Minute, Moved: true})
+	w.poll("moved", waiting.Poll{Domain: "d", Tasklist: "l0", Partition: 1, Max: 1, Types: []string{"a"}, For: time.Minute, Moved: true})
 	w.run(5 * ms)
 	if w.at("new") != 0 || w.at("moved") != 1 {
 		t.Errorf("after 5 ms a new poll waits in %d, one that was moved in %d", w.at("new"), w.at("moved"))
@@ -405,10 +406,10 @@ func TestWhatIsStoredLateIsNews(t *testing.T) {
 func TestPollsAreCalledForWhatWaits(t *testing.T) {
 	w := spreadOver(t, 1, 1)
 	w.ready("d", "l0", "a", 1, 1) // opens the domain
-	w.poll("p1", Poll{Domain: "d", Tasklist: "l0", Max: 10, For: time.Second})
+	w.poll("p1", waiting.Poll{Domain: "d", Tasklist: "l0", Max: 10, For: time.Second})
 	w.run(3 * time.Second)
 	w.loads = nil
-	w.poll("p2", Poll{Domain: "d", Tasklist: "l0", Max: 10, For: time.Second})
+	w.poll("p2", waiting.Poll{Domain: "d", Tasklist: "l0", Max: 10, For: time.Second})
 	w.run(50 * ms)
 	w.readyAt(0, "a", 3)
 	w.run(3 * time.Second)
@@ -424,7 +425,7 @@ func TestPollsAreCalledForWhatWaits(t *testing.T) {
 	if n := len(w.loads); n < 2 || n > 4 || w.loads[n-1].Triggers != 3 {
 		t.Fatalf("while it waits they hear of %v", w.loads)
 	}
-	w.poll("p3", Poll{Domain: "d", Tasklist: "l0", Max: 10, For: time.Second})
+	w.poll("p3", waiting.Poll{Domain: "d", Tasklist: "l0", Max: 10, For: time.Second})
 	w.run(2 * sweepEvery)
 	n := len(w.loads)
 	if w.loads[n-1].Triggers != 0 {
@@ -441,7 +442,7 @@ func TestPollsAreCalledForWhatWaits(t *testing.T) {
 func idleWorld(t *testing.T) *world {
 	w := spreadOver(t, 1, 1)
 	w.readyAt(0, "a", 1)
-	w.poll("first", Poll{Domain: "d", Tasklist: "l0", Max: 1, For: time.Second})
+	w.poll("first", waiting.Poll{Domain: "d", Tasklist: "l0", Max: 1, For: time.Second})
 	w.run(30 * time.Second)
 	w.loads = nil
 	return w
@@ -453,13 +454,13 @@ func TestFrontendsHearSoonWhatAPollHasLeft(t *testing.T) {
 	w.readyAt(0, "a", 30)
 	w.run(1600 * ms)
 	before := len(w.loads)
-	w.poll("p1", Poll{Domain: "d", Tasklist: "l0", Max: 3, For: time.Second})
+	w.poll("p1", waiting.Poll{Domain: "d", Tasklist: "l0", Max: 3, For: time.Second})
 	w.run(100 * ms)
 	if n := len(w.loads); n != before+1 || w.loads[n-1].Triggers != 27 {
 		t.Errorf("they hear of %v", w.loads[before:])
 	}
 	for i := range 5 {
-		w.poll(fmt.Sprint("q", i), Poll{Domain: "d", Tasklist: "l0", Max: 3, For: time.Second})
+		w.poll(fmt.Sprint("q", i), waiting.Poll{Domain: "d", Tasklist: "l0", Max: 3, For: time.Second})
 		w.run(20 * ms)
 	}
 	w.run(sweepEvery)

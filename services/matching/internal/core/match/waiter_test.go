@@ -9,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tablecall"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -18,7 +19,7 @@ func crowd(w *world, lists, tasks int) []*task {
 	var all []*task
 	for i := range lists {
 		name := fmt.Sprint("crowd", i)
-		w.poll("at "+name, Poll{Domain: "d", Tasklist: name, Max: 1, For: time.Hour})
+		w.poll("at "+name, waiting.Poll{Domain: "d", Tasklist: name, Max: 1, For: time.Hour})
 		all = append(all, w.ready("d", name, "a", 3, tasks)...)
 	}
 	w.run(2 * time.Second)
@@ -62,9 +63,9 @@ func TestTurnLooksAtFewTasklists(t *testing.T) {
 	o.s.markAll(o.s.domains["d"])
 	w.limitsChanged()
 	began := w.now
-	w.poll("other", Poll{Domain: "e", Tasklist: "l0", Max: 1, For: time.Minute})
+	w.poll("other", waiting.Poll{Domain: "e", Tasklist: "l0", Max: 1, For: time.Minute})
 	w.ready("e", "l0", "b", 1, 1)
-	w.poll("same", Poll{Domain: "d", Tasklist: "l0", Max: 1, For: time.Minute})
+	w.poll("same", waiting.Poll{Domain: "d", Tasklist: "l0", Max: 1, For: time.Minute})
 	w.ready("d", "l0", "b", 1, 1)
 	w.run(100 * ms)
 	if n := w.counts.Looks - before; n < 3*tablecall.LooksMax || w.looksMost > tablecall.LooksMax+1 { // the other domain's
@@ -85,7 +86,7 @@ func TestTurnLooksAtFewDomains(t *testing.T) {
 	const domains, lists = 8, tablecall.LooksMax
 	for d := range domains {
 		for l := range lists {
-			w.poll(fmt.Sprint(d, " ", l), Poll{Domain: fmt.Sprint("d", d), Tasklist: fmt.Sprint("l", l), Max: 1, For: time.Hour})
+			w.poll(fmt.Sprint(d, " ", l), waiting.Poll{Domain: fmt.Sprint("d", d), Tasklist: fmt.Sprint("l", l), Max: 1, For: time.Hour})
 		}
 	}
 	w.run(time.Second)
@@ -111,7 +112,7 @@ func served(w *world, all []*task, n int) (order []string) {
 		for _, t := range running(all) {
 			if !slices.Contains(before, t) {
 				order = append(order, t.list)
-				w.poll(fmt.Sprint("again", w.count), Poll{Domain: "d", Tasklist: t.list, Max: 1, For: time.Hour})
+				w.poll(fmt.Sprint("again", w.count), waiting.Poll{Domain: "d", Tasklist: t.list, Max: 1, For: time.Hour})
 			}
 		}
 		w.run(20 * ms)
@@ -125,7 +126,7 @@ func TestTasklistsTakeTurns(t *testing.T) {
 	all := crowd(w, 3, 4)
 	first := running(all)[0].list
 	w.wait("more", 1) // no type of theirs waits here
-	w.poll("again", Poll{Domain: "d", Tasklist: first, Max: 1, For: time.Hour})
+	w.poll("again", waiting.Poll{Domain: "d", Tasklist: first, Max: 1, For: time.Hour})
 	w.run(ms)
 	order := served(w, all, 6)
 	if len(order) != 6 || order[0] == order[1] || order[1] == order[2] || order[0] == order[2] || !slices.Equal(order[:3], order[3:]) {
@@ -149,13 +150,13 @@ func TestPlaceIsKeptWhereAnotherShardHasTheSlot(t *testing.T) {
 	w.ends = false
 	w.own(0, 1)
 	o := w.own(1, 1)
-	w.poll("holder", Poll{Domain: "d", Tasklist: "l0", Max: 1, For: time.Hour})
+	w.poll("holder", waiting.Poll{Domain: "d", Tasklist: "l0", Max: 1, For: time.Hour})
 	held := w.ready("d", "l0", "a", 1, 1)
 	w.run(time.Second)
-	var waiting []*task
+	var tasks []*task
 	for _, name := range []string{"x1", "y1", "z1"} {
-		w.poll(name, Poll{Domain: "d", Tasklist: name, Max: 1, For: time.Hour})
-		waiting = append(waiting, w.ready("d", name, "a", 3, 1)...)
+		w.poll(name, waiting.Poll{Domain: "d", Tasklist: name, Max: 1, For: time.Hour})
+		tasks = append(tasks, w.ready("d", name, "a", 3, 1)...)
 		w.run(20 * ms)
 	}
 	w.run(5500 * ms) // it asks every second
@@ -170,7 +171,7 @@ func TestPlaceIsKeptWhereAnotherShardHasTheSlot(t *testing.T) {
 	}
 	w.finish(held[0])
 	w.run(100 * ms)
-	if waiting[0].state != "running" {
+	if tasks[0].state != "running" {
 		t.Fatal("the first one does not run")
 	}
 }
@@ -212,7 +213,7 @@ func TestWaitersWithoutPollsLeave(t *testing.T) {
 	var all []*task
 	for i := range tablecall.LooksMax + 10 {
 		name := fmt.Sprint("short", i)
-		w.poll("at "+name, Poll{Domain: "d", Tasklist: name, Max: 1, For: time.Second})
+		w.poll("at "+name, waiting.Poll{Domain: "d", Tasklist: name, Max: 1, For: time.Second})
 		all = append(all, w.ready("d", name, "a", 3, 1)...)
 	}
 	w.run(500 * ms)

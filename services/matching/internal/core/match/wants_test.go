@@ -9,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tablecall"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -155,7 +156,7 @@ func TestACallAsksForNoMoreThanTheSlots(t *testing.T) {
 		o.step(0, o.called())
 		in = Inputs{}
 		for i := range 2 {
-			in.Polls = append(in.Polls, Poll{Domain: "d", Tasklist: fmt.Sprint("l", i), Max: polls, For: time.Hour})
+			in.Polls = append(in.Polls, waiting.Poll{Domain: "d", Tasklist: fmt.Sprint("l", i), Max: polls, For: time.Hour})
 		}
 		o.step(0, in)
 		if len(o.wants()) != wants {

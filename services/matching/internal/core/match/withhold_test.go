@@ -7,6 +7,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tablecall"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -40,7 +41,7 @@ func (w *world) wantStarted(what string, want map[string]int) {
 // pollAll has polls wait for so many tasks of both tasklists.
 func (w *world) pollAll(n int) {
 	for i := range n {
-		w.poll(fmt.Sprint("inbox", w.now, i), Poll{Domain: "d", Tasklist: []string{"l0", "l1"}[i%2], Max: 1, For: time.Hour})
+		w.poll(fmt.Sprint("inbox", w.now, i), waiting.Poll{Domain: "d", Tasklist: []string{"l0", "l1"}[i%2], Max: 1, For: time.Hour})
 	}
 }
 
@@ -116,7 +117,7 @@ func TestACallUnderWayDoesNotStartAPausedGroup(t *testing.T) {
 	}
 	w.run(time.Second)
 	w.delay = func() time.Duration { return 300 * time.Millisecond }
-	w.poll("inbox", Poll{Domain: "d", Tasklist: "l0", Max: 40, For: time.Hour})
+	w.poll("inbox", waiting.Poll{Domain: "d", Tasklist: "l0", Max: 40, For: time.Hour})
 	w.run(50 * time.Millisecond)
 	if w.newest(0).s.domains["d"].call == nil {
 		t.Fatal("no call is under way")
@@ -124,7 +125,7 @@ func TestACallUnderWayDoesNotStartAPausedGroup(t *testing.T) {
 	w.pauseGroup("acme", true)
 	w.run(10 * time.Second)
 	for range 4 {
-		w.poll(fmt.Sprint("inbox", w.now), Poll{Domain: "d", Tasklist: "l0", Max: 40, For: time.Hour})
+		w.poll(fmt.Sprint("inbox", w.now), waiting.Poll{Domain: "d", Tasklist: "l0", Max: 40, For: time.Hour})
 		w.run(5 * time.Second)
 	}
 	w.wantStarted("paused", map[string]int{"acme": 0, "other": 20})

@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tree"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 	"github.com/yardmaster-io/yardmaster/shared/heap"
 )
 
@@ -57,7 +58,7 @@ type world struct {
 	batches  []grab.Batch
 	calls    []table.Call
 	traced   []grab.Traced
-	refusals []Refusal
+	refusals []waiting.Refusal
 	drops    []LimitHint
 	acks     map[uint64]bool
 	answers  []grab.Answer
@@ -110,7 +111,7 @@ type pollSeen struct {
 	// again: another owner has answered it, too.
 	again bool
 	// poll is what was sent, until when its time is over.
-	poll  Poll
+	poll  waiting.Poll
 	until time.Duration
 }
 

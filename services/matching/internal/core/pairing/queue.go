@@ -16,12 +16,17 @@ type Queue[L, G any] struct {
 	alive        int
 	sets, takers map[string]int
 	domain       *Domain
+	// overdue are polls whose time is over, and that only wait for the tables to be asked once more.
+	overdue []*Poll[L, G]
 	// taskBytes is the size of a task in an answer, on average; 0 = none was seen.
 	taskBytes int
 }
 
-// Domain counts the polls of a domain that are not answered, and the types that they name in their different sets.
-type Domain struct{ alive, named int }
+// Domain counts the polls of the domain of a name that are not answered, and the types that they name in their different sets.
+type Domain struct {
+	Name         string
+	alive, named int
+}
 
 // typesNamedMax is how many types the polls of a domain name, those that name the same counted once per tasklist: each costs a look
 // into the index whenever the tasklist is looked at.
@@ -238,6 +243,33 @@ func (q *Queue[L, G]) Each(f func(p *Poll[L, G]) bool) {
 			heads.Push(p.next)
 		}
 	}
+}
+
+// EachOverdue calls f with the polls that only wait for the tables to be asked once more, and forgets them.
+func (q *Queue[L, G]) EachOverdue(f func(p *Poll[L, G])) {
+	for _, p := range q.overdue {
+		f(p)
+	}
+	clear(q.overdue)
+	q.overdue = q.overdue[:0]
+}
+
+// Overdue notes that the time of a poll is over, and that it only waits for the tables to be asked once more.
+func (p *Poll[L, G]) Overdue() { p.queue.overdue = append(p.queue.overdue, p) }
+
+// Domain is the name of the domain of a poll that is not answered.
+func (p *Poll[L, G]) Domain() string { return p.queue.domain.Name }
+
+// Weigh notes what the tasks of its answer weighed.
+func (p *Poll[L, G]) Weigh(bytes, tasks int) { p.queue.Weigh(bytes, tasks) }
+
+// EnterLine puts a poll into its place in the line of its tasklist.
+func (p *Poll[L, G]) EnterLine() { p.queue.Add(p) }
+
+// LeaveTasklist notes that a poll waits for nothing of its tasklist any more.
+func (p *Poll[L, G]) LeaveTasklist() {
+	p.LeaveLine()
+	p.queue.Leave(p)
 }
 
 // LeaveLine takes a poll out of its line: it waits for its grabs.

@@ -109,7 +109,7 @@ func checkCounts(t *testing.T, q *Queue[string, int], polls *Polls[string, int])
 			named++
 		}
 	}
-	if !maps.Equal(q.sets, sets) || !maps.Equal(q.takers, takers) || q.Alive() != polls.Len() || *q.domain != (Domain{polls.Len(), named}) {
+	if !maps.Equal(q.sets, sets) || !maps.Equal(q.takers, takers) || q.Alive() != polls.Len() || *q.domain != (Domain{"", polls.Len(), named}) {
 		t.Fatalf("sets %v, takers %v; counted %v, %v, %+v", sets, takers, q.sets, q.takers, *q.domain)
 	}
 	all, types := 0, map[string]int{}
