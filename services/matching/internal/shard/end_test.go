@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tablecall"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -101,7 +102,7 @@ func TestNothingRunsOnBesideTheLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inBubble(t, func(w *world, cancel context.CancelFunc) {
 			w.hung[1] = true
-			w.run(match.Effects{Calls: calls("a1"), Opens: []string{"b1"}, Asks: []question.Question{{ID: 1}}}, 0)
+			w.run(match.Effects{Requests: tablecall.Requests{Calls: calls("a1"), Opens: []string{"b1"}}, Asks: []question.Question{{ID: 1}}}, 0)
 			cancel()
 			began := time.Now()
 			if err := <-w.done; err != nil || time.Since(began) != 0 {

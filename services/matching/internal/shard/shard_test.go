@@ -20,6 +20,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/report"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tablecall"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -310,9 +311,9 @@ func calls(domains ...string) (all []table.Call) {
 func TestR8_HungGroupHarmsOnlyItsOwnDomains(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.hung[1] = true
-		w.run(match.Effects{Calls: calls("a1", "b2", "c1")}, 100*time.Millisecond)
+		w.run(match.Effects{Requests: tablecall.Requests{Calls: calls("a1", "b2", "c1")}}, 100*time.Millisecond)
 		w.expect("outcome", "0s outcome b2 failed=false")
-		w.run(match.Effects{Calls: calls("b2")}, 2*time.Second)
+		w.run(match.Effects{Requests: tablecall.Requests{Calls: calls("b2")}}, 2*time.Second)
 		w.expect("do outcome",
 			"0s do a1 c1", "0s do b2", "0s outcome b2 failed=false",
 			"100ms do b2", "100ms outcome b2 failed=false",
@@ -325,7 +326,7 @@ func TestR8_HungGroupHarmsOnlyItsOwnDomains(t *testing.T) {
 func TestR8_CallsFailOneByOne(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.refuses["a1"] = true
-		w.run(match.Effects{Calls: calls("a1", "c1")}, 0)
+		w.run(match.Effects{Requests: tablecall.Requests{Calls: calls("a1", "c1")}}, 0)
 		w.expect("outcome", "0s outcome a1 failed=true", "0s outcome c1 failed=false")
 	})
 }
@@ -334,9 +335,9 @@ func TestR8_CallsFailOneByOne(t *testing.T) {
 func TestCallsOfABusyGroupGather(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.slow = 300 * time.Millisecond
-		w.run(match.Effects{Calls: calls("a1")}, 100*time.Millisecond)
-		w.run(match.Effects{Calls: calls("b1")}, 100*time.Millisecond)
-		w.run(match.Effects{Calls: calls("c1")}, time.Second)
+		w.run(match.Effects{Requests: tablecall.Requests{Calls: calls("a1")}}, 100*time.Millisecond)
+		w.run(match.Effects{Requests: tablecall.Requests{Calls: calls("b1")}}, 100*time.Millisecond)
+		w.run(match.Effects{Requests: tablecall.Requests{Calls: calls("c1")}}, time.Second)
 		w.expect("do", "0s do a1", "300ms do b1 c1")
 	})
 }
@@ -349,14 +350,14 @@ func TestR8_OpeningHungTablesIsBounded(t *testing.T) {
 		for i := range 30 {
 			opens = append(opens, fmt.Sprint("d", i, "-1"))
 		}
-		w.run(match.Effects{Opens: opens, Calls: calls("a1")}, time.Second)
+		w.run(match.Effects{Requests: tablecall.Requests{Opens: opens, Calls: calls("a1")}}, time.Second)
 		w.expect("outcome", "0s outcome a1 failed=false")
 		n := strings.Count(strings.Join(w.log, "\n"), "failed=false e")
 		if n != len(opens) {
 			t.Fatalf("%d of %d domains were opened within a second: %q", n, len(opens), w.log)
 		}
 		w.hung[1], w.log = true, nil
-		w.run(match.Effects{Opens: opens}, callTimeout)
+		w.run(match.Effects{Requests: tablecall.Requests{Opens: opens}}, callTimeout)
 		if n := strings.Count(strings.Join(w.log, "\n"), "failed=true"); n != len(opens) {
 			t.Fatalf("%d of %d failed within a second: %q", n, len(opens), w.log)
 		}

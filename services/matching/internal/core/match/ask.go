@@ -41,8 +41,9 @@ func (s *Shard) booked(running []limit.Running) {
 
 // sendAgain has history send all triggers of a domain again.
 func (s *Shard) sendAgain(name string) {
-	s.questions.RetriggerAll(name)
 	if d := s.domains[name]; d != nil {
-		s.work(d)
+		d.Retrigger()
+		return
 	}
+	s.questions.RetriggerAll(name)
 }

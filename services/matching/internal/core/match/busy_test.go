@@ -6,6 +6,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tablecall"
 )
 
 // TestLimitsAreShownInABusyDomain: while one call follows another, a limit keeps its place in the line and its slots, as in a domain that rests.
@@ -17,7 +18,7 @@ func TestLimitsAreShownInABusyDomain(t *testing.T) {
 	}{
 		"in line":            {table.InLine, limit.LineEvery, true},
 		"shown a moment ago": {table.InLine, limit.LineEvery - ms, false},
-		"restoring":          {table.Restoring, retryEvery, true},
+		"restoring":          {table.Restoring, tablecall.RetryEvery, true},
 		"slots":              {0, limit.RefreshAfter, true},
 		"slots, just shown":  {0, limit.RefreshAfter - ms, false},
 	} {
@@ -26,7 +27,7 @@ func TestLimitsAreShownInABusyDomain(t *testing.T) {
 				continue
 			}
 			_, s, l := overflowing(t, key)
-			domainOf(s, l).call = &call{}
+			l.Domain.Call = &limit.Call{}
 			l.Blocked, l.Wait, l.ShownAt = c.blocked, 0, s.now.Mono-c.since
 			if l.Of != nil && c.blocked != 0 {
 				l.Domain.Rings[limit.RingLine].Add(l, limit.RingLine)
@@ -44,10 +45,9 @@ func TestLimitsAreShownInABusyDomain(t *testing.T) {
 // TestGroupsAreForgottenInABusyDomain: those of which nothing is known any more, however busy their domain is.
 func TestGroupsAreForgottenInABusyDomain(t *testing.T) {
 	for _, called := range []bool{false, true} {
-		_, s, l := overflowing(t, "d/a*")
-		c := &call{}
-		if domainOf(s, l).call = c; called {
-			l.In = &c.Call
+		_, _, l := overflowing(t, "d/a*")
+		if called {
+			l.In = &limit.Call{}
 			l.Domain.Call = l.In
 		}
 		l.Slots, l.Entry, l.Parked, l.Blocked, l.Wait, l.Due = nil, 0, nil, 0, 0, false

@@ -29,8 +29,8 @@ func (s *Shard) Census() Census {
 	}
 	c.Grabs, c.HandBacks, c.Aside, c.Receipts = s.grabs.Census()
 	for _, d := range s.domains {
-		c.Chunks += len(d.held) + len(d.puts)
-		if d.call != nil {
+		c.Chunks += d.Chunks()
+		if d.Calling() {
 			c.Calls++
 		}
 		slots, reported, unbooked := d.UsedSlots()
@@ -43,10 +43,10 @@ func (s *Shard) Census() Census {
 // and how many of its polls are not answered.
 func (s *Shard) Tasklist(domain, name string) (ready, polls int) {
 	if d := s.domains[domain]; d != nil {
-		for _, l := range d.lists {
+		for _, l := range d.Sources {
 			if l.Name == name {
-				ready += l.index.Triggers() + l.ReadAhead()
-				polls += l.queue.Alive()
+				ready += l.Index.Triggers() + l.ReadAhead()
+				polls += l.Polls.Alive()
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tablecall"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 )
 
@@ -47,6 +48,7 @@ func TestCensusAndCounts(t *testing.T) {
 		"two are grabbed, one is stored", Census{Domains: 1, Lists: 1, Polls: 1, Grabs: 2, Calls: 1, Receipts: 1},
 		Counts{HintBatches: 1, Triggers: 3, SyncMatches: 2, WaitingPolls: 1, Counts: grab.Counts{GrabBatches: 1}},
 	)
+	stored := o.fx.Calls[0]
 	verdicts := o.granted(0, 10)
 	verdicts.Verdicts[0].All[1] = grab.Verdict{Refused: string(fault.Stale)}
 
@@ -56,7 +58,6 @@ func TestCensusAndCounts(t *testing.T) {
 		Counts{HintBatches: 1, Triggers: 2, PollCounts: waiting.PollCounts{Polls: 1}, WaitingPolls: 2},
 	)
 
-	stored := o.s.domains["d"].call.Out
 	o.step(0, verdicts)
 	o.holds(
 		"one is granted, the other refused", Census{Domains: 1, Lists: 1, Polls: 1, Calls: 1, Receipts: 1, Chunks: 1},
@@ -89,7 +90,7 @@ func TestCensusAndCounts(t *testing.T) {
 	}}}}}})
 	o.holds(
 		"one comes out of the table", Census{Domains: 1, Lists: 1, Polls: 1, Grabs: 1, Receipts: 1},
-		Counts{Matches: 1, WaitingPolls: 1, Counts: grab.Counts{GrabBatches: 1}},
+		Counts{CallCounts: tablecall.CallCounts{Matches: 1}, WaitingPolls: 1, Counts: grab.Counts{GrabBatches: 1}},
 	)
 	if ready, polls := o.s.Tasklist("d", "l"); ready != 2 || polls != 1 {
 		t.Errorf("%d triggers are ready, %d polls wait", ready, polls)
@@ -113,7 +114,7 @@ func TestTriggerOfAnAttemptThatRuns(t *testing.T) {
 		Limits: []table.LimitState{{Used: 2}},
 	}}}})
 	o.holds(
-		"it runs", Census{Domains: 1, Lists: 1, Polls: 1, Slots: 1, Reported: 2}, Counts{Matches: 1, Doubles: 1, WaitingPolls: 1},
+		"it runs", Census{Domains: 1, Lists: 1, Polls: 1, Slots: 1, Reported: 2}, Counts{CallCounts: tablecall.CallCounts{Matches: 1}, Doubles: 1, WaitingPolls: 1},
 	)
 }
 

@@ -2,6 +2,7 @@ package match
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -16,13 +17,9 @@ func check(w *world, s *Shard) {
 	t := w.t
 	t.Helper()
 	undecided := checkGrabs(w, s)
-	putting := map[*list]int{}
 	for _, d := range s.domains {
-		for _, a := range d.puts {
-			putting[a.List]++
-		}
-		lists := make([]*limit.List, 0, len(d.lists))
-		for _, l := range d.lists {
+		lists := make([]*limit.List, 0, len(d.Sources))
+		for _, l := range d.Sources {
 			lists = append(lists, l.List)
 		}
 		testkit.NoError(t, d.Check(lists))
@@ -31,9 +28,7 @@ func check(w *world, s *Shard) {
 		}
 	}
 	for name, l := range s.lists {
-		if l.undecided != undecided[l] || l.putting != putting[l] {
-			t.Fatalf("%v: %d undecided, %d putting; counted %d %d", name, undecided[l], putting[l], l.undecided, l.putting)
-		}
+		testkit.MustEqual(t, fmt.Sprint("undecided of ", name), l.undecided, undecided[l])
 	}
 }
 
@@ -82,12 +77,13 @@ func checkGrabs(w *world, s *Shard) (undecided map[*list]int) {
 // checkNobodyIsForgotten: where nothing is under way, a poll has either nothing to get, or waits for a slot.
 func checkNobodyIsForgotten(t *testing.T, s *Shard, d *domain) {
 	t.Helper()
-	if !d.Open || d.call != nil || d.busy || s.drain.on {
+	if !d.Open || d.Calling() || s.calls.Busy() > 0 || s.drain.on {
 		return
 	}
 	testkit.NoError(t, d.CheckIdle())
-	for _, l := range d.lists {
-		if !l.source.Idle() {
+	for _, one := range d.Sources {
+		l := one.Of
+		if !one.Idle() {
 			t.Fatalf("%v is to be asked for, and no call does", l.Tasklist)
 		}
 		l.queue.Each(func(p *poll) bool {
@@ -109,7 +105,7 @@ func checkEmpty(t *testing.T, s *Shard) {
 	t.Helper()
 	n := map[string]int{
 		"domains": len(s.domains), "lists": len(s.lists), "polls": s.waiting.Len(), "asks": s.questions.Len(),
-		"taken": len(s.taken), "arrivals": len(s.arrivals.All), "busy": len(s.busy), "telling": len(s.limits.Reporting),
+		"taken": len(s.calls.Taken), "arrivals": len(s.arrivals.All), "busy": s.calls.Busy(), "telling": len(s.limits.Reporting),
 		"slack": len(s.limits.Slack), "ahead": s.limits.AheadTriggers(), "ripening": len(s.limits.Ripening),
 	}
 	n["grabs"], n["handBacks"], n["aside"], n["receipts"] = s.grabs.Census()

@@ -20,6 +20,7 @@ func (s *Shard) leave() {
 		s.returnStop(&stops[i])
 	}
 	s.limits.Draining = true
+	s.calls.Leave()
 	for _, d := range s.inOrder {
 		d.Domain.Leave()
 	}
@@ -48,7 +49,7 @@ func (s *Shard) underWay() bool {
 		return true
 	}
 	for _, d := range s.inOrder {
-		if d.call != nil || d.Open && len(d.puts) > 0 || len(d.held) > 0 {
+		if d.UnderWay() {
 			return true
 		}
 	}
@@ -74,19 +75,9 @@ func (s *Shard) stop(in *Inputs) {
 
 // letGoAll has messages of the hint stream come again that are not taken care of.
 func (s *Shard) letGoAll() {
-	again := func(all []arrived) { s.arrivals.FinishAll(all, false) }
-	again(s.arrivals.All)
+	s.arrivals.FinishAll(s.arrivals.All, false)
 	for _, d := range s.inOrder {
-		again(d.held)
-		again(d.puts)
-		for i := range d.puts {
-			d.puts[i].List.putting--
-		}
-		d.held, d.puts = nil, nil
-		if d.call != nil {
-			again(d.call.Puts)
-			d.call.Puts = nil
-		}
+		d.ReleaseAll()
 	}
 	s.arrivals.All = nil
 }

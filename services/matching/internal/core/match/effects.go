@@ -6,7 +6,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tablecall"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tree"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 )
@@ -20,11 +20,8 @@ type Effects struct {
 	tree.Reports
 	// Effects are those of grabs: batches that go to the log of history partitions.
 	grab.Effects
-	// Calls go to the tables; each comes back as an Outcome. At most one of a domain is
-	// under way. Until its outcome is an input, what a call refers to stays as it is.
-	Calls []table.Call
-	// Opens are domains to be opened.
-	Opens []string
+	// Requests are those to the tables: calls, each of which comes back as an Outcome, and domains to be opened.
+	tablecall.Requests
 	// Drops are limits that are no more; no one waits for it.
 	Drops []LimitHint
 	// Asks are questions to history.
@@ -62,14 +59,14 @@ type Counts struct {
 	grab.Counts
 	// PollCounts are those of polls.
 	waiting.PollCounts
-	HintBatches, Triggers, SyncMatches, Matches int64
-	Doubles, Losses, Audited, WouldWait         int64
+	// CallCounts are those of tables.
+	tablecall.CallCounts
+	HintBatches, Triggers, SyncMatches int64
+	Doubles, Audited, WouldWait        int64
 	// PollsDown counts polls that were given up to a partition below.
 	PollsDown int64
 	// Rejected counts tasks that were, Displaced attempts that were asked to make room.
 	Rejected, Displaced int64
-	// Looks counts tasklists that were looked at for triggers to take.
-	Looks int64
 	// Malformed counts invalid input.
 	Malformed    int64
 	WaitingPolls int64

@@ -56,7 +56,7 @@ func (s *Shard) grab(p *poll, from *origin, path *limit.Path, packed []byte) boo
 	case grab.Duplicate:
 		s.fx.Counts.Doubles++
 	case grab.SetAside:
-		from.List.ranks.Aside(from.Column, from.Rank)
+		from.List.source.Ranks.Aside(from.Column, from.Rank)
 	}
 	return false
 }
@@ -77,7 +77,7 @@ func (s *Shard) endAll(all []ended) {
 			s.limits.Unstart(e.From.Rates, e.From.Starts(), e.From.At)
 		}
 		if e.Aside {
-			l.ranks.Aside(e.From.Column, e.From.Rank)
+			l.source.Ranks.Aside(e.From.Column, e.From.Rank)
 		}
 		if e.Again {
 			s.arrivals.PutBack(l, e.Chunk())
@@ -95,7 +95,7 @@ func (s *Shard) listen() {
 	s.endAll(found.Ends)
 	for _, c := range found.Back {
 		l := s.list(c.Tasklist)
-		l.ranks.Back(c.Column)
+		l.source.Ranks.Back(c.Column)
 		s.arrivals.PutBack(l, c)
 	}
 	for _, p := range found.Lost {

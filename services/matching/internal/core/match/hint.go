@@ -5,7 +5,6 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/fairness"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
@@ -51,11 +50,11 @@ func (s *Shard) arriveTogether(t *arrival.Triggers, from *arrival.Delivery) {
 // match pairs triggers with polls: those taken from the tables, then new ones where
 // nothing older or more urgent stands before them in the table.
 func (s *Shard) match() {
-	for i := range s.taken {
-		s.matchTaken(&s.taken[i])
+	for i := range s.calls.Taken {
+		s.matchTaken(&s.calls.Taken[i])
 	}
-	clear(s.taken)
-	s.taken = s.taken[:0]
+	clear(s.calls.Taken)
+	s.calls.Taken = s.calls.Taken[:0]
 	s.limits.TakeUpSlack()
 	s.limits.ReportSuspects()
 	for _, name := range s.arrivals.Sort() {
@@ -71,19 +70,19 @@ func (s *Shard) match() {
 // matchTaken gives what was taken from a table to polls. A trigger that no poll wants any more, or that has
 // no slot of a limit that is new, goes back.
 func (s *Shard) matchTaken(t *taken) {
-	rates := t.path.Rates
-	if t.withhold(s) {
-		s.limits.Unstart(rates, t.chunk.Len()*t.chunk.Starts(), s.now.Mono)
+	rates := t.Path.Rates
+	if s.withhold(t) {
+		s.limits.Unstart(rates, t.Chunk.Len()*t.Chunk.Starts(), s.now.Mono)
 		return
 	}
-	left := t.chunk.Triggers
-	if p := t.list.PathOf(t.chunk.Column); !s.drain.on && !p.Paused() && p.Within(t.path) && !t.list.UnknownGroups(t.chunk.Column) {
-		left, _ = s.give(t.list, t.chunk, p, rates)
+	left := t.Chunk.Triggers
+	if p := t.List.PathOf(t.Chunk.Column); !s.drain.on && !p.Paused() && p.Within(t.Path) && !t.List.UnknownGroups(t.Chunk.Column) {
+		left, _ = s.give(t.List, t.Chunk, p, rates)
 	}
 	if len(left) > 0 {
-		t.chunk.Drop(t.chunk.Len() - len(left)/ids.TriggerBytes)
-		s.limits.Unstart(rates, t.chunk.Len()*t.chunk.Starts(), s.now.Mono)
-		s.arrivals.PutBack(t.list, t.chunk)
+		t.Chunk.Drop(t.Chunk.Len() - len(left)/ids.TriggerBytes)
+		s.limits.Unstart(rates, t.Chunk.Len()*t.Chunk.Starts(), s.now.Mono)
+		s.arrivals.PutBack(t.List, t.Chunk)
 	}
 }
 
@@ -98,7 +97,7 @@ func (s *Shard) matchArrival(a *arrived) {
 		a.Drop((len(part.Triggers) - len(left)) / ids.TriggerBytes)
 	}
 	if len(a.Triggers) > 0 {
-		s.store(a)
+		s.fx.Counts.Doubles += int64(a.List.domain.Put(a, s.grabs.Made))
 		return
 	}
 	s.arrivals.Done(a)
@@ -121,39 +120,8 @@ func (s *Shard) direct(l *list, at table.Column) (*limit.Path, int) {
 		return nil, 0
 	case p == limit.Unlimited && d.Down:
 		return p, n // overtaking beats standing still
-	case d.Open && l.putting == 0 && !l.index.Any(l.Unavailable):
+	case d.Open && l.source.Passable():
 		return p, n
 	}
 	return nil, 0
-}
-
-// store has a chunk stored, as soon as the tables are open.
-func (s *Shard) store(a *arrived) {
-	d := a.List.domain
-	switch {
-	case d.Down:
-		s.letGo(a)
-		return
-	case !d.Open:
-		if len(d.held) >= heldChunksMax {
-			s.letGo(a)
-			return
-		}
-		d.held = append(d.held, *a)
-		return
-	}
-	s.fx.Counts.Doubles += int64(a.Keep(func(i int) bool { return !s.grabs.Made(a.Trigger(i)) }))
-	if len(a.Triggers) == 0 {
-		s.arrivals.Done(a)
-		return
-	}
-	head, _ := a.List.index.Waits(fairness.Shared(a.Column))
-	a.AssignRanks(&a.List.ranks, head, a.List.Weights())
-	d.puts = append(d.puts, *a)
-	a.List.putting++
-	a.List.UnreadBehind(&a.Chunk, a.Place())
-	if a.List.queue.Len() > 0 {
-		s.mark(a.List)
-	}
-	s.work(d)
 }

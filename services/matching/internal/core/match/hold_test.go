@@ -7,6 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tablecall"
 )
 
 // booking is the booking of the attempt that runs gives a shard.
@@ -125,10 +126,10 @@ func TestALimitThatOthersFillIsNotAudited(t *testing.T) {
 	}
 }
 
-// A limit without a slot is tried each lineEvery; each retryEvery where entries are missing, for which other shards
+// A limit without a slot is tried each lineEvery; each RetryEvery where entries are missing, for which other shards
 // are asked each restoreEvery.
 func TestWhenALimitIsTriedAgain(t *testing.T) {
-	for why, every := range map[table.BlockedWhy]time.Duration{table.Full: limit.LineEvery, table.InLine: limit.LineEvery, table.Restoring: retryEvery} {
+	for why, every := range map[table.BlockedWhy]time.Duration{table.Full: limit.LineEvery, table.InLine: limit.LineEvery, table.Restoring: tablecall.RetryEvery} {
 		o := runs(t)
 		o.step(0, o.hint("a", 0, 1))
 		o.step(0, o.called())

@@ -47,7 +47,7 @@ func TestAComplaintIsShort(t *testing.T) {
 		w.ready("d", "l0", fmt.Sprintf("t%03d", i), 1, 1)
 	}
 	w.run(20 * ms)
-	if got := o.s.domains["d"].lists[0].node.Present(); len(got) != tree.PresentMax || !slices.IsSorted(got) || got[0] != "t000" {
+	if got := o.s.domains["d"].Sources[0].Of.node.Present(); len(got) != tree.PresentMax || !slices.IsSorted(got) || got[0] != "t000" {
 		t.Errorf("%d types: %v", len(got), got)
 	}
 }

@@ -193,7 +193,7 @@ func TestALimitThatGoesLeavesNoWaiterBehind(t *testing.T) {
 	w.delay = func() time.Duration { return 20 * ms }
 	o.give(func(in *Inputs) { in.Freed = []LimitHint{{"d", []table.Ref{"type/a"}}} }) // it is tried
 	w.run(10 * ms)
-	if d := o.s.domains["d"]; d.call == nil || len(d.call.Tried) == 0 {
+	if d := o.s.domains["d"]; d.Call == nil || len(d.Call.Tried) == 0 {
 		t.Fatal("no one is tried")
 	}
 	clear(w.limits)
@@ -302,7 +302,8 @@ func TestAPauseHoldsUpWhatIsOnItsWay(t *testing.T) {
 	testkit.MustEqual(t, "run", w.running["d"], 0)
 	clear(w.pauses)
 	w.limitsChanged()
-	for d := o.s.domains["d"]; d.call == nil || len(d.call.Out.Wants) == 0; w.run(ms) {
+	for !o.s.domains["d"].Calling() || len(w.calls[len(w.calls)-1].Wants) == 0 {
+		w.run(ms)
 	}
 	w.pauses["d/a"] = true
 	w.limitsChanged()

@@ -1,13 +1,12 @@
 package match
 
 import (
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
 // Look has a tasklist's polls looked at.
-func (l *list) Look() { l.shard.mark(l) }
+func (l *list) Look() { l.domain.Mark(&l.source) }
 
 // Polled reports whether polls of a tasklist wait.
 func (l *list) Polled() bool { return l.queue.Len() > 0 }
@@ -21,27 +20,15 @@ func (l *list) Pair(c table.Chunk, p *limit.Path) (left []byte, given int) {
 }
 
 // PutBack has a chunk stored that was read ahead, before the next call takes anything.
-func (l *list) PutBack(c table.Chunk) {
-	s, d := l.shard, l.domain
-	if !d.Open {
-		s.arrivals.PutBack(l, c)
-		return
-	}
-	d.puts = append(d.puts, arrival.Of(l, c))
-	l.putting++
-	if l.queue.Len() > 0 {
-		s.mark(l)
-	}
-	s.work(d)
-}
+func (l *list) PutBack(c table.Chunk) { l.domain.PutBack(&l.source, c) }
 
 // Back brings a column back that was set aside.
 func (l *list) Back(at table.Column) {
-	l.index.Back(at, l.ranks.Now(at))
+	l.source.Back(at)
 	if l.queue.Len() > 0 {
-		l.shard.mark(l)
+		l.Look()
 	}
-	l.shard.tree.Report(&l.node)
+	l.Changed()
 }
 
 // limitsChanged takes over what operators have set.
@@ -63,13 +50,25 @@ func (s *Shard) limitsChanged(name string) {
 	for _, l := range s.meetLimits(d, all) {
 		s.limits.ReportSoon(l)
 	}
-	s.withhold(d)
+	s.pauseGroups(d)
+}
+
+// regroup has what is under way in a domain go into columns of one group each, where a limit that is new counts it per group. A column from
+// before contains tasks of groups that are not known: it is forgotten, and history sends all triggers again.
+func (s *Shard) regroup(d *domain) {
+	d.RecallUnknown()
+	ends := s.grabs.Withdraw(func(r *request) bool { return r.From.List.domain == d && r.From.List.UnknownGroups(r.From.Column) })
+	for i := range ends {
+		ends[i].Again = true
+	}
+	s.endAll(ends)
+	d.ClearUnknown()
 }
 
 // meetLimits counts the attempts that the limits of a domain cover which are new here.
 func (s *Shard) meetLimits(d *domain, all []limit.Setting) []*limit.Limit {
 	met, groups := d.Domain.Meet(all)
-	for _, l := range d.lists {
+	for _, l := range d.Sources {
 		l.Repath()
 	}
 	if groups {

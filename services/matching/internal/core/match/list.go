@@ -20,10 +20,6 @@ type list struct {
 	queue  pairing.Queue[*list, grab.Grant]
 	// undecided counts grabs of its triggers.
 	undecided int
-	// ranks are those of columns that groups share, while something waits there.
-	ranks fairness.Ranks
-	// putting counts chunks of it that no call has stored yet.
-	putting int
 	// hungryAt is when to complain next that polls wait in vain; 0 = they do not.
 	// patient: a limit was full when that was set.
 	hungryAt, hungryWait time.Duration
@@ -43,8 +39,8 @@ func (s *Shard) list(name table.Tasklist) *list {
 		l.List = limit.NewList(name, l.domain.Domain, &l.index, l)
 		l.queue = pairing.NewQueue[*list, grab.Grant](&l.domain.polls)
 		s.lists[name] = l
-		l.domain.lists = append(l.domain.lists, l)
-		l.source = source{List: l.List, Polls: &l.queue}
+		l.source = source{List: l.List, Of: l, Polls: &l.queue}
+		l.domain.Sources = append(l.domain.Sources, &l.source)
 		l.node = node{List: l.List, Polls: &l.queue}
 		s.tree.Watch(&l.node, s.shape(l))
 	}
@@ -54,20 +50,14 @@ func (s *Shard) list(name table.Tasklist) *list {
 // listOf is the tasklist that limits see.
 func (s *Shard) listOf(l *limit.List) *list { return l.Tasks.(*list) }
 
-// mark has a tasklist's triggers asked for.
-func (s *Shard) mark(l *list) {
-	l.domain.sources.Mark(&l.source)
-	s.work(l.domain)
-}
+// Called has the tree find out whether polls are left that partitions below may want.
+func (l *list) Called() { l.shard.tree.Offer(&l.node) }
 
-// markAll marks the tasklists of a domain where polls wait.
-func (s *Shard) markAll(d *domain) {
-	for _, l := range d.lists {
-		if l.queue.Len() > 0 {
-			s.mark(l)
-		}
-	}
-}
+// Changed has the parent partition hear of a tasklist soon.
+func (l *list) Changed() { l.shard.tree.Report(&l.node) }
+
+// Reconsider looks at the polls whose time is over.
+func (l *list) Reconsider() { l.shard.waiting.Reconsider(&l.queue) }
 
 // starving tells whether a poll waits for which the table holds nothing that could be
 // had: what it waits for may have been lost. full: it holds something, for which there is no slot, or some
@@ -79,7 +69,7 @@ func (l *list) starving() (starves, full bool) {
 	for _, line := range l.queue.Lines() {
 		p := line.First()
 		if len(l.index.CandidatesOf(p.Types, 0, 1, l.Short)) == 0 {
-			return true, l.putting > 0 || l.HasAhead(p.Accepts) || l.index.Holds(p.Types)
+			return true, l.source.Putting() || l.HasAhead(p.Accepts) || l.index.Holds(p.Types)
 		}
 	}
 	return false, false
@@ -107,7 +97,7 @@ func (s *Shard) complain(l *list) {
 
 // unused tells whether nothing is known of a tasklist, and no one has asked for it for so long.
 func (l *list) unused(now, after time.Duration) bool {
-	busy := !l.node.Idle() || l.queue.Alive() > 0 || l.undecided > 0 || l.WaitsForSlot() || !l.index.Empty() || !l.source.Idle() || l.putting > 0 || len(l.domain.held) > 0
+	busy := !l.node.Idle() || l.queue.Alive() > 0 || l.undecided > 0 || l.WaitsForSlot() || !l.index.Empty() || !l.source.Idle() || l.source.Putting() || l.domain.Opening()
 	switch {
 	case busy:
 		l.idle = false
@@ -123,10 +113,10 @@ func (s *Shard) forget() {
 	now := s.now.Mono
 	s.inOrder = slices.DeleteFunc(s.inOrder, func(d *domain) bool {
 		after := idleAfter
-		if len(d.lists) > idleListsMax {
+		if len(d.Sources) > idleListsMax {
 			after = 0
 		}
-		d.lists = slices.DeleteFunc(d.lists, func(l *list) bool {
+		d.Forget(func(l *list) bool {
 			unused := l.unused(now, after)
 			if unused {
 				delete(s.lists, l.Tasklist)
@@ -142,23 +132,8 @@ func (s *Shard) forget() {
 	})
 }
 
-// keepsRanks reports whether something waits in a column, or is on its way to one.
-func (l *list) keepsRanks(at table.Column) bool {
-	_, waits := l.index.Waits(at)
-	return waits || l.putting > 0
-}
-
 // Withheld are the groups of its domain that are paused.
 func (l *list) Withheld() map[string]bool { return l.domain.withheld }
 
 // Weights are those of the groups of its domain.
 func (l *list) Weights() fairness.Weights { return l.shard.catalog.Weights(l.Domain) }
-
-// sawHead takes in the head of a column after a call.
-func (s *Shard) sawHead(l *list, h table.Head) {
-	l.index.Seen(h)
-	l.ranks.End(h.Column, l.keepsRanks)
-	if h.Empty {
-		l.ForgetParked(h.Column)
-	}
-}

@@ -7,6 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tablecall"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 )
 
@@ -139,7 +140,7 @@ func TestWhatIsMatchedWithoutTablesIsNotAskedFor(t *testing.T) {
 	if len(o.fx.Batches) != 1 || len(o.fx.Acks) != 1 || !o.fx.Acks[0].OK {
 		t.Fatalf("%+v, %+v", o.fx.Batches, o.fx.Acks)
 	}
-	o.step(retryEvery, Inputs{})
+	o.step(tablecall.RetryEvery, Inputs{})
 	o.step(0, Inputs{Opened: []OpenOutcome{{Domain: "x", Opened: table.Opened{Epoch: "e"}}}})
 	if len(o.fx.Asks) != 0 {
 		t.Fatalf("asked %+v", o.fx.Asks)

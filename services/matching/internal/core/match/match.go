@@ -23,10 +23,11 @@ func New(cfg Config, catalog Catalog, now Now) *Shard {
 	s.grabs = grab.New[*list](grab.Config{
 		Partitions: cfg.Partitions, InFlightMax: cfg.GrabsInFlight, EventsMax: cfg.GrabEventsMax, AnswerBytesMax: cfg.AnswerBytesMax, Nonce: s.dice.Uint64,
 	})
-	s.calling = tablecall.Settings[*list]{
-		AnswerBytesMax: cfg.AnswerBytesMax, PopMax: cfg.PopMax, Strict: catalog.Strict, ReadAhead: s.limits.MayReadAhead, Last: s.waiting.Last,
-		Of: func(l *limit.List) *source { return &s.listOf(l).source },
-	}
+	s.calls = tablecall.NewCalls(tablecall.Config[*list]{
+		Shard: cfg.Shard, Shards: cfg.Shards, Epoch: cfg.Epoch, AnswerBytesMax: cfg.AnswerBytesMax, PopMax: cfg.PopMax,
+		Strict: catalog.Strict, Last: s.waiting.Last, Retrigger: s.questions.RetriggerAll, Wants: s.wants, Spilled: s.spilled,
+		Of: func(l *limit.List) *source { return &s.listOf(l).source }, Source: func(l *list) *source { return &l.source },
+	}, &s.limits, &s.arrivals)
 	return s
 }
 
@@ -39,6 +40,7 @@ func (s *Shard) Step(in *Inputs, now Now, fx *Effects) {
 	s.grabs.Begin(now.Mono, &fx.Effects, &fx.Counts.Counts)
 	s.limits.Begin(now.Mono, now.MS)
 	s.arrivals.Begin(&fx.Acks)
+	s.calls.Begin(now.Mono, &fx.Requests, &fx.Counts.CallCounts)
 	if s.overtaken || s.drain.done {
 		s.ended(in)
 		return
@@ -113,7 +115,7 @@ func (s *Shard) act() {
 	s.limits.Report()
 	s.limits.Ripen()
 	s.passAll()
-	s.callAll()
+	s.calls.CallAll()
 	s.endAll(s.grabs.Send())
 	s.waiting.Expire()
 	s.waiting.Finish()
@@ -146,12 +148,12 @@ func (s *Shard) learn(in *Inputs) {
 // reset empties fx and keeps its memory.
 func (fx *Effects) reset() {
 	fx.Replies.Reset()
-	clear(fx.Calls)
+	fx.Requests.Reset()
 	fx.Effects.Reset()
 	fx.Reports.Reset()
 	*fx = Effects{
-		Replies: fx.Replies, Effects: fx.Effects, Reports: fx.Reports, Calls: fx.Calls[:0],
-		Opens: fx.Opens[:0], Drops: fx.Drops[:0], Asks: fx.Asks[:0], Freed: fx.Freed[:0], Restore: fx.Restore[:0],
+		Replies: fx.Replies, Effects: fx.Effects, Reports: fx.Reports, Requests: fx.Requests,
+		Drops: fx.Drops[:0], Asks: fx.Asks[:0], Freed: fx.Freed[:0], Restore: fx.Restore[:0],
 		Hungry: fx.Hungry[:0], Acks: fx.Acks[:0],
 	}
 }

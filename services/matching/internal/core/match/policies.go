@@ -31,14 +31,19 @@ func (s *Shard) sweepPolicies(d *domain) {
 	}
 }
 
+// wants are the wants of a call about a domain for triggers that are to be rejected, of so many columns at most.
+func (s *Shard) wants(domain string, c *limit.Call, most int) []overflow.Want {
+	return s.domains[domain].policies.Wants(s.policyTurn(), c, most, s.drain.on)
+}
+
 // spilled takes in what came out of the tables to be rejected.
 func (s *Shard) spilled(c *call, w *overflow.Want, got *table.Taken, states []table.LimitState) {
 	l := s.listOf(w.List)
 	var chunks []table.Chunk
 	for _, b := range got.Batches {
-		t := taken{list: l, chunk: b.Chunk(l.Tasklist), stale: c.Stale}
-		if !t.withhold(s) {
-			chunks = append(chunks, t.chunk)
+		t := taken{List: l, Chunk: b.Chunk(l.Tasklist), Stale: c.Stale}
+		if !s.withhold(&t) {
+			chunks = append(chunks, t.Chunk)
 		}
 	}
 	if !s.drain.on {
@@ -48,10 +53,10 @@ func (s *Shard) spilled(c *call, w *overflow.Want, got *table.Taken, states []ta
 		s.arrivals.PutBack(l, chunk)
 	}
 	for _, h := range got.Heads {
-		s.sawHead(l, h)
+		l.source.Saw(h)
 	}
-	s.waiting.Reconsider(&l.queue)
-	s.tree.Report(&l.node)
+	l.Reconsider()
+	l.Changed()
 }
 
 // addStop has a task or an attempt stopped; false if it is refused.

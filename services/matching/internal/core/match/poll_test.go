@@ -255,13 +255,11 @@ func TestChunksAreJoined(t *testing.T) {
 func TestHeldChunksAreBounded(t *testing.T) {
 	w, o := begun(t, 1)
 	w.delay = func() time.Duration { return 50 * ms }
-	for i := range heldChunksMax + 10 {
+	for i := range tablecall.WaitingChunksMax + 10 {
 		w.ready("e", fmt.Sprint("list ", i%20*2), "b", 1, 1)
 	}
 	w.run(70 * ms)
-	if d := o.s.domains["e"]; len(d.held) != heldChunksMax || !d.lost {
-		t.Fatalf("%d are held", len(d.held))
-	}
+	testkit.MustEqual(t, "chunks wait", o.s.domains["e"].Chunks(), tablecall.WaitingChunksMax)
 	w.delay = func() time.Duration { return ms }
 	w.run(time.Second)
 	if len(w.retrigs) == 0 || len(o.deliveries) != 0 {
@@ -473,7 +471,7 @@ func TestI14TasklistsOfPollsAreForgotten(t *testing.T) {
 		}
 	}
 	w.run(time.Second)
-	if n := len(o.s.lists); n != 0 || len(o.s.domains["d"].lists) != 0 {
+	if n := len(o.s.lists); n != 0 || len(o.s.domains["d"].Sources) != 0 {
 		t.Fatalf("%d tasklists are remembered", n)
 	}
 	for i := range 10 {

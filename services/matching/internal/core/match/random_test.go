@@ -332,7 +332,7 @@ func (w *world) undone() string {
 func (w *world) stored() bool {
 	for shard := range w.shards {
 		for _, l := range w.newest(shard).s.lists {
-			if !l.index.Empty() || l.putting > 0 || l.WaitsForSlot() {
+			if !l.index.Empty() || l.source.Putting() || l.WaitsForSlot() {
 				return true
 			}
 		}

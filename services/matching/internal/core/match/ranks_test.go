@@ -250,14 +250,14 @@ func TestGroupsCostWhatOneDoes(t *testing.T) {
 	}
 	l := f.o.s.lists[table.Tasklist{Domain: "d", Name: "l0"}]
 	at := table.Column{Priority: 3, Type: "b"}
-	if l.ranks.Now(at) == 0 {
+	if l.source.Ranks.Now(at) == 0 {
 		t.Error("groups wait in a column without a virtual time")
 	}
 	for i := range n / 100 {
 		f.wait(fmt.Sprint("all", i), 1000)
 		f.world.run(60 * ms)
 	}
-	if n, now := l.index.Triggers(), l.ranks.Now(at); n != 0 || now != 0 {
+	if n, now := l.index.Triggers(), l.source.Ranks.Now(at); n != 0 || now != 0 {
 		t.Fatalf("%d triggers are left, the virtual time is %d", n, now)
 	}
 }

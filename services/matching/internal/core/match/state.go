@@ -22,6 +22,7 @@ type (
 	ended   = grab.End[*list]
 	arrived = arrival.Arrival[*list]
 	call    = tablecall.Call[*list]
+	taken   = tablecall.Taken[*list]
 	source  = tablecall.Source[*list]
 	node    = tree.Node[*list]
 )
@@ -43,8 +44,6 @@ type Config struct {
 
 // Times, on the clock of Now.Mono.
 const (
-	// retryEvery is how often tables are tried that do not answer.
-	retryEvery = 250 * time.Millisecond
 	// sweepEvery is how often the shard looks after what nothing wakes it for.
 	sweepEvery = 250 * time.Millisecond
 	// startWait is how long the first fence waits for what other partitions have to send again.
@@ -60,10 +59,6 @@ const (
 
 // Limits that are no settings.
 const (
-	// turnLooksMax is how many tasklists one turn looks at for triggers to take, and one domain more: all others wait meanwhile.
-	turnLooksMax = 1024
-	// heldChunksMax is how many chunks wait while a domain is being opened.
-	heldChunksMax = 4096
 	// idleListsMax is how many tasklists a domain may have for its idle ones to be remembered.
 	idleListsMax = 1000
 )
@@ -87,34 +82,19 @@ type Shard struct {
 	start     start
 	drain     drain
 	limits    limit.Limits
-	calling   tablecall.Settings[*list]
-	// calls counts the calls to the tables.
-	calls   uint64
-	sweepAt time.Duration
-	tree    tree.Tree[*list]
+	calls     tablecall.Calls[*list]
+	sweepAt   time.Duration
+	tree      tree.Tree[*list]
 
 	turn
 }
 
 // turn is what one turn gathers. The rest of it makes the next turn due at once.
 type turn struct {
-	// taken came out of the tables and arrivals from hints: both are to meet polls.
-	taken    []taken
+	// arrivals are from hints: they are to meet polls.
 	arrivals arrival.Arrivals[*list]
-	// busy are domains that may have something to call the tables for.
-	busy []*domain
 	// overtaken: a newer owner was seen.
 	overtaken bool
-}
-
-// taken is triggers that came out of a table.
-type taken struct {
-	list  *list
-	chunk table.Chunk
-	// path is the limits of which slots were booked for them.
-	path *limit.Path
-	// stale: its call is.
-	stale bool
 }
 
 // start is how an owner takes its shard over: it fences every partition, sends again what

@@ -39,7 +39,7 @@ func (s *Shard) conclude(in *Inputs) {
 	if len(in.Polls) > 0 || len(in.Outcomes) > 0 || s.watchful() {
 		s.sweepAt = min(s.sweepAt, s.now.Mono+sweepEvery)
 	}
-	if len(s.arrivals.All)+len(s.turn.busy)+len(s.limits.Slack) > 0 && !s.drain.done {
+	if len(s.arrivals.All)+s.calls.Busy()+len(s.limits.Slack) > 0 && !s.drain.done {
 		s.fx.Wake = max(s.now.Mono, 1) // 0 means never
 		return
 	}

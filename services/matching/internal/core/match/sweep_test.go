@@ -9,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tablecall"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -24,7 +25,7 @@ func TestTimesRelate(t *testing.T) {
 		{"what rests goes while a poll waits for its verdicts", restMax, grab.SilentAfter},
 		{"who is silent was waited for as long as a grab of one that is", grab.DetachAfter, grab.SilentAfter},
 		{"a batch is repeated where its partition is silent", grab.SilentAfter, grab.ResendAfter},
-		{"what does not answer is not asked all the time", 100 * time.Millisecond, retryEvery},
+		{"what does not answer is not asked all the time", 100 * time.Millisecond, tablecall.RetryEvery},
 		{"an answer may be bounced after it counted as received", grab.HeardAfter, grab.BouncedWithin},
 		{"slots that are freed together are reported together", 0, limit.ReportAfter},
 		{"who waits in a line shows itself before it loses its place", limit.LineEvery, table.LineStale},
@@ -101,7 +102,7 @@ func TestShardWithABlockedLimitWatches(t *testing.T) {
 	t.Error("it is not tried again")
 }
 
-// Tables that do not answer are opened again each retryEvery, also if no one waits.
+// Tables that do not answer are opened again each RetryEvery, also if no one waits.
 func TestTablesThatFailAreTriedAgain(t *testing.T) {
 	o := alone(t, 1)
 	o.step(0, o.hint("b", 0, 1))
@@ -110,7 +111,7 @@ func TestTablesThatFailAreTriedAgain(t *testing.T) {
 		for _, c := range []struct {
 			after time.Duration
 			opens int
-		}{{retryEvery - 1, 0}, {1, 1}, {10 * time.Second, 0}} {
+		}{{tablecall.RetryEvery - 1, 0}, {1, 1}, {10 * time.Second, 0}} {
 			o.step(c.after, Inputs{})
 			if len(o.fx.Opens) != c.opens || o.fx.Wake > o.now.Mono+sweepEvery {
 				t.Fatalf("%v later %d are opened; it wakes in %v", c.after, len(o.fx.Opens), o.fx.Wake-o.now.Mono)

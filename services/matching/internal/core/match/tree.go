@@ -12,7 +12,7 @@ import (
 
 // Resume has the triggers of a tasklist asked for, for a poll that waits, or waits again.
 func (l *list) Resume() {
-	l.shard.mark(l)
+	l.domain.Mark(&l.source)
 	l.shard.tree.Offer(&l.node)
 }
 

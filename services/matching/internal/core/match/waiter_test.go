@@ -60,7 +60,7 @@ func TestTurnLooksAtFewTasklists(t *testing.T) {
 	w.limits["d/a"] = 3
 	w.looksMost = 0
 	before := w.counts.Looks
-	o.s.markAll(o.s.domains["d"])
+	o.s.domains["d"].MarkAll()
 	w.limitsChanged()
 	began := w.now
 	w.poll("other", waiting.Poll{Domain: "e", Tasklist: "l0", Max: 1, For: time.Minute})
@@ -94,11 +94,11 @@ func TestTurnLooksAtFewDomains(t *testing.T) {
 	before := w.counts.Looks
 	o.give(func(*Inputs) {
 		for _, d := range o.s.inOrder {
-			o.s.markAll(d)
+			d.MarkAll()
 		}
 	})
 	w.run(10 * ms)
-	if n := w.counts.Looks - before; n != domains*lists || w.looksMost > turnLooksMax {
+	if n := w.counts.Looks - before; n != domains*lists || w.looksMost > tablecall.TurnLooksMax {
 		t.Errorf("%d looks of %d, %d in one turn", n, domains*lists, w.looksMost)
 	}
 }

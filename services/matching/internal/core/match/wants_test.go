@@ -70,7 +70,6 @@ func TestPollsOfOneTasklistLookAtABoundedNumberOfColumns(t *testing.T) {
 		types = append(types, fmt.Sprint("t", i))
 	}
 	o := stored(t, 1, types...)
-	o.s.calling.PopMax = 1000
 	var in Inputs
 	for i := range polls {
 		in = join(in, o.poll(1, time.Hour, types[i*32:(i+1)*32]...))

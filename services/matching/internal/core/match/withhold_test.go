@@ -96,7 +96,7 @@ func TestAPausedGroupStartsWhenItGoesOn(t *testing.T) {
 				for _, o := range w.owners {
 					if !o.dead {
 						for _, l := range o.s.lists {
-							if !l.index.Empty() || l.putting > 0 {
+							if !l.index.Empty() || l.source.Putting() {
 								t.Errorf("%s holds %d triggers", l.Name, l.index.Triggers())
 							}
 						}
@@ -119,7 +119,7 @@ func TestACallUnderWayDoesNotStartAPausedGroup(t *testing.T) {
 	w.delay = func() time.Duration { return 300 * time.Millisecond }
 	w.poll("inbox", waiting.Poll{Domain: "d", Tasklist: "l0", Max: 40, For: time.Hour})
 	w.run(50 * time.Millisecond)
-	if w.newest(0).s.domains["d"].call == nil {
+	if !w.newest(0).s.domains["d"].Calling() {
 		t.Fatal("no call is under way")
 	}
 	w.pauseGroup("acme", true)
@@ -145,12 +145,12 @@ func TestAPausedGroupCostsNothing(t *testing.T) {
 	}
 	w.run(20 * time.Second)
 	d := w.newest(0).s.domains["d"]
-	if n := len(w.calls) - calls; n > 0 || len(w.retrigs) > retrigs || len(d.puts)+len(d.held) > 0 {
-		t.Errorf("%d calls, %d questions, %d chunks while all wait", n, len(w.retrigs)-retrigs, len(d.puts)+len(d.held))
+	if n := len(w.calls) - calls; n > 0 || len(w.retrigs) > retrigs || d.Chunks() > 0 {
+		t.Errorf("%d calls, %d questions, %d chunks while all wait", n, len(w.retrigs)-retrigs, d.Chunks())
 	}
-	for _, l := range d.lists {
-		if !l.index.Empty() {
-			t.Errorf("%s holds %d triggers", l.Name, l.index.Triggers())
+	for _, l := range d.Sources {
+		if !l.Index.Empty() {
+			t.Errorf("%s has %d triggers", l.Name, l.Index.Triggers())
 		}
 	}
 	w.pauseGroup("acme", false)

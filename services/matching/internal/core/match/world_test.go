@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/overflow"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tree"
@@ -338,9 +339,9 @@ func (o *owner) call(c table.Call) {
 	o.lastSeq, o.calls[c.Domain] = c.Seq.Call, c.Seq.Call
 	w.checkPuts(&c)
 	w.checkShadows(&c)
-	for i, want := range c.Wants {
-		if i >= len(o.s.domains[c.Domain].call.Sources()) { // it books nothing
-			break
+	for _, want := range c.Wants {
+		if len(w.policies) > 0 && want.N == overflow.Max && len(want.Candidates[0].Path) == 0 { // what is to be rejected books nothing
+			continue
 		}
 		for _, at := range want.Candidates {
 			for ref, l := range o.s.domains[c.Domain].Limits {

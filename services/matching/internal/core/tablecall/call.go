@@ -25,102 +25,88 @@ const (
 	putChunksMax = 512
 )
 
-// Settings are those of a shard.
-type Settings[L arrival.List] struct {
-	// AnswerBytesMax bounds the tasks of one answer, PopMax the triggers that a call takes of a tasklist.
-	AnswerBytesMax, PopMax int
-	// Strict reports whether of a tasklist a more urgent priority goes first, however long others wait.
-	Strict func(domain, tasklist string) bool
-	// ReadAhead reports whether there is room for triggers that are read ahead.
-	ReadAhead func() bool
-	// Last is the number of the poll that came last.
-	Last func() uint64
-	// Of is the tasklist that limits see.
-	Of func(l *limit.List) *Source[L]
-}
-
 // Call is a call to the tables of a domain.
-type Call[L arrival.List] struct {
-	Out table.Call
+type Call[L List] struct {
+	out table.Call
 	limit.Call
-	set Settings[L]
-	// Puts are what it stores, sources the tasklists whose triggers it takes, and paths those of their candidates, by Wants.
-	Puts    []arrival.Arrival[L]
+	calls *Calls[L]
+	// puts are what it stores, sources the tasklists whose triggers it takes, and paths those of their candidates, by wants.
+	puts    []arrival.Arrival[L]
 	sources []*Source[L]
 	paths   [][]*limit.Path
 	// candidates counts the columns that it names. more: some were left to the next one, since
 	// this one asks for as many of their limit as there can be.
 	candidates int
 	more       bool
-	// Looks counts the tasklists looked at. Cut: there are more.
-	Looks int
-	Cut   bool
-	// Spills are the wants behind those of sources: for triggers that are to be rejected.
-	Spills []overflow.Want
+	// looks counts the tasklists looked at. cut: there are more.
+	looks int
+	cut   bool
+	// spills are the wants behind those of sources: for triggers that are to be rejected.
+	spills []overflow.Want
 	// Stale: since it was made a group was paused, whose triggers it may take.
 	Stale bool
 }
 
-// Empty reports whether a call has nothing to say.
-func (c *Call[L]) Empty() bool {
-	return len(c.Out.Clear)+len(c.Out.Put)+len(c.Limits)+len(c.Out.Wants) == 0
+// empty reports whether a call has nothing to say.
+func (c *Call[L]) empty() bool {
+	return len(c.out.Clear)+len(c.out.Put)+len(c.Limits)+len(c.out.Wants) == 0
 }
 
-// Budget is how many columns more it may name.
-func (c *Call[L]) Budget() int { return CallCandidatesMax - c.candidates }
+// budget is how many columns more it may name.
+func (c *Call[L]) budget() int { return CallCandidatesMax - c.candidates }
 
-// Clear has a call forget some columns, and returns those that are left to the next one.
-func (c *Call[L]) Clear(all []table.Place) (left []table.Place) {
+// clear has a call forget some columns, and returns those that are left to the next one.
+func (c *Call[L]) clear(all []table.Place) (left []table.Place) {
 	n := min(len(all), CallCandidatesMax)
-	c.Out.Clear = slices.Clone(all[:n])
+	c.out.Clear = slices.Clone(all[:n])
 	return slices.Delete(all, 0, n)
 }
 
-// Put has a call store chunks that found no poll, and returns those that are left to the next one.
-func (c *Call[L]) Put(all []arrival.Arrival[L]) (left []arrival.Arrival[L]) {
+// put has a call store chunks that found no poll, and returns those that are left to the next one.
+func (c *Call[L]) put(all []arrival.Arrival[L]) (left []arrival.Arrival[L]) {
 	n := min(len(all), putChunksMax)
-	c.Puts = append(c.Puts, all[:n]...)
+	c.puts = append(c.puts, all[:n]...)
 	return slices.Delete(all, 0, n)
 }
 
-// Join joins small chunks of one column that the call stores: the tables' work is per chunk.
-func (c *Call[L]) Join() {
-	last := make(map[table.Place]int, len(c.Puts))
+// join joins small chunks of one column that the call stores: the tables' work is per chunk.
+func (c *Call[L]) join() {
+	last := make(map[table.Place]int, len(c.puts))
 	var shared fairness.Puts
-	for i := range c.Puts {
-		a := &c.Puts[i]
+	for i := range c.puts {
+		a := &c.puts[i]
 		switch {
 		case a.Ranks() != nil:
 			shared.Add(a.Chunk, a.Ranks())
 			continue
 		case a.Rank != 0:
-			c.Out.Put = append(c.Out.Put, a.Chunk)
+			c.out.Put = append(c.out.Put, a.Chunk)
 			continue
 		}
 		at := table.Place{Tasklist: a.Tasklist, Column: a.Column}
-		if i, ok := last[at]; ok && c.Out.Put[i].Cost == a.Cost && c.Out.Put[i].Len()+a.Len() <= table.ChunkTriggersMax {
-			joined := &c.Out.Put[i]
+		if i, ok := last[at]; ok && c.out.Put[i].Cost == a.Cost && c.out.Put[i].Len()+a.Len() <= table.ChunkTriggersMax {
+			joined := &c.out.Put[i]
 			joined.Triggers = append(joined.Triggers[:len(joined.Triggers):len(joined.Triggers)], a.Triggers...)
 			joined.ReadyAt = min(joined.ReadyAt, a.ReadyAt)
 			continue
 		}
-		last[at] = len(c.Out.Put)
-		c.Out.Put = append(c.Out.Put, a.Chunk)
+		last[at] = len(c.out.Put)
+		c.out.Put = append(c.out.Put, a.Chunk)
 	}
-	c.Out.Put = shared.Append(c.Out.Put)
+	c.out.Put = shared.Append(c.out.Put)
 }
 
-// Spill has a call take triggers that are to be rejected.
-func (c *Call[L]) Spill(all []overflow.Want) {
-	c.Spills = all
+// spill has a call take triggers that are to be rejected.
+func (c *Call[L]) spill(all []overflow.Want) {
+	c.spills = all
 	for i := range all {
-		c.Out.Wants = append(c.Out.Wants, all[i].Want)
+		c.out.Wants = append(c.out.Wants, all[i].Want)
 	}
 }
 
 // look has a call take triggers of a tasklist. It reports whether it takes some, and whether others were left to the next call.
 func (c *Call[L]) look(l *Source[L], leave bool) (asked, more bool) {
-	c.Looks++
+	c.looks++
 	c.more = false
 	asked = !leave && c.want(l)
 	l.dirty = c.more
@@ -133,31 +119,31 @@ func (c *Call[L]) want(l *Source[L]) bool {
 	if l.Polls.Len() == 0 || l.Index.Empty() {
 		return false
 	}
-	first := l.Index.BeginTurn(func() bool { return c.set.Strict(l.Domain, l.Name) })
+	first := l.Index.BeginTurn(func() bool { return c.calls.cfg.Strict(l.Domain, l.Name) })
 	byLine := map[*pairing.Line[L, grab.Grant]]int{}
-	total, before := 0, len(c.Out.Wants)
+	total, before := 0, len(c.out.Wants)
 	l.Polls.Each(func(p *grab.Poll[L]) bool {
-		room := min(p.Room(c.set.AnswerBytesMax), c.set.PopMax-total)
+		room := min(p.Room(c.calls.cfg.AnswerBytesMax), c.calls.cfg.PopMax-total)
 		if room <= 0 {
-			return total < c.set.PopMax
+			return total < c.calls.cfg.PopMax
 		}
 		i, ok := byLine[p.Line()]
 		if !ok {
 			if c.candidates >= CallCandidatesMax || !c.wantFor(l, p, first) {
 				return false
 			}
-			i = len(c.Out.Wants) - 1
+			i = len(c.out.Wants) - 1
 			byLine[p.Line()] = i
 		}
-		c.Out.Wants[i].N += room
+		c.out.Wants[i].N += room
 		total += room
-		return total < c.set.PopMax
+		return total < c.calls.cfg.PopMax
 	})
 	for _, i := range byLine {
-		l.Index.Share(&c.Out.Wants[i])
+		l.Index.Share(&c.out.Wants[i])
 	}
 	if total > 0 {
-		l.asking, l.asked, l.asks = true, c.set.Last(), c.Out.Wants[before:]
+		l.asking, l.asked, l.asks = true, c.calls.cfg.Last(), c.out.Wants[before:]
 		l.issued++
 	}
 	return total > 0
@@ -178,49 +164,43 @@ func (c *Call[L]) wantFor(l *Source[L], p *grab.Poll[L], first int) bool {
 		return false
 	}
 	w := table.Want{Tasklist: l.Tasklist, Candidates: candidates}
-	if first == 0 && c.set.ReadAhead() {
+	if first == 0 && c.calls.limits.MayReadAhead() {
 		w.Ahead = table.ChunkTriggersMax
 	}
 	paths := make([]*limit.Path, len(candidates))
 	for i := range candidates {
 		paths[i] = l.PathOf(candidates[i].Column)
-		if !c.Ask(l.List, paths[i], &candidates[i], p.Room(c.set.AnswerBytesMax)) {
+		if !c.Ask(l.List, paths[i], &candidates[i], p.Room(c.calls.cfg.AnswerBytesMax)) {
 			w.Ahead = 0
 		}
 	}
-	c.Out.Wants = append(c.Out.Wants, w)
+	c.out.Wants = append(c.out.Wants, w)
 	c.sources, c.paths = append(c.sources, l), append(c.paths, paths)
 	c.candidates += len(candidates)
 	return true
 }
 
-// PathOf is what the call books for a batch that its i-th want takes, and PathsOf for its columns.
-func (c *Call[L]) PathOf(i int, b *table.Batch) *limit.Path {
+// pathOf is what the call books for a batch that its i-th want takes.
+func (c *Call[L]) pathOf(i int, b *table.Batch) *limit.Path {
 	if i < len(c.paths) && b.From < len(c.paths[i]) {
 		return c.paths[i][b.From]
 	}
 	return limit.Unlimited
 }
 
-// PathsOf is what the call books for the columns of its i-th want.
-func (c *Call[L]) PathsOf(i int) []*limit.Path { return c.paths[i] }
-
-// Sources are the tasklists whose triggers it takes, by Wants.
-func (c *Call[L]) Sources() []*Source[L] { return c.sources }
-
-// Over notes that a call is not under way any more.
-func (c *Call[L]) Over() {
+// over notes that a call is not under way any more.
+func (c *Call[L]) over() {
 	for _, l := range c.sources {
 		l.asking, l.done, l.asks = false, l.issued, nil
 	}
 }
 
-// Learn takes in what the outcome of a call says of its limits.
-func (c *Call[L]) Learn(o *table.Outcome) {
-	c.End()
+// learn takes in what the outcome of a call says of its limits.
+func (c *Call[L]) learn(o *table.Outcome) {
+	c.Call.End()
 	for i := range o.Taken {
 		for _, b := range o.Taken[i].Batches {
-			c.Took(c.PathOf(i, &b), len(b.Triggers)/ids.TriggerBytes, len(b.Ahead) > 0, o.Limits)
+			c.Took(c.pathOf(i, &b), len(b.Triggers)/ids.TriggerBytes, len(b.Ahead) > 0, o.Limits)
 		}
 		for _, b := range o.Taken[i].Blocked {
 			c.Block(b.At, b.Why)

@@ -3,18 +3,23 @@ package tablecall
 import (
 	"slices"
 
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/fairness"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/pairing"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
-// Source is a tasklist L as calls see it.
-type Source[L arrival.List] struct {
+// Source is a tasklist as calls see it: Of is the tasklist itself.
+type Source[L List] struct {
 	*limit.List
+	Of    L
 	Polls *pairing.Queue[L, grab.Grant]
-	// dirty: in Sources.dirty, to be asked for.
+	// Ranks are those of columns that groups share, while something waits there.
+	Ranks fairness.Ranks
+	// putting counts its chunks that no call has stored yet.
+	putting int
+	// dirty: in Tables.dirty, to be asked for.
 	dirty bool
 	// asking: a call is under way that takes triggers of it. issued and done count these.
 	asking       bool

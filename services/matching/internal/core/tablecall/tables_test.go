@@ -1,0 +1,299 @@
+package tablecall
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// column is one of a type, of one group or of those that share it.
+func column(group string) table.Column { return table.Column{Priority: 3, Type: "a", Group: group} }
+
+// chunk has n triggers of a column of a tasklist.
+func (l *list) chunk(group string, n int) arrival.Arrival[*list] {
+	return arrival.Of(l, table.Chunk{Tasklist: l.Tasklist, Column: column(group), ReadyAt: 5, Triggers: make([]byte, n*ids.TriggerBytes)})
+}
+
+// put has a chunk stored of which no trigger was asked for.
+func (d *domain) put(a arrival.Arrival[*list]) { d.Put(&a, func([]byte) bool { return false }) }
+
+// arrive has a message with one trigger stored.
+func (d *domain) arrive(l *list) {
+	message := arrival.NewDelivery(1)
+	d.arrivals.Add(l, &arrival.Triggers{Tasklist: l.Tasklist, Column: column(""), ReadyAt: 1, Packed: make([]byte, ids.TriggerBytes)}, message)
+	d.arrivals.Finish(message, true)
+	d.put(d.arrivals.All[0])
+	d.arrivals.All = nil
+}
+
+// outcome is that of the last call, with so many limits and wants.
+func (d *domain) outcome() table.Outcome {
+	c := d.out.Calls[len(d.out.Calls)-1]
+	return table.Outcome{Taken: make([]table.Taken, len(c.Wants)), Limits: make([]table.LimitState, len(c.Stances))}
+}
+
+// What arrives while tables are being opened waits, as far as there is room. It arrives again when they are open, and is stored then.
+func TestChunksWaitUntilTheTablesAreOpen(t *testing.T) {
+	d := newDomain()
+	l := d.list("l")
+	testkit.Equal(t, "opens", d.out.Opens, []string{"d"})
+	for range WaitingChunksMax + 1 {
+		d.put(l.chunk("", 1))
+	}
+	testkit.Equal(t, "wait", d.Chunks(), WaitingChunksMax)
+	d.all.CallAll()
+	testkit.Equal(t, "calls while they are being opened", len(d.out.Calls), 0)
+	d.Opened(&table.Opened{Epoch: "life"})
+	d.Start()
+	testkit.Equal(t, "asks history, since one was too much", d.again, 1)
+	testkit.Equal(t, "arrive again", len(d.arrivals.All), WaitingChunksMax)
+	d.put(d.arrivals.All[0])
+	d.all.CallAll()
+	if c := d.out.Calls; len(c) != 1 || len(c[0].Put) != 1 || c[0].Epoch != "life" || c[0].Seq != (table.Seq{Epoch: 7, Call: 1}) || l.index.Triggers() != 1 {
+		t.Errorf("calls: %+v", c)
+	}
+}
+
+// One call of a domain is under way at a time. What comes meanwhile makes the next one.
+func TestOneCallIsUnderWay(t *testing.T) {
+	d := opened()
+	l := d.list("l")
+	d.all.CallAll()
+	testkit.Equal(t, "calls for nothing", len(d.out.Calls), 0)
+	d.put(l.chunk("", 1))
+	d.all.CallAll()
+	d.put(l.chunk("", 2))
+	d.all.CallAll()
+	if len(d.out.Calls) != 1 || !d.Calling() || d.Chunks() != 1 || !l.Putting() {
+		t.Fatalf("%d calls, %d chunks wait", len(d.out.Calls), d.Chunks())
+	}
+	o := d.outcome()
+	d.Called(false, &o)
+	d.all.CallAll()
+	testkit.Equal(t, "calls", len(d.out.Calls), 2)
+	testkit.Equal(t, "triggers in the table", l.index.Triggers(), 3)
+}
+
+// What becomes of a call decides about what it was to store, and whether the tables are opened again.
+func TestWhatBecomesOfACall(t *testing.T) {
+	for name, c := range map[string]struct {
+		failed                bool
+		out                   table.Outcome
+		arrive, opens, losses int
+		acked                 string
+	}{
+		"done":       {acked: "true"},
+		"failed":     {failed: true, arrive: 1},
+		"superseded": {out: table.Outcome{Overtaken: true}, acked: "false"},
+		"lost":       {out: table.Outcome{Lost: true}, opens: 1, losses: 1, acked: "true"},
+	} {
+		d := opened()
+		l := d.list("l")
+		d.arrive(l)
+		d.all.CallAll()
+		d.turn(1)
+		d.Called(c.failed, &c.out)
+		acked := ""
+		for _, a := range d.acks {
+			acked += fmt.Sprint(a.OK)
+		}
+		if len(d.arrivals.All) != c.arrive || len(d.out.Opens) != c.opens || d.counts.Losses != int64(c.losses) {
+			t.Errorf("%s: %d arrive again, opens %v, %+v", name, len(d.arrivals.All), d.out.Opens, d.counts)
+		}
+		testkit.Equal(t, name+": acknowledged", acked, c.acked)
+		if c.acked != "" {
+			continue
+		}
+		d.turn(RetryEvery)
+		d.Retry()
+		testkit.Equal(t, name+": opens too early", len(d.out.Opens), 0)
+		d.turn(1 + RetryEvery)
+		d.Retry()
+		testkit.Equal(t, name+": opens", len(d.out.Opens), 1)
+		d.Opened(&table.Opened{Epoch: "life"})
+		d.Start()
+		testkit.Equal(t, name+": asks history", d.again, 1)
+	}
+}
+
+// Tables that began another life have lost their memory: what is known of them is forgotten, and history sends all triggers.
+func TestTablesThatBeganAnotherLife(t *testing.T) {
+	for name, c := range map[string]struct {
+		o       table.Opened
+		renewed bool
+	}{
+		"the same":     {table.Opened{Epoch: "life"}, false},
+		"another":      {table.Opened{Epoch: "other"}, true},
+		"a fresh life": {table.Opened{Epoch: "life", Fresh: true}, true},
+	} {
+		d := opened()
+		l := d.list("l", "a", "b")
+		testkit.Equal(t, name, d.Renewed(&c.o), c.renewed)
+		d.Opened(&c.o)
+		l.Found(&table.Known{Tasklist: l.Tasklist, Column: column(""), ReadyAt: 1, Triggers: 4})
+		d.Start()
+		testkit.Equal(t, name+": triggers in the table", l.index.Triggers(), 4)
+		testkit.Equal(t, name+": history is asked", d.again == 1, c.renewed)
+	}
+}
+
+// A call takes triggers for polls. They wait for the turn, and the tasklist learns of them.
+func TestWhatACallTook(t *testing.T) {
+	d := opened()
+	l := d.list("l", "a")
+	d.poll(l, 2)
+	d.Mark(&l.Source)
+	d.all.CallAll()
+	o := d.outcome()
+	b := table.Batch{Column: column(""), ReadyAt: 1, Triggers: make([]byte, 2*ids.TriggerBytes)}
+	o.Taken[0] = table.Taken{Batches: []table.Batch{b}, Heads: []table.Head{{Column: column(""), Empty: true}}}
+	d.Called(false, &o)
+	if taken := d.all.Taken; len(taken) != 1 || taken[0].List != l || taken[0].Chunk.Len() != 2 || taken[0].Path != limit.Unlimited || d.counts.Matches != 2 {
+		t.Errorf("took %+v, %+v", taken, d.counts)
+	}
+	testkit.Equal(t, "triggers in the table", l.index.Triggers(), 0)
+	if l.called != 1 || l.reconsider == 0 || l.changed == 0 || !l.Idle() {
+		t.Errorf("the tasklist learns %+v", l)
+	}
+}
+
+// A pause finds what is on its way to and from the tables. What may be of the group is released; what is known by groups arrives again.
+func TestAPauseFindsWhatIsOnItsWay(t *testing.T) {
+	for name, c := range map[string]struct {
+		group string
+		waits int
+	}{"shared": {"", 0}, "its own": {"g", 0}, "another's": {"h", 2}} {
+		d := newDomain()
+		l := d.list("l")
+		d.put(l.chunk(c.group, 1))
+		d.Open = true
+		d.PutBack(&l.Source, l.chunk(c.group, 1).Chunk)
+		d.ReleasePaused(func(at table.Column) bool { return at.Group != "h" })
+		testkit.Equal(t, name+": wait", d.Chunks(), c.waits)
+		testkit.Equal(t, name+": are to be stored", l.Putting(), c.waits > 0)
+	}
+}
+
+// What was taken, or is being taken, while a group is paused may be of it. Of a column that groups share history sends it again.
+func TestWhatWasTakenMayBePaused(t *testing.T) {
+	d, other := opened(), opened()
+	l := d.list("l", "a")
+	l.paused = map[string]bool{"g": true}
+	for _, c := range []struct {
+		stale           bool
+		group           string
+		withheld, again bool
+	}{{false, "", false, false}, {true, "", true, true}, {true, "h", false, false}, {true, "g", true, false}, {false, "g", true, false}} {
+		one := Taken[*list]{List: l, Chunk: table.Chunk{Column: column(c.group)}, Stale: c.stale}
+		if withheld, again := one.Withheld(); withheld != c.withheld || again != c.again {
+			t.Errorf("%+v: %v %v", c, withheld, again)
+		}
+	}
+	d.poll(l, 1)
+	d.Mark(&l.Source)
+	d.all.CallAll()
+	d.all.Taken = []Taken[*list]{{List: l, tables: d.Tables}, {tables: other.Tables}}
+	d.ReleasePaused(func(table.Column) bool { return false })
+	if !d.all.Taken[0].Stale || d.all.Taken[1].Stale {
+		t.Error("what was taken does not count as stale, or that of another domain does")
+	}
+	o := d.outcome()
+	o.Taken[0].Batches = []table.Batch{{Column: column(""), Triggers: make([]byte, ids.TriggerBytes)}}
+	d.Called(false, &o)
+	testkit.Equal(t, "what the call under way took is stale", d.all.Taken[2].Stale, true)
+}
+
+// What a stale call was to store arrives again if it failed, unless its groups are not known.
+func TestAStaleCallThatFailed(t *testing.T) {
+	for _, stale := range []bool{false, true} {
+		d := opened()
+		l := d.list("l")
+		d.put(l.chunk("", 1))
+		d.put(l.chunk("h", 1))
+		d.put(l.chunk("", 1))
+		d.all.CallAll()
+		if stale {
+			d.ReleasePaused(func(table.Column) bool { return false })
+		}
+		d.Called(true, &table.Outcome{})
+		testkit.Equal(t, fmt.Sprintf("stale %v: arrive again", stale), len(d.arrivals.All), map[bool]int{false: 3, true: 1}[stale])
+	}
+}
+
+// Columns that are forgotten are cleared before anything else is stored. History sends the triggers of unknown groups again.
+func TestColumnsAreForgotten(t *testing.T) {
+	columns := func(d *domain, l *list) {
+		l.index.Put(column(""), 1, 1)
+		for _, group := range []string{"g", "h"} {
+			l.index.PutGroup(column(group), 1, 1, 1, 1)
+		}
+		l.Ranks.Found(&table.Known{Column: column(""), Rank: 7}, 1)
+		l.Ranks.Found(&table.Known{Column: column("").Any(), Rank: 7}, 1)
+	}
+	d := opened()
+	l := d.list("l")
+	columns(d, l)
+	d.ClearPaused(map[string]bool{"g": true})
+	if l.index.Triggers() != 1 || l.index.InColumn(column("h")) != 1 || l.Ranks.Now(column("")) != 0 || l.Ranks.Now(column("").Any()) == 0 {
+		t.Errorf("%d triggers are left", l.index.Triggers())
+	}
+	d.work()
+	d.all.CallAll()
+	testkit.Equal(t, "columns of paused groups", len(d.out.Calls[0].Clear), 2)
+
+	d = opened()
+	l = d.list("l")
+	columns(d, l)
+	d.ClearUnknown()
+	testkit.Equal(t, "asks history if all groups are known", d.again, 0)
+	d.Meet([]limit.Setting{{Ref: table.PerGroupRef("type/a"), Max: 1, PerGroup: true, Types: []string{"a"}}})
+	l.Repath()
+	d.put(l.chunk("", 1))
+	d.put(l.chunk("h", 1))
+	d.RecallUnknown()
+	testkit.Equal(t, "arrive again, of unknown groups", len(d.arrivals.All), 1)
+	d.ClearUnknown()
+	testkit.Equal(t, "asks history", d.again, 1)
+	d.all.CallAll()
+	testkit.Equal(t, "columns of unknown groups", len(d.out.Calls[0].Clear), 1)
+}
+
+// Tables are in use while something of them waits, is asked for, or was lost.
+func TestTablesThatAreInUse(t *testing.T) {
+	d := newDomain()
+	testkit.Equal(t, "being opened", d.InUse(), true)
+	d.Opened(&table.Opened{Epoch: "life"})
+	d.Start()
+	testkit.Equal(t, "open", d.InUse(), false)
+	d.Opened(&table.Opened{Epoch: "other"})
+	testkit.Equal(t, "triggers were lost", d.InUse(), true)
+	d.Start()
+	l := d.list("l")
+	testkit.Equal(t, "with a tasklist", d.InUse(), true)
+	d.put(l.chunk("", 1))
+	d.Forget(func(*list) bool { return true })
+	d.all.CallAll()
+	testkit.Equal(t, "with a call", d.InUse(), true)
+	o := d.outcome()
+	d.Called(false, &o)
+	testkit.Equal(t, "in the end", d.InUse(), false)
+}
+
+// A shard that is another owner's releases what waits, and what a call is to store.
+func TestWhatWaitsIsReleased(t *testing.T) {
+	d := opened()
+	l := d.list("l")
+	d.arrive(l)
+	d.all.CallAll()
+	d.arrive(l)
+	d.ReleaseAll()
+	testkit.Equal(t, "acknowledged", fmt.Sprint(d.acks), "[{1 false} {1 false}]")
+	if d.Chunks() != 0 || l.Putting() {
+		t.Errorf("%d chunks wait", d.Chunks())
+	}
+}
