@@ -29,7 +29,7 @@ var counted = []struct {
 }{
 	{signals.HintMessages, func(c *match.Counts) int64 { return c.HintBatches }},
 	{signals.TriggersReceived, func(c *match.Counts) int64 { return c.Triggers }},
-	{signals.TriggersDuplicate, func(c *match.Counts) int64 { return c.Doubles }},
+	{signals.TriggersDuplicate, func(c *match.Counts) int64 { return c.Duplicates }},
 	{signals.MatchesFromTable, func(c *match.Counts) int64 { return c.Matches }},
 	{signals.MatchesDirect, func(c *match.Counts) int64 { return c.SyncMatches }},
 	{signals.GrabMessages, func(c *match.Counts) int64 { return c.GrabBatches }},

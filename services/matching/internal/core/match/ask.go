@@ -1,7 +1,6 @@
 package match
 
 import (
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 )
 
@@ -11,30 +10,19 @@ func (s *Shard) answered(a *question.Answer) {
 	s.overtaken = s.overtaken || l.Superseded
 	s.fx.Counts.Malformed += l.Malformed
 	switch l.Kind {
-	case question.Bookings:
-		s.booked(a.Running)
+	case question.Bookings: // the entries of these limits are this owner's now
+		for i := range a.Running {
+			s.limited(a.Running[i].Domain)
+		}
 	case question.Undelivered:
-		s.undelivered(a.Undelivered)
-	case question.Holders:
-		if d := s.domains[l.Domain]; d != nil {
-			for _, st := range d.policies.Hear(s.policyTurn(), l.Round, a.Holders, s.drain.on) {
-				s.addStop(st)
+		for i := range a.Undelivered {
+			if g, ok := s.grabs.GrantedBefore(&a.Undelivered[i]); ok && a.Undelivered[i].ReplyTo != "" {
+				s.waiting.Find(&a.Undelivered[i], g)
 			}
 		}
-	}
-}
-
-// booked learns of the domains in which owners before this have booked: the entries of their limits are
-// this owner's now.
-func (s *Shard) booked(running []limit.Running) {
-	seen := map[string]bool{}
-	for i := range running {
-		name := running[i].Domain
-		if seen[name] {
-			continue
-		}
-		if seen[name] = true; s.domains[name] == nil && len(s.catalog.Limits(name)) > 0 {
-			s.domain(name)
+	case question.Holders:
+		if d := s.domains[l.Domain]; d != nil {
+			d.Policies.Hear(s.policies, l.Round, a.Holders)
 		}
 	}
 }

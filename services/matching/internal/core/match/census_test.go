@@ -7,6 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/dealing"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tablecall"
@@ -46,7 +47,7 @@ func TestCensusAndCounts(t *testing.T) {
 	o.step(0, o.hint("b", 0, 3))
 	o.holds(
 		"two are grabbed, one is stored", Census{Domains: 1, Lists: 1, Polls: 1, Grabs: 2, Calls: 1, Receipts: 1},
-		Counts{HintBatches: 1, Triggers: 3, SyncMatches: 2, WaitingPolls: 1, Counts: grab.Counts{GrabBatches: 1}},
+		Counts{HintBatches: 1, Triggers: 3, DealCounts: dealing.DealCounts{SyncMatches: 2}, WaitingPolls: 1, Counts: grab.Counts{GrabBatches: 1}},
 	)
 	stored := o.fx.Calls[0]
 	verdicts := o.granted(0, 10)
@@ -114,7 +115,7 @@ func TestTriggerOfAnAttemptThatRuns(t *testing.T) {
 		Limits: []table.LimitState{{Used: 2}},
 	}}}})
 	o.holds(
-		"it runs", Census{Domains: 1, Lists: 1, Polls: 1, Slots: 1, Reported: 2}, Counts{CallCounts: tablecall.CallCounts{Matches: 1}, Doubles: 1, WaitingPolls: 1},
+		"it runs", Census{Domains: 1, Lists: 1, Polls: 1, Slots: 1, Reported: 2}, Counts{CallCounts: tablecall.CallCounts{Matches: 1}, DealCounts: dealing.DealCounts{Duplicates: 1}, WaitingPolls: 1},
 	)
 }
 

@@ -28,7 +28,7 @@ func check(w *world, s *Shard) {
 		}
 	}
 	for name, l := range s.lists {
-		testkit.MustEqual(t, fmt.Sprint("undecided of ", name), l.undecided, undecided[l])
+		testkit.MustEqual(t, fmt.Sprint("undecided of ", name), l.source.Undecided, undecided[l])
 	}
 }
 
@@ -134,7 +134,7 @@ func (c *Counts) add(o *Counts) {
 	c.GrabsRefused += o.GrabsRefused
 	c.HandedBack += o.HandedBack
 	c.Bounced += o.Bounced
-	c.Doubles += o.Doubles
+	c.Duplicates += o.Duplicates
 	c.Losses += o.Losses
 	c.Audited += o.Audited
 	c.WouldWait += o.WouldWait

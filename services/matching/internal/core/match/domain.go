@@ -3,7 +3,6 @@ package match
 import (
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/overflow"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/pairing"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tablecall"
 )
@@ -14,8 +13,6 @@ type domain struct {
 	polls pairing.Domain
 	// withheld are the groups that are paused: nothing of them is kept here.
 	withheld map[string]bool
-	// policies are those of its limits that are full.
-	policies overflow.Policies
 	// idle: it was found without use, since idleSince.
 	idle      bool
 	idleSince time.Duration
@@ -66,7 +63,7 @@ func (s *Shard) opened(o *OpenOutcome) {
 	}
 	d.ClearUnknown()
 	if len(d.withheld) > 0 { // the owner before may not have known, or not have come to it
-		s.cleanse(d)
+		s.dealing.Pause(d.Tables, d.withheld)
 	}
 	d.Start()
 }
@@ -90,10 +87,14 @@ func (s *Shard) sweepDomain(d *domain) {
 	s.audit(d, d.Sweep(), false)
 	for _, one := range d.Sources {
 		l := one.Of
-		s.complain(l)
-		s.tree.Sweep(&l.node, s.shape(l))
+		if starves, full := l.starving(); l.missing.due(s.now.Mono, starves, full) {
+			s.fx.Hungry = append(s.fx.Hungry, Hungry{l.Domain, l.Name, l.node.Present()})
+		}
+		s.tree.Sweep(&l.node, l.shape())
 		one.SweepRanks()
 	}
 	d.SweepGroups()
-	s.sweepPolicies(d)
+	if r := d.Policies.Sweep(s.policies, d.Domain, s.cfg.Partitions); r != nil {
+		s.questions.AskHolders(d.Name, r)
+	}
 }

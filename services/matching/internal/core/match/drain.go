@@ -1,6 +1,8 @@
 package match
 
 import (
+	"slices"
+
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 )
@@ -11,14 +13,8 @@ func (s *Shard) leave() {
 		return
 	}
 	s.drain = drain{on: true, end: s.now.Mono + drainTimeout}
-	ends, aside, stops := s.grabs.Leave()
-	s.endAll(ends)
-	for _, c := range aside {
-		s.arrivals.PutBack(s.list(c.Tasklist), c)
-	}
-	for i := range stops {
-		s.returnStop(&stops[i])
-	}
+	s.policies.Leaving = true
+	s.dealing.Leave()
 	s.limits.Draining = true
 	s.calls.Leave()
 	for _, d := range s.inOrder {
@@ -27,41 +23,21 @@ func (s *Shard) leave() {
 	s.waiting.Leave()
 }
 
-// drained ends the shard when nothing is under way any more, or it has taken too long.
+// drained ends the shard when nothing is under way any more, or it has taken too long. Grabs without a verdict are handed back then: if history
+// grants them yet, no worker takes them.
 func (s *Shard) drained() {
-	if !s.drain.on {
+	switch underWay := s.waiting.UnderWay() || s.grabs.UnderWay() || slices.ContainsFunc(s.inOrder, func(d *domain) bool { return d.UnderWay() }); {
+	case !s.drain.on:
+		return
+	case s.now.Mono >= s.drain.end:
+		s.waiting.Force()
+		s.grabs.Force()
+		s.dealing.HandOver()
+	case underWay:
 		return
 	}
-	if s.now.Mono < s.drain.end {
-		if s.underWay() {
-			return
-		}
-	} else {
-		s.force()
-	}
-	s.letGoAll()
+	s.releaseAll()
 	s.drain.done, s.fx.Drained = true, true
-}
-
-// underWay tells whether something may still come of waiting.
-func (s *Shard) underWay() bool {
-	if s.waiting.UnderWay() || s.grabs.UnderWay() {
-		return true
-	}
-	for _, d := range s.inOrder {
-		if d.UnderWay() {
-			return true
-		}
-	}
-	return false
-}
-
-// force ends what did not end in time. Grabs without a verdict are handed back: if history
-// grants them yet, no one takes them.
-func (s *Shard) force() {
-	s.waiting.Force()
-	s.grabs.Force()
-	s.handOver()
 }
 
 // stop ends everything at once: a newer owner serves the shard.
@@ -70,11 +46,11 @@ func (s *Shard) stop(in *Inputs) {
 	for i := range in.Hints {
 		s.fx.Acks = append(s.fx.Acks, arrival.Ack{Delivery: in.Hints[i].Delivery})
 	}
-	s.letGoAll()
+	s.releaseAll()
 }
 
-// letGoAll has messages of the hint stream come again that are not taken care of.
-func (s *Shard) letGoAll() {
+// releaseAll has messages of the hint stream come again that are not taken care of.
+func (s *Shard) releaseAll() {
 	s.arrivals.FinishAll(s.arrivals.All, false)
 	for _, d := range s.inOrder {
 		d.ReleaseAll()

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/dealing"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tablecall"
@@ -61,13 +62,10 @@ type Counts struct {
 	waiting.PollCounts
 	// CallCounts are those of tables.
 	tablecall.CallCounts
-	HintBatches, Triggers, SyncMatches int64
-	Doubles, Audited, WouldWait        int64
+	// DealCounts are those of triggers.
+	dealing.DealCounts
+	HintBatches, Triggers, Audited, WouldWait int64
 	// PollsDown counts polls that were given up to a partition below.
-	PollsDown int64
-	// Rejected counts tasks that were, Displaced attempts that were asked to make room.
-	Rejected, Displaced int64
-	// Malformed counts invalid input.
-	Malformed    int64
+	PollsDown    int64
 	WaitingPolls int64
 }

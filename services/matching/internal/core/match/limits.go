@@ -1,6 +1,9 @@
 package match
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
@@ -16,7 +19,7 @@ func (l *list) Pair(c table.Chunk, p *limit.Path) (left []byte, given int) {
 	if l.source.Precedes(c.Priority) {
 		return c.Triggers, 0
 	}
-	return l.shard.give(l, c, p, nil)
+	return l.shard.dealing.Pair(l, c, p, nil)
 }
 
 // PutBack has a chunk stored that was read ahead, before the next call takes anything.
@@ -31,20 +34,28 @@ func (l *list) Back(at table.Column) {
 	l.Changed()
 }
 
+// limited finds a domain, or makes it if it has limits; else it is nil.
+func (s *Shard) limited(name string) (d *domain, isNew bool) {
+	if d = s.domains[name]; d == nil && len(s.catalog.Limits(name)) > 0 {
+		return s.domain(name), true
+	}
+	return d, false
+}
+
 // limitsChanged takes over what operators have set.
 func (s *Shard) limitsChanged(name string) {
-	all := s.catalog.Limits(name)
-	d := s.domains[name]
-	if d == nil {
-		if len(all) == 0 {
-			return
-		}
-		for _, l := range s.domain(name).Met {
+	d, isNew := s.limited(name)
+	switch {
+	case d == nil:
+		return
+	case isNew:
+		for _, l := range d.Met {
 			s.limits.ReportSoon(l)
 		}
 		return
 	}
-	for _, ref := range d.Domain.Change(all) {
+	all := s.catalog.Limits(name)
+	for _, ref := range d.Change(all) {
 		s.fx.Drops = append(s.fx.Drops, LimitHint{name, []table.Ref{ref}})
 	}
 	for _, l := range s.meetLimits(d, all) {
@@ -53,26 +64,31 @@ func (s *Shard) limitsChanged(name string) {
 	s.pauseGroups(d)
 }
 
-// regroup has what is under way in a domain go into columns of one group each, where a limit that is new counts it per group. A column from
-// before contains tasks of groups that are not known: it is forgotten, and history sends all triggers again.
-func (s *Shard) regroup(d *domain) {
-	d.RecallUnknown()
-	ends := s.grabs.Withdraw(func(r *request) bool { return r.From.List.domain == d && r.From.List.UnknownGroups(r.From.Column) })
-	for i := range ends {
-		ends[i].Again = true
+// pauseGroups takes over which groups of a domain are paused. Such a group has no triggers here: those that come are released, so however many wait
+// cost nothing. History has them, and sends them again when the group goes on. Columns that groups share may contain some from before: they are
+// forgotten, as what was taken out of them is, and history sends all triggers of the domain again.
+func (s *Shard) pauseGroups(d *domain) {
+	before := d.withheld
+	d.withheld = s.catalog.PausedGroups(d.Name)
+	missing := func(of map[string]bool) func(group string) bool { return func(group string) bool { return !of[group] } }
+	if slices.ContainsFunc(slices.Collect(maps.Keys(before)), missing(d.withheld)) {
+		d.Retrigger()
 	}
-	s.endAll(ends)
-	d.ClearUnknown()
+	if slices.ContainsFunc(slices.Collect(maps.Keys(d.withheld)), missing(before)) {
+		s.dealing.Pause(d.Tables, d.withheld)
+	}
 }
 
 // meetLimits counts the attempts that the limits of a domain cover which are new here.
 func (s *Shard) meetLimits(d *domain, all []limit.Setting) []*limit.Limit {
-	met, groups := d.Domain.Meet(all)
+	met, groups := d.Meet(all)
 	for _, l := range d.Sources {
 		l.Repath()
 	}
-	if groups {
-		s.regroup(d)
+	if groups { // a column from before contains tasks of groups that are not known
+		d.RecallUnknown()
+		s.dealing.Withdraw(d.Tables)
+		d.ClearUnknown()
 	}
 	if len(met) == 0 {
 		return nil
@@ -84,34 +100,6 @@ func (s *Shard) meetLimits(d *domain, all []limit.Setting) []*limit.Limit {
 	})
 	s.audit(d, met, true)
 	return met
-}
-
-// restore sets the entries of limits that lack some.
-func (s *Shard) restore(h *LimitHint) {
-	d := s.domains[h.Domain]
-	if d == nil {
-		if len(s.catalog.Limits(h.Domain)) == 0 {
-			return
-		}
-		d = s.domain(h.Domain)
-	}
-	for _, ref := range h.Limits {
-		d.Domain.Restore(ref)
-	}
-}
-
-// releaseAll counts the slots of attempts that are over.
-func (s *Shard) releaseAll(r *Release) {
-	d := s.domains[r.Domain]
-	if d == nil {
-		// The previous owner may have reported them to the tables.
-		if len(s.catalog.Limits(r.Domain)) == 0 {
-			return
-		}
-		d = s.domain(r.Domain)
-		d.Domain.DueAll(r.Path)
-	}
-	d.Domain.End(r.Type, r.Path, r.Bookings)
 }
 
 // askForEntries has all shards set their entries of some limits.
@@ -135,12 +123,4 @@ func (s *Shard) audit(d *domain, all []*limit.Limit, adopt bool) {
 		}
 		return 0
 	})
-}
-
-// auditAll looks for slots whose release may have been lost.
-func (s *Shard) auditAll() {
-	for _, d := range s.inOrder {
-		d.AuditNow(s.now.Mono)
-	}
-	s.sweepAt = s.now.Mono
 }

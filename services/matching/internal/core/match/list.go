@@ -9,21 +9,17 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/pairing"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tablecall"
 )
 
 // list is one tasklist partition at its shard.
 type list struct {
 	*limit.List
-	shard  *Shard
-	domain *domain
-	index  table.Index
-	queue  pairing.Queue[*list, grab.Grant]
-	// undecided counts grabs of its triggers.
-	undecided int
-	// hungryAt is when to complain next that polls wait in vain; 0 = they do not.
-	// patient: a limit was full when that was set.
-	hungryAt, hungryWait time.Duration
-	patient              bool
+	shard   *Shard
+	domain  *domain
+	index   table.Index
+	queue   pairing.Queue[*list, grab.Grant]
+	missing missing
 	// idleSince is when it was first found idle; idle tells whether it was.
 	idleSince time.Duration
 	idle      bool
@@ -42,13 +38,25 @@ func (s *Shard) list(name table.Tasklist) *list {
 		l.source = source{List: l.List, Of: l, Polls: &l.queue}
 		l.domain.Sources = append(l.domain.Sources, &l.source)
 		l.node = node{List: l.List, Polls: &l.queue}
-		s.tree.Watch(&l.node, s.shape(l))
+		s.tree.Watch(&l.node, l.shape())
 	}
 	return l
 }
 
 // listOf is the tasklist that limits see.
-func (s *Shard) listOf(l *limit.List) *list { return l.Tasks.(*list) }
+func listOf(l *limit.List) *list { return l.Tasks.(*list) }
+
+// Source is a tasklist as calls see it, Tables are those of its domain.
+func (l *list) Source() *source { return &l.source }
+
+// Tables are those of its domain.
+func (l *list) Tables() *tablecall.Tables[*list] { return l.domain.Tables }
+
+// polledFor reports whether a poll waits for a type here. One of a tasklist with several partitions may wait in any of them.
+func (l *list) polledFor(typ string) bool {
+	return l.node.Spread() || l.queue.Takes(typ) ||
+		slices.ContainsFunc(l.queue.Lines(), func(line *pairing.Line[*list, grab.Grant]) bool { return line.First().Accepts(typ) })
+}
 
 // Called has the tree find out whether polls are left that partitions below may want.
 func (l *list) Called() { l.shard.tree.Offer(&l.node) }
@@ -59,45 +67,9 @@ func (l *list) Changed() { l.shard.tree.Report(&l.node) }
 // Reconsider looks at the polls whose time is over.
 func (l *list) Reconsider() { l.shard.waiting.Reconsider(&l.queue) }
 
-// starving tells whether a poll waits for which the table holds nothing that could be
-// had: what it waits for may have been lost. full: it holds something, for which there is no slot, or some
-// is read ahead, or on its way into the table.
-func (l *list) starving() (starves, full bool) {
-	if l.domain.Down {
-		return l.queue.Len() > 0, false // whatever the table holds
-	}
-	for _, line := range l.queue.Lines() {
-		p := line.First()
-		if len(l.index.CandidatesOf(p.Types, 0, 1, l.Short)) == 0 {
-			return true, l.source.Putting() || l.HasAhead(p.Accepts) || l.index.Holds(p.Types)
-		}
-	}
-	return false, false
-}
-
-// complain tells history of tasklists where polls wait in vain: triggers may have been lost.
-func (s *Shard) complain(l *list) {
-	now := s.now.Mono
-	starves, full := l.starving()
-	switch {
-	case !starves:
-		l.hungryAt = 0
-	case l.hungryAt == 0, l.patient && !full:
-		if l.hungryWait = hungryMin; full { // it waits for a slot, most likely
-			l.hungryWait = hungryMax
-		}
-		l.patient = full
-		l.hungryAt = now + l.hungryWait
-	case now >= l.hungryAt:
-		s.fx.Hungry = append(s.fx.Hungry, Hungry{l.Domain, l.Name, l.node.Present()})
-		l.hungryWait = min(2*l.hungryWait, hungryMax)
-		l.hungryAt = now + l.hungryWait
-	}
-}
-
 // unused tells whether nothing is known of a tasklist, and no one has asked for it for so long.
 func (l *list) unused(now, after time.Duration) bool {
-	busy := !l.node.Idle() || l.queue.Alive() > 0 || l.undecided > 0 || l.WaitsForSlot() || !l.index.Empty() || !l.source.Idle() || l.source.Putting() || l.domain.Opening()
+	busy := !l.node.Idle() || l.queue.Alive() > 0 || l.source.Undecided > 0 || l.WaitsForSlot() || !l.index.Empty() || !l.source.Idle() || l.source.Putting() || l.domain.Opening()
 	switch {
 	case busy:
 		l.idle = false

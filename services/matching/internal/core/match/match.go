@@ -3,8 +3,10 @@ package match
 import (
 	"math/rand/v2"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/dealing"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/overflow"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tablecall"
@@ -25,9 +27,14 @@ func New(cfg Config, catalog Catalog, now Now) *Shard {
 	})
 	s.calls = tablecall.NewCalls(tablecall.Config[*list]{
 		Shard: cfg.Shard, Shards: cfg.Shards, Epoch: cfg.Epoch, AnswerBytesMax: cfg.AnswerBytesMax, PopMax: cfg.PopMax,
-		Strict: catalog.Strict, Last: s.waiting.Last, Retrigger: s.questions.RetriggerAll, Wants: s.wants, Spilled: s.spilled,
-		Of: func(l *limit.List) *source { return &s.listOf(l).source }, Source: func(l *list) *source { return &l.source },
+		Strict: catalog.Strict, Last: s.waiting.Last, Retrigger: s.questions.RetriggerAll, Policies: &s.policies,
+		Of: func(l *limit.List) *source { return &listOf(l).source }, Source: (*list).Source,
 	}, &s.limits, &s.arrivals)
+	s.dealing = dealing.New(dealing.Config[*list]{
+		AnswerBytesMax: cfg.AnswerBytesMax, Find: s.list, Source: (*list).Source, Tables: (*list).Tables,
+		Retrigger: func(partition int) { s.questions.Retrigger(partition, "") }, RetriggerDomain: s.sendAgain,
+	}, dealing.Rooms[*list]{Grabs: &s.grabs, Arrivals: &s.arrivals, Limits: &s.limits, Waiting: &s.waiting, Calls: &s.calls})
+	s.policies = overflow.Turn{Polled: func(l *limit.List, typ string) bool { return listOf(l).polledFor(typ) }, Add: s.dealing.AddStop}
 	return s
 }
 
@@ -41,6 +48,8 @@ func (s *Shard) Step(in *Inputs, now Now, fx *Effects) {
 	s.limits.Begin(now.Mono, now.MS)
 	s.arrivals.Begin(&fx.Acks)
 	s.calls.Begin(now.Mono, &fx.Requests, &fx.Counts.CallCounts)
+	s.dealing.Begin(now.Mono, &fx.Counts.DealCounts)
+	s.policies.Now, s.policies.MS = now.Mono, now.MS
 	if s.overtaken || s.drain.done {
 		s.ended(in)
 		return
@@ -52,7 +61,7 @@ func (s *Shard) Step(in *Inputs, now Now, fx *Effects) {
 		return
 	}
 	s.hear(in)
-	s.listen()
+	s.dealing.Listen()
 	s.waiting.Finish()
 	for i := range in.Branches {
 		s.heard(&in.Branches[i])
@@ -92,14 +101,21 @@ func (s *Shard) hear(in *Inputs) {
 			}
 		}
 	}
-	for i := range in.Restore {
-		s.restore(&in.Restore[i])
+	for _, h := range in.Restore {
+		if d, _ := s.limited(h.Domain); d != nil {
+			for _, ref := range h.Limits {
+				d.Restore(ref)
+			}
+		}
 	}
 	for i := range in.Hints {
 		s.arrive(&in.Hints[i])
 	}
-	if in.HintsLost || in.ReleasesLost {
-		s.auditAll()
+	if in.HintsLost || in.ReleasesLost { // slots whose release may have been lost are looked for
+		for _, d := range s.inOrder {
+			d.AuditNow(s.now.Mono)
+		}
+		s.sweepAt = s.now.Mono
 	}
 	if in.HintsLost {
 		s.questions.RetriggerAll("")
@@ -108,7 +124,7 @@ func (s *Shard) hear(in *Inputs) {
 
 // act is matching, and what comes of it.
 func (s *Shard) act() {
-	s.match()
+	s.dealing.Match()
 	if s.now.Mono >= s.sweepAt {
 		s.sweep()
 	}
@@ -116,12 +132,13 @@ func (s *Shard) act() {
 	s.limits.Ripen()
 	s.passAll()
 	s.calls.CallAll()
-	s.endAll(s.grabs.Send())
+	s.dealing.End(s.grabs.Send())
 	s.waiting.Expire()
 	s.waiting.Finish()
 	s.tree.ReportAll()
 	s.redeliver()
-	s.handOver()
+	s.fx.Prove = s.waiting.Confirm() || s.tree.Unproven()
+	s.dealing.HandOver()
 	s.fx.Asks = s.questions.Due(s.now.Mono, s.grabs.MayAsk, s.fx.Asks) // counts must be asked for behind the fence
 	s.drained()
 }
@@ -141,7 +158,7 @@ func (s *Shard) learn(in *Inputs) {
 		s.answered(&in.Answers[i])
 	}
 	for i := range in.Verdicts {
-		s.decide(&in.Verdicts[i])
+		s.overtaken = s.dealing.Decide(&in.Verdicts[i]) || s.overtaken
 	}
 }
 

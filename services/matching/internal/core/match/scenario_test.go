@@ -50,8 +50,8 @@ func TestR33DoublesAreDropped(t *testing.T) {
 	w.run(20 * ms)
 	w.trigger(made...)
 	w.run(20 * ms)
-	if w.counts.Doubles != 4 || w.counts.GrabsRefused != 0 {
-		t.Fatalf("%d doubles, %d grabs refused", w.counts.Doubles, w.counts.GrabsRefused)
+	if w.counts.Duplicates != 4 || w.counts.GrabsRefused != 0 {
+		t.Fatalf("%d doubles, %d grabs refused", w.counts.Duplicates, w.counts.GrabsRefused)
 	}
 	if ready, polls := o.s.Tasklist("d", "l0"); ready != 0 || polls != 1 {
 		t.Fatalf("%d triggers, %d polls", ready, polls)

@@ -209,8 +209,8 @@ func TestRefusedDoubleFreesNothing(t *testing.T) {
 	w.ready("d", "l0", "a", 1, 5)
 	w.run(5 * time.Second)
 	testkit.MustEqual(t, "run, 2 may", w.running["d/a"], 2)
-	if w.counts.GrabsRefused > 0 || w.counts.Doubles == 0 {
-		t.Fatalf("%d grabs were refused, %d doubles", w.counts.GrabsRefused, w.counts.Doubles)
+	if w.counts.GrabsRefused > 0 || w.counts.Duplicates == 0 {
+		t.Fatalf("%d grabs were refused, %d doubles", w.counts.GrabsRefused, w.counts.Duplicates)
 	}
 }
 

@@ -2,8 +2,6 @@ package match
 
 import (
 	"time"
-
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 )
 
 // begin does what is left of the start.
@@ -14,15 +12,6 @@ func (s *Shard) begin() {
 	s.start.begun = true
 	s.grabs.SendFences()
 	s.questions.Start()
-}
-
-// undelivered takes in what a partition has to be sent again.
-func (s *Shard) undelivered(grants []grab.Undelivered) {
-	for i := range grants {
-		if g, ok := s.grabs.GrantedBefore(&grants[i]); ok && grants[i].ReplyTo != "" {
-			s.waiting.Find(&grants[i], g)
-		}
-	}
 }
 
 // openAt is when the shard is opened at the latest; ok is false before the first fence, and once it is open.

@@ -5,8 +5,10 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/dealing"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/overflow"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tablecall"
@@ -17,12 +19,8 @@ import (
 // The types of rooms for a shard. A poll is a worker's until it is answered.
 type (
 	poll    = grab.Poll[*list]
-	origin  = grab.Origin[*list]
 	request = grab.Request[*list]
-	ended   = grab.End[*list]
 	arrived = arrival.Arrival[*list]
-	call    = tablecall.Call[*list]
-	taken   = tablecall.Taken[*list]
 	source  = tablecall.Source[*list]
 	node    = tree.Node[*list]
 )
@@ -83,8 +81,11 @@ type Shard struct {
 	drain     drain
 	limits    limit.Limits
 	calls     tablecall.Calls[*list]
-	sweepAt   time.Duration
-	tree      tree.Tree[*list]
+	dealing   dealing.Dealing[*list]
+	// policies is the turn as policies of limits see it.
+	policies overflow.Turn
+	sweepAt  time.Duration
+	tree     tree.Tree[*list]
 
 	turn
 }

@@ -31,7 +31,7 @@ func (l *list) MoveUp(p *poll) {
 
 // Left has the tree find out whether polls are wanted here.
 func (l *list) Left() {
-	l.shard.tree.CallAgain(&l.node, func() tree.Shape { return l.shard.shape(l) })
+	l.shard.tree.CallAgain(&l.node, l.shape)
 }
 
 // arrivePoll has a poll wait, or refuses it.
@@ -47,14 +47,14 @@ func (s *Shard) arrivePoll(m *waiting.Poll) {
 }
 
 // shape is how many partitions a tasklist has.
-func (s *Shard) shape(l *list) tree.Shape {
-	return tree.Shape{Partitions: s.catalog.Partitions(l.Domain, l.Name), Scales: s.catalog.Scales(l.Domain, l.Name)}
+func (l *list) shape() tree.Shape {
+	return tree.Shape{Partitions: l.shard.catalog.Partitions(l.Domain, l.Name), Scales: l.shard.catalog.Scales(l.Domain, l.Name)}
 }
 
 // passAll gives up polls to the partitions below that want them.
 func (s *Shard) passAll() {
 	for _, p := range s.tree.Pass(func(n *node) tree.Asked[*list] {
-		l := s.listOf(n.List)
+		l := listOf(n.List)
 		return tree.Asked[*list]{Last: l.source.AskedUpTo(), For: l.source.AsksFor, Partitions: s.catalog.Partitions(l.Domain, l.Name)}
 	}) {
 		s.fx.Counts.PollsDown++

@@ -32,10 +32,10 @@ func TestAPauseFindsWhatIsUnderWay(t *testing.T) {
 		a := onItsWay(s, at[0], at[1])
 		s.arrivals.All = append(s.arrivals.All, a)
 		trigger := ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(epochMS), 0, uint64(i))}
-		s.grabs.Ask(request{Trigger: trigger, From: &origin{Chunk: a.Chunk}}, ids.AppendTrigger(nil, trigger))
+		s.grabs.Ask(request{Trigger: trigger, From: &grab.Origin[*list]{Chunk: a.Chunk}}, ids.AppendTrigger(nil, trigger))
 	}
 	asks := s.questions.Len()
-	s.cleanse(d)
+	s.dealing.Pause(d.Tables, d.withheld)
 	testkit.Equal(t, "arrive, one of which is released when it is sorted", len(s.arrivals.All), 3)
 	if _, aside, _ := s.grabs.Leave(); len(aside) != 2 || aside[0].Group != "h" || aside[1].Domain != "e" {
 		t.Errorf("%d are aside", len(aside))

@@ -111,8 +111,8 @@ func (t Turn) waitHere(l *limit.Limit) (n int, types []string) {
 	return n, slices.Compact(types)
 }
 
-// Hear takes in what a partition has answered. After the last one it returns the attempts that are to stop. If leave is set, none is.
-func (s *Policies) Hear(t Turn, r *Round, found []Holders, leave bool) (stops []grab.StopRequest) {
+// Hear takes in what a partition has answered. After the last one it has attempts stopped.
+func (s *Policies) Hear(t Turn, r *Round, found []Holders) {
 	for i := range found[:min(len(found), len(r.found))] {
 		all, one := &r.found[i], &found[i]
 		all.Leaving += one.Leaving
@@ -120,18 +120,19 @@ func (s *Policies) Hear(t Turn, r *Round, found []Holders, leave bool) (stops []
 		all.Oldest = append(all.Oldest, one.Oldest...)
 	}
 	if r.left--; r.left > 0 || s.round != r {
-		return nil
+		return
 	}
-	if s.round = nil; leave || t.Now-r.at > roundFor {
-		return nil
+	if s.round = nil; t.Leaving || t.Now-r.at > roundFor {
+		return
 	}
 	for i, l := range r.limits {
 		if l.Policy() == limit.CancelOldest && l.Overflows(t.Now) {
 			here, _ := t.waitHere(l) // some may have started since it was asked, or be paused
-			stops = append(stops, displace(l, &r.found[i], here)...)
+			for _, st := range displace(l, &r.found[i], here) {
+				t.Add(st)
+			}
 		}
 	}
-	return stops
 }
 
 // displace are the oldest attempts of a limit that make room for the tasks that wait. One that was asked to stop before makes room for one of them.

@@ -87,7 +87,7 @@ func full(t *testing.T, policy limit.OnFull, perGroup bool) *shard {
 	s.limits.Learn(c, states)
 	s.d.Call = nil
 	s.list.Pass(at, &limit.Call{}) // it waits
-	s.t = Turn{Now: time.Minute + patience, MS: 61_000, Polled: func(*limit.List, string) bool { return s.polled }}
+	s.t = Turn{Now: time.Minute + patience, MS: 61_000, Polled: func(*limit.List, string) bool { return s.polled }, Add: s.add}
 	testkit.MustEqual(t, "overflows", s.l.Overflows(s.t.Now), true)
 	return s
 }
@@ -113,7 +113,7 @@ func TestASweepLooksAtFullLimits(t *testing.T) {
 			c.change(s)
 			first, again := s.Sweep(s.t, s.d, 1), s.Sweep(s.t, s.d, 1)
 			testkit.Equal(t, name+": a question", first != nil || again != nil, false)
-			testkit.Equal(t, name+": wants", len(s.Wants(s.t, &limit.Call{}, 100, false)), c.looks)
+			testkit.Equal(t, name+": wants", len(s.Wants(s.t, &limit.Call{}, 100)), c.looks)
 			s = full(t, limit.CancelOldest, perGroup)
 			c.change(s)
 			testkit.Equal(t, name+": is asked", s.Sweep(s.t, s.d, 1) != nil, c.looks == 1)
@@ -144,13 +144,15 @@ func TestWhatACallTakesToBeRejected(t *testing.T) {
 		s.Sweep(s.t, s.d, 1)
 		c.change(s)
 		call := &limit.Call{}
-		got := s.Wants(s.t, call, c.most, c.leave)
+		s.t.Leaving = c.leave
+		got := s.Wants(s.t, call, c.most)
+		s.t.Leaving = false
 		testkit.Equal(t, name+": takes", len(got), c.takes)
 		testkit.Equal(t, name+": are named", len(call.Limits), c.takes)
 		if c.takes > 0 && (s.l.Over.At != s.t.Now+Every || got[0].N != Max || len(got[0].Candidates[0].Path) > 0 || got[0].Limit != s.l || got[0].List != s.list) {
 			t.Errorf("%s: %+v, again at %v", name, got, s.l.Over.At)
 		}
-		testkit.Equal(t, name+": are left", len(s.Wants(s.t, call, 1, false)), c.left)
+		testkit.Equal(t, name+": are left", len(s.Wants(s.t, call, 1)), c.left)
 	}
 }
 
@@ -191,7 +193,7 @@ func TestWhatCameOutOfTheTablesIsLookedAtAgain(t *testing.T) {
 		call.Stances = []table.Stance{{Max: 2}}
 		state, chunk := table.LimitState{Used: 2}, table.Chunk{ReadyAt: 1, Triggers: triggers(3)}
 		c.change(s, &state, &chunk)
-		back := s.Reject(s.t, s.l, call, []table.LimitState{state}, []table.Chunk{chunk}, s.add)
+		back := s.Reject(s.t, s.l, call, []table.LimitState{state}, []table.Chunk{chunk})
 		n := 0
 		for _, b := range back {
 			n += b.Len()
@@ -214,8 +216,8 @@ func TestAFloodIsRejectedAsItComes(t *testing.T) {
 		call := &limit.Call{}
 		call.Stand(s.l)
 		call.Stances = []table.Stance{{Max: 2}}
-		s.Reject(s.t, s.l, call, []table.LimitState{{Used: 2}}, []table.Chunk{{ReadyAt: 1, Triggers: triggers(n)}}, s.add)
-		testkit.Equal(t, fmt.Sprint(n, " are rejected, and then wants"), len(s.Wants(s.t, call, 1, false)), follows)
+		s.Reject(s.t, s.l, call, []table.LimitState{{Used: 2}}, []table.Chunk{{ReadyAt: 1, Triggers: triggers(n)}})
+		testkit.Equal(t, fmt.Sprint(n, " are rejected, and then wants"), len(s.Wants(s.t, call, 1)), follows)
 	}
 }
 
@@ -255,7 +257,9 @@ func TestWhatHoldersAnswer(t *testing.T) {
 		r := s.Sweep(s.t, s.d, 1+c.partitions)
 		c.change(s)
 		found := Holders{Waiting: 2, Oldest: make([]OldHolder, 3)}
-		testkit.Equal(t, name, len(s.Hear(s.t, r, []Holders{found}, c.leave)), c.stops)
+		s.t.Leaving, s.most = c.leave, Max
+		s.Hear(s.t, r, []Holders{found})
+		testkit.Equal(t, name, len(s.stops), c.stops)
 	}
 }
 

@@ -20,11 +20,15 @@ const (
 	limitsMax, wantsMax, Max, candidatesMax = 256, 64, 256, 32
 )
 
-// Turn is the time of a turn, and who polls.
+// Turn is the time of a turn, and what policies need of the shard.
 type Turn struct {
 	// Now is on the clock of the turn, MS the wall clock in Unix ms.
 	Now time.Duration
 	MS  int64
+	// Leaving: the shard is given up, so no policy acts any more.
+	Leaving bool
+	// Add adds a request to stop a task or an attempt; false if it is refused.
+	Add func(st grab.StopRequest) bool
 	// Polled reports whether a poll waits for a type of a tasklist.
 	Polled func(l *limit.List, typ string) bool
 }
@@ -40,6 +44,9 @@ type Policies struct {
 // Sweep has the policies act of limits of a domain that have been full for long enough. If attempts are to make room, it returns the question
 // to all partitions, of which there are so many; else nil.
 func (s *Policies) Sweep(t Turn, d *limit.Domain, partitions int) *Round {
+	if !d.Open || t.Leaving { // also while a call is under way: in a busy domain one always is
+		return nil
+	}
 	var ask []*limit.Limit
 	for _, l := range d.NextFull(limitsMax) {
 		switch {
@@ -71,13 +78,13 @@ type Want struct {
 	List  *limit.List
 }
 
-// Wants are those of a call that looks at most so many columns. If leave is set, nothing is rejected any more.
-func (s *Policies) Wants(t Turn, c *limit.Call, most int, leave bool) (all []Want) {
+// Wants are those of a call that looks at most so many columns.
+func (s *Policies) Wants(t Turn, c *limit.Call, most int) (all []Want) {
 	n, looks := 0, 0
 	for ; n < len(s.wanted) && len(all) < wantsMax && looks < most; n++ {
 		l := s.wanted[n]
 		l.Over.Wanted = false
-		if leave || l.Policy() != limit.RejectNewest || !l.Overflows(t.Now) {
+		if t.Leaving || l.Policy() != limit.RejectNewest || !l.Overflows(t.Now) {
 			continue
 		}
 		l.Over.At = t.Now + Every
@@ -134,15 +141,14 @@ func (t Turn) longAgo(l *limit.Limit, readyAt int64) bool {
 // readyBy is since when tasks have to be ready that have waited for long enough for a limit, Unix ms.
 func (t Turn) readyBy(l *limit.Limit) int64 { return t.MS - l.Patience().Milliseconds() }
 
-// Reject has triggers rejected that a call took for a limit, if it was full all the time until then. add adds a request; false if it is refused.
-// It returns the chunks of triggers that go back.
-func (s *Policies) Reject(t Turn, l *limit.Limit, c *limit.Call, states []table.LimitState, chunks []table.Chunk, add func(st grab.StopRequest) bool) (back []table.Chunk) {
-	acts := l.Overflows(t.Now) && !l.Again && c.IsFull(l, states) && !states[l.At].Restoring
+// Reject has triggers rejected that a call took for a limit, if it was full all the time until then. It returns the chunks of triggers that go back.
+func (s *Policies) Reject(t Turn, l *limit.Limit, c *limit.Call, states []table.LimitState, chunks []table.Chunk) (back []table.Chunk) {
+	acts := !t.Leaving && l.Overflows(t.Now) && !l.Again && c.IsFull(l, states) && !states[l.At].Restoring
 	rejected := 0
 	for _, chunk := range chunks {
 		if acts && t.longAgo(l, chunk.ReadyAt) {
 			all := len(chunk.Triggers)
-			chunk.Triggers = t.reject(l, chunk, add)
+			chunk.Triggers = t.reject(l, chunk)
 			rejected += (all - len(chunk.Triggers)) / ids.TriggerBytes
 		}
 		if len(chunk.Triggers) > 0 {
@@ -156,12 +162,12 @@ func (s *Policies) Reject(t Turn, l *limit.Limit, c *limit.Call, states []table.
 }
 
 // reject has the triggers of a chunk rejected. It returns those that are refused.
-func (t Turn) reject(l *limit.Limit, c table.Chunk, add func(st grab.StopRequest) bool) (left []byte) {
+func (t Turn) reject(l *limit.Limit, c table.Chunk) (left []byte) {
 	for packed := range slices.Chunk(c.Triggers, ids.TriggerBytes) {
 		back := c
 		back.Triggers = packed
 		stop := grab.Stop{Trigger: ids.TriggerAt(packed, 0), Domain: l.Domain.Name, Limit: l.Ref, ReadyBy: t.readyBy(l)}
-		if !add(grab.StopRequest{Stop: stop, Limit: l, Back: back}) {
+		if !t.Add(grab.StopRequest{Stop: stop, Limit: l, Back: back}) {
 			left = append(left, packed...)
 		}
 	}

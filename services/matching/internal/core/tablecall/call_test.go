@@ -44,8 +44,8 @@ type domain struct {
 	pd       pairing.Domain
 	polls    pairing.Polls[*list, grab.Grant]
 	lists    map[*limit.List]*list
-	// again counts how often history was asked for all triggers, spilled what came to be rejected.
-	again, spilled int
+	// again counts how often history was asked for all triggers.
+	again int
 }
 
 // newDomain has tables that are being opened.
@@ -56,8 +56,7 @@ func newDomain() *domain {
 		Epoch: 7, AnswerBytesMax: 1 << 20, PopMax: 10, Strict: func(string, string) bool { return false }, Last: d.polls.Last,
 		Of:     func(l *limit.List) *Source[*list] { return &d.lists[l].Source },
 		Source: func(l *list) *Source[*list] { return &l.Source }, Retrigger: func(string) { d.again++ },
-		Wants:   func(string, *limit.Call, int) []overflow.Want { return nil },
-		Spilled: func(*Call[*list], *overflow.Want, *table.Taken, []table.LimitState) { d.spilled++ },
+		Policies: &overflow.Turn{},
 	}, &d.limits, &d.arrivals)
 	d.turn(0)
 	d.Tables = d.all.NewTables("d")

@@ -39,9 +39,8 @@ type Config[L List] struct {
 	Source func(l L) *Source[L]
 	// Retrigger has history send all triggers of a domain again.
 	Retrigger func(domain string)
-	// Wants are the wants of a call for triggers that are to be rejected, of so many columns at most. Spilled takes in one of those.
-	Wants   func(domain string, c *limit.Call, most int) []overflow.Want
-	Spilled func(c *Call[L], w *overflow.Want, got *table.Taken, states []table.LimitState)
+	// Policies is the turn as the policies of limits see it that are full.
+	Policies *overflow.Turn
 }
 
 // Calls are those to the tables of all domains of a shard. Use NewCalls.
@@ -150,7 +149,7 @@ func (s *Calls[L]) begin(t *Tables[L]) {
 		l.Of.Changed() // but polls, perhaps
 	}
 	s.counts.Looks += int64(c.looks)
-	c.spill(s.cfg.Wants(t.Name, &c.Call, c.budget()))
+	c.spill(t.Policies.Wants(*s.cfg.Policies, &c.Call, c.budget()))
 	if c.empty() {
 		if c.cut {
 			t.work()
@@ -203,7 +202,7 @@ func (t *Tables[L]) Called(failed bool, o *table.Outcome) (freed, restore []tabl
 			if n := len(c.sources); i < n {
 				t.took(c, i, o)
 			} else {
-				s.cfg.Spilled(c, &c.spills[i-n], &o.Taken[i], o.Limits)
+				t.spilled(c, &c.spills[i-n], &o.Taken[i], o.Limits)
 			}
 		}
 		c.GiveUp()
@@ -256,6 +255,31 @@ func (t *Tables[L]) took(c *Call[L], i int, o *table.Outcome) {
 	if progress && !l.Index.Empty() { // there may be more for its polls
 		t.Mark(l)
 	}
+	l.Of.Changed()
+}
+
+// spilled has what a want got rejected, or puts it back.
+func (t *Tables[L]) spilled(c *Call[L], w *overflow.Want, got *table.Taken, states []table.LimitState) {
+	s := t.calls
+	l := s.cfg.Of(w.List)
+	var chunks []table.Chunk
+	for _, b := range got.Batches {
+		one := Taken[L]{List: l.Of, Chunk: b.Chunk(l.Tasklist), Stale: c.Stale}
+		withheld, again := one.Withheld()
+		if again {
+			t.Retrigger()
+		}
+		if !withheld {
+			chunks = append(chunks, one.Chunk)
+		}
+	}
+	for _, chunk := range t.Policies.Reject(*s.cfg.Policies, w.Limit, &c.Call, states, chunks) {
+		s.arrivals.PutBack(l.Of, chunk)
+	}
+	for _, h := range got.Heads {
+		l.Saw(h)
+	}
+	l.Of.Reconsider()
 	l.Of.Changed()
 }
 

@@ -19,6 +19,8 @@ type Source[L List] struct {
 	Ranks fairness.Ranks
 	// putting counts its chunks that no call has stored yet.
 	putting int
+	// Undecided counts grabs of its triggers that history has not decided.
+	Undecided int
 	// dirty: in Tables.dirty, to be asked for.
 	dirty bool
 	// asking: a call is under way that takes triggers of it. issued and done count these.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/overflow"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -31,6 +32,8 @@ type Tables[L List] struct {
 	epoch string
 	// lost: triggers were released. They are asked for when the tables are open.
 	lost bool
+	// Policies are those of its limits that are full.
+	Policies overflow.Policies
 	// Sources are the tasklists of the domain, dirty those that are to be asked for: their polls may find something.
 	Sources []*Source[L]
 	dirty   []*Source[L]

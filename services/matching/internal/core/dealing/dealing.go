@@ -1,0 +1,206 @@
+package dealing
+
+import (
+	"math"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tablecall"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
+)
+
+// Tasklist is a tasklist L as polls and tables see it.
+type Tasklist[L any] interface {
+	tablecall.List
+	waiting.Tasklist[L]
+}
+
+// Config of Dealing.
+type Config[L Tasklist[L]] struct {
+	// AnswerBytesMax bounds the tasks of one answer, in encoded bytes.
+	AnswerBytesMax int
+	// Find is the tasklist of a name, Source is a tasklist as calls see it, and Tables are those of its domain.
+	Find   func(name table.Tasklist) L
+	Source func(l L) *tablecall.Source[L]
+	Tables func(l L) *tablecall.Tables[L]
+	// Retrigger has a partition send all triggers again.
+	Retrigger func(partition int)
+	// RetriggerDomain has all partitions send those of a domain again.
+	RetriggerDomain func(domain string)
+}
+
+// Rooms are those that triggers go through.
+type Rooms[L Tasklist[L]] struct {
+	Grabs    *grab.Lanes[L]
+	Arrivals *arrival.Arrivals[L]
+	Limits   *limit.Limits
+	Waiting  *waiting.Waiting[L]
+	Calls    *tablecall.Calls[L]
+}
+
+// Dealing is how triggers meet polls. Use New.
+type Dealing[L Tasklist[L]] struct {
+	Config[L]
+	Rooms[L]
+	now    time.Duration
+	counts *DealCounts
+	// leaving: the shard is given up, so no trigger goes to a poll any more.
+	leaving bool
+}
+
+// DealCounts is what a turn has done with triggers, for metrics.
+type DealCounts struct {
+	// Duplicates counts triggers that were asked for before, SyncMatches those that met a poll without passing the tables.
+	Duplicates, SyncMatches int64
+	// Rejected counts tasks that were, Displaced attempts that were asked to make room.
+	Rejected, Displaced int64
+	// Malformed counts invalid input.
+	Malformed int64
+}
+
+// New returns the dealing of a shard.
+func New[L Tasklist[L]](cfg Config[L], rooms Rooms[L]) Dealing[L] {
+	return Dealing[L]{Config: cfg, Rooms: rooms}
+}
+
+// Begin begins a turn, which is counted by counts.
+func (s *Dealing[L]) Begin(now time.Duration, counts *DealCounts) { s.now, s.counts = now, counts }
+
+// Match pairs triggers with polls: those taken from the tables, then new ones where nothing older or more urgent stands before them in the table.
+func (s *Dealing[L]) Match() {
+	for i := range s.Calls.Taken {
+		s.matchTaken(&s.Calls.Taken[i])
+	}
+	clear(s.Calls.Taken)
+	s.Calls.Taken = s.Calls.Taken[:0]
+	s.Limits.TakeUpSlack()
+	s.Limits.ReportSuspects()
+	for _, name := range s.Arrivals.Sort() {
+		s.RetriggerDomain(name)
+	}
+	for i := range s.Arrivals.All {
+		s.matchArrival(&s.Arrivals.All[i])
+	}
+	clear(s.Arrivals.All)
+	s.Arrivals.All = s.Arrivals.All[:0]
+}
+
+// matchTaken assigns what was taken from a table to polls. A trigger that no poll wants any more, or that has
+// no slot of a limit that is new, goes back.
+func (s *Dealing[L]) matchTaken(t *tablecall.Taken[L]) {
+	l, rates := s.Source(t.List), t.Path.Rates
+	if withheld, again := t.Withheld(); withheld {
+		if again {
+			s.Tables(t.List).Retrigger()
+		}
+		s.Limits.Unstart(rates, t.Chunk.Len()*t.Chunk.Starts(), s.now)
+		return
+	}
+	left := t.Chunk.Triggers
+	if p := l.PathOf(t.Chunk.Column); !s.leaving && !p.Paused() && p.Within(t.Path) && !t.List.UnknownGroups(t.Chunk.Column) {
+		left, _ = s.Pair(t.List, t.Chunk, p, rates)
+	}
+	if len(left) > 0 {
+		t.Chunk.Drop(t.Chunk.Len() - len(left)/ids.TriggerBytes)
+		s.Limits.Unstart(rates, t.Chunk.Len()*t.Chunk.Starts(), s.now)
+		s.Arrivals.PutBack(t.List, t.Chunk)
+	}
+}
+
+// matchArrival assigns a chunk to polls, or stores it.
+func (s *Dealing[L]) matchArrival(a *arrival.Arrival[L]) {
+	if p, n := s.direct(a.List, a.Column); n > 0 {
+		part := a.Chunk
+		part.Triggers = a.Triggers[:min(n, a.Len())*ids.TriggerBytes]
+		left, paired := s.Pair(a.List, part, p, nil)
+		s.counts.SyncMatches += int64(paired)
+		s.Limits.Use(p, paired)
+		a.Drop((len(part.Triggers) - len(left)) / ids.TriggerBytes)
+	}
+	if len(a.Triggers) > 0 {
+		s.counts.Duplicates += int64(s.Tables(a.List).Put(a, s.Grabs.Made))
+		return
+	}
+	s.Arrivals.Done(a)
+}
+
+// direct returns how many triggers of a column may go to polls without passing the table, and which limits
+// they need slots of. Limited ones need some that are spare, else they are booked in the table.
+func (s *Dealing[L]) direct(of L, at table.Column) (*limit.Path, int) {
+	l, n := s.Source(of), math.MaxInt
+	if !l.TypePath(at.Type).Met(at) {
+		return nil, 0
+	}
+	p := l.PathOf(at)
+	if p.Contended() {
+		n = 0
+	}
+	n = s.Limits.Spare(p, n)
+	switch {
+	case n == 0 || l.Polls.Len() == 0 || s.leaving:
+		return nil, 0
+	case p == limit.Unlimited && l.Down():
+		return p, n // overtaking beats standing still
+	case l.Open() && l.Passable():
+		return p, n
+	}
+	return nil, 0
+}
+
+// Pair assigns the triggers of a chunk to waiting polls, first come first served. It returns those
+// for which there is none, and how many grabs it made. Starts of rates were taken for all of them.
+func (s *Dealing[L]) Pair(l L, c table.Chunk, path *limit.Path, rates []*limit.Limit) (left []byte, n int) {
+	polls := s.Source(l).Polls
+	if !polls.Names(c.Type) {
+		return c.Triggers, 0
+	}
+	from := &grab.Origin[L]{List: l, Chunk: c, Rates: rates, At: s.now}
+	from.Step, from.Triggers = 0, nil
+	from.Path, from.Scarce = path.Refs, path.Find((*limit.Limit).Scarce) != nil
+	p, room := polls.Taker(c.Type, s.AnswerBytesMax)
+	for i := 0; i < len(c.Triggers); i += ids.TriggerBytes {
+		if p != nil && room == 0 {
+			p, room = polls.Taker(c.Type, s.AnswerBytesMax)
+		}
+		if p == nil {
+			return c.Triggers[i:], n
+		}
+		if s.ask(p, from, path, c.Triggers[i:i+ids.TriggerBytes]) {
+			n++
+			if room--; room == 0 {
+				p.LeaveLine()
+			}
+		} else {
+			s.Limits.Unstart(rates, c.Starts(), s.now)
+		}
+	}
+	return nil, n
+}
+
+// ask has history asked for a trigger. It returns false where it is of no use, or its partition is silent.
+func (s *Dealing[L]) ask(p *grab.Poll[L], from *grab.Origin[L], path *limit.Path, packed []byte) bool {
+	t := ids.TriggerAt(packed, 0)
+	if path.Holds(limit.MemberOf(t)) { // it runs: an owner before has grabbed it
+		s.counts.Duplicates++
+		return false
+	}
+	switch s.Grabs.Ask(grab.Request[L]{Trigger: t, Poll: p, From: from}, packed) {
+	case grab.Gathered:
+		path.Hold(limit.MemberOf(t))
+		p.Pending++
+		p.Asked++
+		s.Source(from.List).Undecided++
+		return true
+	case grab.Malformed:
+		s.counts.Malformed++
+	case grab.Duplicate:
+		s.counts.Duplicates++
+	case grab.SetAside:
+		s.Source(from.List).Ranks.Aside(from.Column, from.Rank)
+	}
+	return false
+}
