@@ -8,8 +8,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
-// Count is a question which attempts run that limits cover.
-type Count struct {
+// Audit is a question which attempts run that limits cover.
+type Audit struct {
 	shard *Limits
 	// limits are those that it is for, rounds which count of each it is; adopt: what is not known here is counted.
 	limits []*Limit
@@ -18,7 +18,7 @@ type Count struct {
 }
 
 // Pointless reports whether all limits are no more that a count is for, or are counted again since.
-func (c *Count) Pointless() bool {
+func (c *Audit) Pointless() bool {
 	for i := range c.limits {
 		if c.about(i) {
 			return false
@@ -28,20 +28,20 @@ func (c *Count) Pointless() bool {
 }
 
 // about reports whether a count is still about the i-th of its limits.
-func (c *Count) about(i int) bool { return c.limits[i].known() && c.limits[i].round == c.rounds[i] }
+func (c *Audit) about(i int) bool { return c.limits[i].known() && c.limits[i].round == c.rounds[i] }
 
 // Empty reports whether a count is about no limit.
-func (c *Count) Empty() bool { return len(c.limits) == 0 }
+func (c *Audit) Empty() bool { return len(c.limits) == 0 }
 
 // CountsGroups reports whether a count needs to know the groups of attempts.
-func (c *Count) CountsGroups() bool {
+func (c *Audit) CountsGroups() bool {
 	return slices.ContainsFunc(c.limits, func(l *Limit) bool { return l.PerGroup })
 }
 
 // BeginCount begins to count some limits again in all partitions. types are those of the attempts; none = all. restore are limits of which
 // other shards are to set their entries.
-func (s *Limits) BeginCount(all []*Limit, adopt bool) (c *Count, types []string, restore []table.Ref) {
-	c = &Count{shard: s, adopt: adopt}
+func (s *Limits) BeginCount(all []*Limit, adopt bool) (c *Audit, types []string, restore []table.Ref) {
+	c = &Audit{shard: s, adopt: adopt}
 	wide := false
 	for _, l := range all {
 		if !l.counted() {
@@ -66,8 +66,8 @@ func (s *Limits) BeginCount(all []*Limit, adopt bool) (c *Count, types []string,
 	return c, slices.Compact(types), restore
 }
 
-// Compare compares what runs in a partition, asked for at an instant, with what is counted here. malformed counts attempts without a name.
-func (c *Count) Compare(partition int, askedAt time.Duration, held []Running) (malformed int64) {
+// Learn compares what runs in a partition, asked for at an instant, with what is counted here. malformed counts attempts without a name.
+func (c *Audit) Learn(partition int, askedAt time.Duration, held []Running) (malformed int64) {
 	s := c.shard
 	runs := make(map[*Limit]map[Member]bool, len(c.limits))
 	var still []*Limit
@@ -110,7 +110,7 @@ func (c *Count) Compare(partition int, askedAt time.Duration, held []Running) (m
 }
 
 // reclaim frees the slots of attempts that are not among those that run.
-func (c *Count) reclaim(l *Limit, partition int, askedAt time.Duration, runs map[Member]bool) {
+func (c *Audit) reclaim(l *Limit, partition int, askedAt time.Duration, runs map[Member]bool) {
 	for m, h := range l.Slots {
 		if m.partition() == partition && !h.undecided && h.since < askedAt && !runs[m] {
 			c.shard.Done.Audited++
@@ -134,7 +134,7 @@ func (l *Limit) adopt(h *Running, m Member, now time.Duration) {
 }
 
 // audited notes that a partition has reported about a limit.
-func (c *Count) audited(l *Limit) {
+func (c *Audit) audited(l *Limit) {
 	s := c.shard
 	l.auditLeft--
 	l.Unknown = min(l.Unknown, l.auditLeft)

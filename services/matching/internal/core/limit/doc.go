@@ -3,7 +3,7 @@
 //
 // Owns: slots, rates, limits that count per group, pauses, the line of tasklists of each limit, the triggers read ahead, and how full each
 // limit was. Never does: call the tables, ask history, or give a trigger to a poll: it says what a call is to say (Call), which attempts
-// are to be counted (Count), and asks a tasklist to do the rest (Tasks). On failure: all of it may be lost; it is counted again.
+// are to be counted (Audit), and asks a tasklist to do the rest (Tasks). On failure: all of it may be lost; it is counted again.
 //
 // # When slots are counted
 //

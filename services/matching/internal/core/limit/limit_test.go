@@ -64,7 +64,7 @@ func newRoom(t *testing.T) *room {
 	c, types, restore := r.s.BeginCount(counted, true)
 	testkit.MustEqual(t, "counted are attempts of", types, []string{"a"})
 	running := Running{Domain: "d", Tasklist: "l", Type: "a", Member: string(bytesOf(MemberOf(trigger(99))))}
-	if malformed := c.Compare(0, 0, []Running{running, {Member: "short"}}); malformed != 1 || len(restore) > 0 {
+	if malformed := c.Learn(0, 0, []Running{running, {Member: "short"}}); malformed != 1 || len(restore) > 0 {
 		t.Fatalf("%d malformed, %v are to set their entries", malformed, restore)
 	}
 	return r

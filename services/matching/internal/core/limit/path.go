@@ -10,7 +10,7 @@ import (
 )
 
 // Path is the limits that triggers of a type need slots of in a tasklist: all of them, or none is booked. They are in the
-// order of their references.
+// sortLimits of their references.
 type Path struct {
 	limits []*Limit
 	Refs   []table.Ref
@@ -140,12 +140,12 @@ func newPath(parts ...[]*Limit) *Path {
 	if len(p.limits)+len(p.Rates)+len(p.perGroup) == 0 && p.Pause == nil {
 		return Unlimited
 	}
-	p.order()
+	p.sortLimits()
 	return p
 }
 
-// order puts its limits in order.
-func (p *Path) order() {
+// sortLimits puts its limits in order.
+func (p *Path) sortLimits() {
 	slices.SortFunc(p.limits, func(a, b *Limit) int { return strings.Compare(string(a.Ref), string(b.Ref)) })
 	for _, l := range p.limits {
 		p.Refs = append(p.Refs, l.Ref)
@@ -204,7 +204,7 @@ func (l *List) PathOf(at table.Column) *Path {
 	for _, of := range p.perGroup {
 		one.limits = append(one.limits, s.groupLimit(of, at.Group))
 	}
-	one.order()
+	one.sortLimits()
 	return one
 }
 

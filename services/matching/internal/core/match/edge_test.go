@@ -289,7 +289,7 @@ func TestMalformedAnswers(t *testing.T) {
 	w, o := limited(t, 1, 1)
 	w.begin(1)
 	c, _, _ := o.s.limits.BeginCount(o.s.domains["d"].Met, true)
-	malformed := c.Compare(0, 0, []limit.Running{{Type: "a", Member: "short"}, {Type: "b", Member: string(make([]byte, 20))}})
+	malformed := c.Learn(0, 0, []limit.Running{{Type: "a", Member: "short"}, {Type: "b", Member: string(make([]byte, 20))}})
 	if malformed != 1 || o.s.Census().Slots != 1 {
 		t.Fatalf("%d malformed", malformed)
 	}

@@ -64,7 +64,7 @@ func full(t *testing.T, policy limit.OnFull, perGroup bool) *shard {
 	}
 	counted, _ := s.d.Meet([]limit.Setting{{Ref: "domain", Max: 10, Wide: true}, set})
 	count, _, _ := s.limits.BeginCount(counted, true)
-	count.Compare(0, 0, nil)
+	count.Learn(0, 0, nil)
 	s.d.Open = true
 	s.list = limit.NewList(table.Tasklist{Domain: "d", Name: "l"}, s.d, &s.index, s)
 	if perGroup {

@@ -54,7 +54,7 @@ type Answer struct {
 type asked struct {
 	Question
 	// count is that of Running, round that of Holders.
-	count *limit.Count
+	count *limit.Audit
 	round *overflow.Round
 	// after is the last batch of grabs that must be decided before: it may hold tasks of groups that are not known.
 	after uint64

@@ -72,7 +72,7 @@ func (s *Questions) Retrigger(partition int, domain string) {
 
 // Count asks all partitions which attempts run that limits of a domain cover, of some types. after returns the batch of grabs of a partition that
 // must be decided before.
-func (s *Questions) Count(domain string, types []string, c *limit.Count, after func(partition int) uint64) {
+func (s *Questions) Count(domain string, types []string, c *limit.Audit, after func(partition int) uint64) {
 	for p := range s.partitions {
 		s.add(asked{Question: Question{Kind: Running, Partition: p, Domain: domain, Types: types}, count: c, after: after(p)})
 	}
@@ -142,7 +142,7 @@ func (s *Questions) Learn(a *Answer, now time.Duration) (l Learned) {
 	case Undelivered:
 		s.undelivered--
 	case Running:
-		l.Malformed = q.count.Compare(q.Partition, q.askedAt, a.Running)
+		l.Malformed = q.count.Learn(q.Partition, q.askedAt, a.Running)
 	}
 	return l
 }

@@ -31,7 +31,7 @@ func newLimits() *limits {
 	return l
 }
 
-func (l *limits) count() *limit.Count {
+func (l *limits) count() *limit.Audit {
 	c, _, _ := l.all.BeginCount(l.d.Met, true)
 	return c
 }
