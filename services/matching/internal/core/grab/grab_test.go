@@ -2,7 +2,6 @@ package grab
 
 import (
 	"fmt"
-	"math"
 	"testing"
 	"time"
 
@@ -211,35 +210,6 @@ func TestStopsGoOneBatchAtATime(t *testing.T) {
 	refused := Verdict{Refused: string(fault.FailedPrecondition)}
 	if got := l.decide(2, Verdict{}, refused).Stops; len(got) != 2 || got[0].WaitsOn() || !got[1].WaitsOn() || len(l.decide(2, refused).Stops) > 0 {
 		t.Errorf("%+v", got)
-	}
-}
-
-// TestAnswersHaveNumbers: 0 is none.
-func TestAnswersHaveNumbers(t *testing.T) {
-	a := NewAnswers(math.MaxUint64-1, 0)
-	for _, want := range []uint64{math.MaxUint64, 1} {
-		out, _ := a.Send(Answer{ReplyTo: "inbox"}, "d", []Grant{{of: &receipt{}}}, 100)
-		testkit.Equal(t, "number", out.ID, want)
-	}
-}
-
-// TestAnAnswerIsProven: by a round trip to the server that began long enough after it, unless the shard was stopped meanwhile.
-func TestAnAnswerIsProven(t *testing.T) {
-	for _, c := range []struct {
-		stop     time.Duration
-		received bool
-	}{{HeardAfter, true}, {StoppedAfter, false}} {
-		a, r := NewAnswers(0, 0), &receipt{unconfirmed: 1}
-		out, _ := a.Send(Answer{ReplyTo: "inbox"}, "d", []Grant{{of: r}}, 100)
-		a.Begin(c.stop)
-		a.Prove(c.stop)
-		a.Confirm()
-		testkit.Equal(t, "unconfirmed", fmt.Sprint(a.Unconfirmed(), r.unconfirmed), map[bool]string{true: "false 0", false: "true 1"}[c.received])
-		if back, confirm := a.Bounce(out.ID); len(back) != 1 || confirm == c.received {
-			t.Errorf("%d are handed back, which confirms them: %v", len(back), confirm)
-		}
-		back, _ := a.BounceOf("inbox", "d")
-		testkit.Equal(t, "are handed back once", len(back), 0)
 	}
 }
 

@@ -16,6 +16,10 @@ const (
 	DetachAfter = 50 * time.Millisecond
 	// SilentAfter is how late a verdict is when its partition counts as silent.
 	SilentAfter = 100 * time.Millisecond
+	// HeardAfter is when an answer counts as received, if no one has said otherwise and the server then answers.
+	HeardAfter = 250 * time.Millisecond
+	// RepeatWithin is for how long an answer may be sent again: a dead connection is found out within.
+	RepeatWithin = 5 * time.Second
 )
 
 const (

@@ -79,6 +79,9 @@ type Grant struct {
 	of      *receipt
 }
 
+// Received counts a grant as received.
+func (g *Grant) Received() { g.of.unconfirmed-- }
+
 // receipt counts the grants of a batch: unconfirmed are those that may not have reached their polls, granted all of them.
 type receipt struct{ unconfirmed, granted int }
 

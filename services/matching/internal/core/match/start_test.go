@@ -215,9 +215,9 @@ func TestABouncedAnswerIsHandedBack(t *testing.T) {
 }
 
 // The word that an answer was not delivered counts also after the answer counted as received, up to
-// grab.BouncedWithin; once.
+// waiting.BouncedWithin; once.
 func TestHowLateAnAnswerBounces(t *testing.T) {
-	for after, backs := range map[time.Duration]int{0: 1, grab.HeardAfter: 1, grab.BouncedWithin - 1: 1, grab.BouncedWithin: 0} {
+	for after, backs := range map[time.Duration]int{0: 1, grab.HeardAfter: 1, waiting.BouncedWithin - 1: 1, waiting.BouncedWithin: 0} {
 		o := alone(t, 1)
 		o.grab()
 		o.step(0, o.granted(0, 10))
@@ -390,8 +390,8 @@ func TestR41WhatAGivenUpPollWasSentIsHandedBack(t *testing.T) {
 		hinted        bool
 	}{
 		{"d", "inbox", 0, 1, false},
-		{"d", "inbox", grab.BouncedWithin - 1, 1, false},
-		{"d", "inbox", grab.BouncedWithin, 0, false},
+		{"d", "inbox", waiting.BouncedWithin - 1, 1, false},
+		{"d", "inbox", waiting.BouncedWithin, 0, false},
 		{"d", "another", 0, 0, false},
 		{"e", "inbox", 0, 0, false},
 		{"d", "inbox", 0, 1, true},

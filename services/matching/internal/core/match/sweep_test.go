@@ -26,7 +26,7 @@ func TestTimesRelate(t *testing.T) {
 		{"who is silent was waited for as long as a grab of one that is", grab.DetachAfter, grab.SilentAfter},
 		{"a batch is repeated where its partition is silent", grab.SilentAfter, grab.ResendAfter},
 		{"what does not answer is not asked all the time", 100 * time.Millisecond, tablecall.RetryEvery},
-		{"an answer may be bounced after it counted as received", grab.HeardAfter, grab.BouncedWithin},
+		{"an answer may be bounced after it counted as received", grab.HeardAfter, waiting.BouncedWithin},
 		{"slots that are freed together are reported together", 0, limit.ReportAfter},
 		{"who waits in a line shows itself before it loses its place", limit.LineEvery, table.LineStale},
 		{"slots in use are shown before they expire", limit.RefreshAfter, table.ExpiryAfter},

@@ -1,28 +1,25 @@
-package grab
+package waiting
 
 import (
 	"slices"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/pairing"
 )
 
 // Times, on the clock of the turn.
 const (
-	// HeardAfter is when an answer counts as received, if no one has said otherwise and the server then answers.
-	HeardAfter = 250 * time.Millisecond
 	// StoppedAfter is after how long without a turn a shard was stopped: while an answer may not have been received,
-	// it takes one within HeardAfter.
-	StoppedAfter = 2 * HeardAfter
+	// it takes one within grab.HeardAfter.
+	StoppedAfter = 2 * grab.HeardAfter
 	// BouncedWithin is for how long an answer may turn out to be undelivered: a worker may take seconds to
 	// find out that its connection is dead.
 	BouncedWithin = 10 * time.Second
-	// RepeatWithin is for how long an answer may be sent again: a dead connection is found out within.
-	RepeatWithin = 5 * time.Second
 )
 
-// Answers are those that hold tasks, for as long as they may turn out to be undelivered. Use NewAnswers.
-type Answers struct {
+// answers are those with tasks, for as long as they may turn out to be undelivered.
+type answers struct {
 	last uint64
 	now  time.Duration
 	// proven is when the last round trip to the server began that has ended.
@@ -47,18 +44,18 @@ type sent struct {
 	replyTo string
 	domain  string
 	json    bool
-	grants  []Grant
+	grants  []grab.Grant
 	// confirmed: it counts as received. bounced: there was no subscriber.
 	confirmed, bounced bool
 }
 
-// NewAnswers returns none. Their IDs follow last.
-func NewAnswers(last uint64, now time.Duration) Answers {
-	return Answers{last: last, now: now, byID: map[uint64]*sent{}, byInbox: map[string]*sent{}, found: map[string]*sent{}}
+// newAnswers returns none. Their IDs follow last.
+func newAnswers(last uint64, now time.Duration) answers {
+	return answers{last: last, now: now, byID: map[uint64]*sent{}, byInbox: map[string]*sent{}, found: map[string]*sent{}}
 }
 
-// Begin begins a turn. If the shard was stopped before, the report that there was no subscriber may only come now.
-func (a *Answers) Begin(now time.Duration) {
+// begin begins a turn. If the shard was stopped before, the report that there was no subscriber may only come now.
+func (a *answers) begin(now time.Duration) {
 	if now-a.now >= StoppedAfter {
 		for _, one := range a.queue[a.confirmed:] {
 			one.at = now
@@ -67,20 +64,11 @@ func (a *Answers) Begin(now time.Duration) {
 	a.now = now
 }
 
-// Prove notes when a round trip to the server began that has ended.
-func (a *Answers) Prove(began time.Duration) { a.proven = max(a.proven, began) }
+// unconfirmed reports whether an answer does not count as received yet.
+func (a *answers) unconfirmed() bool { return a.confirmed < len(a.queue) }
 
-// Proven is when the last round trip to the server began that has ended.
-func (a *Answers) Proven() time.Duration { return a.proven }
-
-// Len counts the answers that may turn out to be undelivered.
-func (a *Answers) Len() int { return len(a.byID) }
-
-// Unconfirmed reports whether an answer does not count as received yet.
-func (a *Answers) Unconfirmed() bool { return a.confirmed < len(a.queue) }
-
-// Send is the answer out with the tasks of a poll of a domain, as far as they fit. back are the grants that do not: they are to be handed back.
-func (a *Answers) Send(out Answer, domain string, grants []Grant, bytesMax int) (_ Answer, back []Grant) {
+// send is the answer out with the tasks of a poll of a domain, as far as they fit. back are the grants that do not: they are to be handed back.
+func (a *answers) send(out grab.Answer, domain string, grants []grab.Grant, bytesMax int) (_ grab.Answer, back []grab.Grant) {
 	bytes, most := 0, pairing.AnswerBytes(out.JSON, bytesMax)
 	out.Tasks = make([][]byte, 0, len(grants))
 	kept := grants[:0]
@@ -98,7 +86,7 @@ func (a *Answers) Send(out Answer, domain string, grants []Grant, bytesMax int) 
 	return out, back
 }
 
-func (a *Answers) add(one *sent) uint64 {
+func (a *answers) add(one *sent) uint64 {
 	a.last++
 	if a.last == 0 {
 		a.last++
@@ -109,18 +97,18 @@ func (a *Answers) add(one *sent) uint64 {
 	return one.id
 }
 
-// Bounce takes in that an answer was not delivered. It returns the grants that are to be handed back; confirm: that confirms them.
-func (a *Answers) Bounce(id uint64) (back []Grant, confirm bool) { return a.bounce(a.byID[id]) }
+// bounceID takes in that an answer was not delivered. It returns the grants that are to be handed back; confirm: that confirms them.
+func (a *answers) bounceID(id uint64) (back []grab.Grant, confirm bool) { return a.bounce(a.byID[id]) }
 
-// BounceOf does so with the last answer to an inbox of a domain.
-func (a *Answers) BounceOf(inbox, domain string) (back []Grant, confirm bool) {
+// bounceOf does so with the last answer to an inbox of a domain.
+func (a *answers) bounceOf(inbox, domain string) (back []grab.Grant, confirm bool) {
 	if one := a.byInbox[inbox]; one != nil && one.domain == domain {
 		return a.bounce(one)
 	}
 	return nil, false
 }
 
-func (a *Answers) bounce(one *sent) (back []Grant, confirm bool) {
+func (a *answers) bounce(one *sent) (back []grab.Grant, confirm bool) {
 	if one == nil || one.bounced {
 		return nil, false
 	}
@@ -128,12 +116,12 @@ func (a *Answers) bounce(one *sent) (back []Grant, confirm bool) {
 	return one.grants, !one.confirmed
 }
 
-// Repeat are the answers that may have been lost with the connection, to be sent again. A worker that has one ignores it. An undelivered repeat
+// repeat are the answers that may have been lost with the connection, to be sent again. A worker that has one ignores it. An undelivered repeat
 // says nothing: a worker that has its tasks waits no more. An old grant is left to its deadline: a worker
 // that gets it now would count from now, and the attempt may be another's before.
-func (a *Answers) Repeat() (all []Answer) {
+func (a *answers) repeat() (all []grab.Answer) {
 	for _, one := range a.queue[a.confirmed:] {
-		if one.bounced || a.now-one.firstAt >= RepeatWithin {
+		if one.bounced || a.now-one.firstAt >= grab.RepeatWithin {
 			continue
 		}
 		one.at = a.now
@@ -143,8 +131,8 @@ func (a *Answers) Repeat() (all []Answer) {
 }
 
 // again is the answer as it is sent again: no one hears whether there was a subscriber.
-func (one *sent) again() Answer {
-	out := Answer{ReplyTo: one.replyTo, JSON: one.json}
+func (one *sent) again() grab.Answer {
+	out := grab.Answer{ReplyTo: one.replyTo, JSON: one.json}
 	for _, g := range one.grants {
 		if g.Task != nil {
 			out.Tasks = append(out.Tasks, g.Task)
@@ -153,9 +141,9 @@ func (one *sent) again() Answer {
 	return out
 }
 
-// Find takes in a grant of an owner before, which may not have been received. An inbox gets no more tasks than its poll takes: the owner before may have
+// find takes in a grant of an owner before, which may not have been received. An inbox gets no more tasks than its poll takes: the owner before may have
 // been granted more, and handed back what was too much.
-func (a *Answers) Find(g *Undelivered, grant Grant) {
+func (a *answers) find(g *grab.Undelivered, grant grab.Grant) {
 	one := a.found[g.ReplyTo]
 	if one == nil {
 		one = &sent{replyTo: g.ReplyTo, domain: g.Domain, json: g.JSON}
@@ -168,10 +156,10 @@ func (a *Answers) Find(g *Undelivered, grant Grant) {
 	one.grants = append(one.grants, grant)
 }
 
-// Redeliver are the answers that owners before may not have sent, each inbox once. A worker that has the tasks ignores them. So an undelivered repeat
+// redeliver are the answers that owners before may not have sent, each inbox once. A worker that has the tasks ignores them. So an undelivered repeat
 // says nothing, but an inbox whose worker says that it has got nothing is known: all of its grants are handed back. back are those of inboxes of
 // which that is known already.
-func (a *Answers) Redeliver(bytesMax int) (all []Answer, back []Grant) {
+func (a *answers) redeliver(bytesMax int) (all []grab.Answer, back []grab.Grant) {
 	for _, inbox := range a.order {
 		found := a.found[inbox]
 		if one := a.byInbox[inbox]; one != nil { // a second answer reaches no worker
@@ -198,17 +186,17 @@ func (a *Answers) Redeliver(bytesMax int) (all []Answer, back []Grant) {
 	return all, back
 }
 
-// Confirm counts as received what was sent long enough before a round trip to the server, which would have
+// confirm counts as received what was sent long enough before a round trip to the server, which would have
 // brought the word that there was no subscriber. It forgets what cannot be undelivered any more.
-func (a *Answers) Confirm() {
-	for ; a.Unconfirmed() && a.proven-a.queue[a.confirmed].at >= HeardAfter; a.confirmed++ {
+func (a *answers) confirm() {
+	for ; a.unconfirmed() && a.proven-a.queue[a.confirmed].at >= grab.HeardAfter; a.confirmed++ {
 		one := a.queue[a.confirmed]
 		one.confirmed = true
 		for i := range one.grants {
 			g := &one.grants[i]
 			g.Task = nil
 			if !one.bounced {
-				g.of.unconfirmed--
+				g.Received()
 			}
 		}
 	}
@@ -227,15 +215,15 @@ func (a *Answers) Confirm() {
 	}
 }
 
-// Unproven reports whether a round trip would confirm one.
-func (a *Answers) Unproven() bool {
-	return a.Unconfirmed() && a.now-a.queue[a.confirmed].at >= HeardAfter
+// unproven reports whether a round trip would confirm one.
+func (a *answers) unproven() bool {
+	return a.unconfirmed() && a.now-a.queue[a.confirmed].at >= grab.HeardAfter
 }
 
-// Wake is when a round trip confirms the next one. Where one is under way, its end is a turn.
-func (a *Answers) Wake(w time.Duration) time.Duration {
-	if a.Unconfirmed() && !a.Unproven() {
-		w = min(w, a.queue[a.confirmed].at+HeardAfter)
+// wake is when a round trip confirms the next one. Where one is under way, its end is a turn.
+func (a *answers) wake(w time.Duration) time.Duration {
+	if a.unconfirmed() && !a.unproven() {
+		w = min(w, a.queue[a.confirmed].at+grab.HeardAfter)
 	}
 	return w
 }

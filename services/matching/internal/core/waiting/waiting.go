@@ -54,7 +54,7 @@ type Waiting[L Tasklist[L]] struct {
 	handBacks HandBacks
 	polls     pairing.Polls[L, grab.Grant]
 	pollers   report.Pollers
-	answers   grab.Answers
+	answers   answers
 	// leaving: the shard is given up, so no poll waits for anything but its grabs.
 	leaving bool
 }
@@ -63,14 +63,14 @@ type Waiting[L Tasklist[L]] struct {
 func New[L Tasklist[L]](cfg Config, last uint64, now time.Duration, handBacks HandBacks) Waiting[L] {
 	return Waiting[L]{
 		cfg: cfg, now: now, handBacks: handBacks, polls: pairing.NewPolls[L, grab.Grant](),
-		pollers: report.NewPollers(now), answers: grab.NewAnswers(last, now),
+		pollers: report.NewPollers(now), answers: newAnswers(last, now),
 	}
 }
 
 // Begin begins a turn. Its effects are added to out and counts.
 func (s *Waiting[L]) Begin(now time.Duration, out *Replies, counts *PollCounts) {
 	s.now, s.out, s.counts = now, out, counts
-	s.answers.Begin(now)
+	s.answers.begin(now)
 }
 
 // Len counts the polls that are not answered.
@@ -85,14 +85,14 @@ func (s *Waiting[L]) Pollers(domain, tasklist, after string, limit int, now time
 }
 
 // Watchful reports whether something may become due before long.
-func (s *Waiting[L]) Watchful() bool { return s.polls.Len() > 0 || s.answers.Len() > 0 }
+func (s *Waiting[L]) Watchful() bool { return s.polls.Len() > 0 || len(s.answers.byID) > 0 }
 
 // UnderWay reports whether a poll is not answered, or an answer does not count as received.
-func (s *Waiting[L]) UnderWay() bool { return s.polls.Len() > 0 || s.answers.Unconfirmed() }
+func (s *Waiting[L]) UnderWay() bool { return s.polls.Len() > 0 || s.answers.unconfirmed() }
 
 // Wake is when something is due that no message brings about.
 func (s *Waiting[L]) Wake(w time.Duration) time.Duration {
-	w = s.answers.Wake(w)
+	w = s.answers.wake(w)
 	if p, ok := s.polls.Next(); ok {
 		w = min(w, p.At())
 	}

@@ -39,12 +39,18 @@ type room struct {
 	list   list
 	out    Replies
 	counts PollCounts
-	// back counts the attempts that were handed back.
-	back int
-	made uint64
+	// back counts the attempts that were handed back; confirms: that confirms the last ones.
+	back     int
+	confirms bool
+	made     uint64
 }
 
-func (r *room) TakeAllBack(all []grab.Grant, _ bool) { r.back += len(all) }
+func (r *room) TakeAllBack(all []grab.Grant, confirms bool) {
+	r.back += len(all)
+	if len(all) > 0 {
+		r.confirms = confirms
+	}
+}
 
 func newRoom(most int) *room {
 	r := &room{domain: pairing.Domain{Name: "d"}}
