@@ -44,8 +44,8 @@ type Rooms[L Tasklist[L]] struct {
 
 // Dealing is how triggers meet polls. Use New.
 type Dealing[L Tasklist[L]] struct {
-	Config[L]
-	Rooms[L]
+	cfg    Config[L]
+	rooms  Rooms[L]
 	now    time.Duration
 	counts *DealCounts
 	// leaving: the shard is given up, so no trigger goes to a poll any more.
@@ -64,7 +64,7 @@ type DealCounts struct {
 
 // New returns the dealing of a shard.
 func New[L Tasklist[L]](cfg Config[L], rooms Rooms[L]) Dealing[L] {
-	return Dealing[L]{Config: cfg, Rooms: rooms}
+	return Dealing[L]{cfg: cfg, rooms: rooms}
 }
 
 // Begin begins a turn, which is counted by counts.
@@ -72,32 +72,32 @@ func (s *Dealing[L]) Begin(now time.Duration, counts *DealCounts) { s.now, s.cou
 
 // Match pairs triggers with polls: those taken from the tables, then new ones where nothing older or more urgent stands before them in the table.
 func (s *Dealing[L]) Match() {
-	for i := range s.Calls.Taken {
-		s.matchTaken(&s.Calls.Taken[i])
+	for i := range s.rooms.Calls.Taken {
+		s.matchTaken(&s.rooms.Calls.Taken[i])
 	}
-	clear(s.Calls.Taken)
-	s.Calls.Taken = s.Calls.Taken[:0]
-	s.Limits.TakeUpSlack()
-	s.Limits.ReportSuspects()
-	for _, name := range s.Arrivals.Sort() {
-		s.RetriggerDomain(name)
+	clear(s.rooms.Calls.Taken)
+	s.rooms.Calls.Taken = s.rooms.Calls.Taken[:0]
+	s.rooms.Limits.TakeUpSlack()
+	s.rooms.Limits.ReportSuspects()
+	for _, name := range s.rooms.Arrivals.Sort() {
+		s.cfg.RetriggerDomain(name)
 	}
-	for i := range s.Arrivals.All {
-		s.matchArrival(&s.Arrivals.All[i])
+	for i := range s.rooms.Arrivals.All {
+		s.matchArrival(&s.rooms.Arrivals.All[i])
 	}
-	clear(s.Arrivals.All)
-	s.Arrivals.All = s.Arrivals.All[:0]
+	clear(s.rooms.Arrivals.All)
+	s.rooms.Arrivals.All = s.rooms.Arrivals.All[:0]
 }
 
 // matchTaken assigns what was taken from a table to polls. A trigger that no poll wants any more, or that has
 // no slot of a limit that is new, goes back.
 func (s *Dealing[L]) matchTaken(t *tablecall.Taken[L]) {
-	l, rates := s.Source(t.List), t.Path.Rates
+	l, rates := s.cfg.Source(t.List), t.Path.Rates
 	if withheld, again := t.Withheld(); withheld {
 		if again {
-			s.Tables(t.List).Retrigger()
+			s.cfg.Tables(t.List).Retrigger()
 		}
-		s.Limits.Unstart(rates, t.Chunk.Len()*t.Chunk.Starts(), s.now)
+		s.rooms.Limits.Unstart(rates, t.Chunk.Len()*t.Chunk.Starts(), s.now)
 		return
 	}
 	left := t.Chunk.Triggers
@@ -106,8 +106,8 @@ func (s *Dealing[L]) matchTaken(t *tablecall.Taken[L]) {
 	}
 	if len(left) > 0 {
 		t.Chunk.Drop(t.Chunk.Len() - len(left)/ids.TriggerBytes)
-		s.Limits.Unstart(rates, t.Chunk.Len()*t.Chunk.Starts(), s.now)
-		s.Arrivals.PutBack(t.List, t.Chunk)
+		s.rooms.Limits.Unstart(rates, t.Chunk.Len()*t.Chunk.Starts(), s.now)
+		s.rooms.Arrivals.PutBack(t.List, t.Chunk)
 	}
 }
 
@@ -118,20 +118,20 @@ func (s *Dealing[L]) matchArrival(a *arrival.Arrival[L]) {
 		part.Triggers = a.Triggers[:min(n, a.Len())*ids.TriggerBytes]
 		left, paired := s.Pair(a.List, part, p, nil)
 		s.counts.SyncMatches += int64(paired)
-		s.Limits.Use(p, paired)
+		s.rooms.Limits.Use(p, paired)
 		a.Drop((len(part.Triggers) - len(left)) / ids.TriggerBytes)
 	}
 	if len(a.Triggers) > 0 {
-		s.counts.Duplicates += int64(s.Tables(a.List).Put(a, s.Grabs.Made))
+		s.counts.Duplicates += int64(s.cfg.Tables(a.List).Put(a, s.rooms.Grabs.Made))
 		return
 	}
-	s.Arrivals.Done(a)
+	s.rooms.Arrivals.Done(a)
 }
 
 // direct returns how many triggers of a column may go to polls without passing the table, and which limits
 // they need slots of. Limited ones need some that are spare, else they are booked in the table.
 func (s *Dealing[L]) direct(of L, at table.Column) (*limit.Path, int) {
-	l, n := s.Source(of), math.MaxInt
+	l, n := s.cfg.Source(of), math.MaxInt
 	if !l.TypePath(at.Type).Met(at) {
 		return nil, 0
 	}
@@ -139,7 +139,7 @@ func (s *Dealing[L]) direct(of L, at table.Column) (*limit.Path, int) {
 	if p.Contended() {
 		n = 0
 	}
-	n = s.Limits.Spare(p, n)
+	n = s.rooms.Limits.Spare(p, n)
 	switch {
 	case n == 0 || l.Polls.Len() == 0 || s.leaving:
 		return nil, 0
@@ -154,17 +154,17 @@ func (s *Dealing[L]) direct(of L, at table.Column) (*limit.Path, int) {
 // Pair assigns the triggers of a chunk to waiting polls, first come first served. It returns those
 // for which there is none, and how many grabs it made. Starts of rates were taken for all of them.
 func (s *Dealing[L]) Pair(l L, c table.Chunk, path *limit.Path, rates []*limit.Limit) (left []byte, n int) {
-	polls := s.Source(l).Polls
+	polls := s.cfg.Source(l).Polls
 	if !polls.Names(c.Type) {
 		return c.Triggers, 0
 	}
 	from := &grab.Origin[L]{List: l, Chunk: c, Rates: rates, At: s.now}
 	from.Step, from.Triggers = 0, nil
 	from.Path, from.Scarce = path.Refs, path.Find((*limit.Limit).Scarce) != nil
-	p, room := polls.Taker(c.Type, s.AnswerBytesMax)
+	p, room := polls.Taker(c.Type, s.cfg.AnswerBytesMax)
 	for i := 0; i < len(c.Triggers); i += ids.TriggerBytes {
 		if p != nil && room == 0 {
-			p, room = polls.Taker(c.Type, s.AnswerBytesMax)
+			p, room = polls.Taker(c.Type, s.cfg.AnswerBytesMax)
 		}
 		if p == nil {
 			return c.Triggers[i:], n
@@ -175,7 +175,7 @@ func (s *Dealing[L]) Pair(l L, c table.Chunk, path *limit.Path, rates []*limit.L
 				p.LeaveLine()
 			}
 		} else {
-			s.Limits.Unstart(rates, c.Starts(), s.now)
+			s.rooms.Limits.Unstart(rates, c.Starts(), s.now)
 		}
 	}
 	return nil, n
@@ -188,19 +188,19 @@ func (s *Dealing[L]) ask(p *grab.Poll[L], from *grab.Origin[L], path *limit.Path
 		s.counts.Duplicates++
 		return false
 	}
-	switch s.Grabs.Ask(grab.Request[L]{Trigger: t, Poll: p, From: from}, packed) {
+	switch s.rooms.Grabs.Ask(grab.Request[L]{Trigger: t, Poll: p, From: from}, packed) {
 	case grab.Gathered:
 		path.Hold(limit.MemberOf(t))
 		p.Pending++
 		p.Asked++
-		s.Source(from.List).Undecided++
+		s.cfg.Source(from.List).Undecided++
 		return true
 	case grab.Malformed:
 		s.counts.Malformed++
 	case grab.Duplicate:
 		s.counts.Duplicates++
 	case grab.SetAside:
-		s.Source(from.List).Ranks.Aside(from.Column, from.Rank)
+		s.cfg.Source(from.List).Ranks.Aside(from.Column, from.Rank)
 	}
 	return false
 }

@@ -11,7 +11,7 @@ import (
 
 // Decide applies history's answer to one batch, or to a part of it. superseded: a newer owner serves the shard.
 func (s *Dealing[L]) Decide(v *grab.Verdicts) (superseded bool) {
-	out := s.Grabs.Decide(v)
+	out := s.rooms.Grabs.Decide(v)
 	s.End(out.Ends)
 	for i := range out.Stops {
 		s.stopped(&out.Stops[i])
@@ -23,48 +23,48 @@ func (s *Dealing[L]) Decide(v *grab.Verdicts) (superseded bool) {
 func (s *Dealing[L]) End(all []grab.End[L]) {
 	for i := range all {
 		e := &all[i]
-		l, p, m := s.Source(e.From.List), e.Poll, limit.MemberOf(e.Trigger)
+		l, p, m := s.cfg.Source(e.From.List), e.Poll, limit.MemberOf(e.Trigger)
 		if e.Detach {
-			s.Waiting.Detach(p)
+			s.rooms.Waiting.Detach(p)
 		}
 		if e.Over {
 			l.Undecided--
 		}
 		if e.Free {
 			l.Unhold(e.From.Column, m)
-			s.Limits.Unstart(e.From.Rates, e.From.Starts(), e.From.At)
+			s.rooms.Limits.Unstart(e.From.Rates, e.From.Starts(), e.From.At)
 		}
 		if e.Aside {
 			l.Ranks.Aside(e.From.Column, e.From.Rank)
 		}
 		if e.Again {
-			s.Arrivals.PutBack(l.Of, e.Chunk())
+			s.rooms.Arrivals.PutBack(l.Of, e.Chunk())
 		}
 		if e.Granted {
 			l.Granted(e.From.Column, m, s.now, e.DeadlineMS)
-			s.Waiting.Grant(p, e.Grant)
+			s.rooms.Waiting.Grant(p, e.Grant)
 		}
 	}
 }
 
 // Listen finds out which partitions are silent, and acts on it.
 func (s *Dealing[L]) Listen() {
-	found := s.Grabs.Listen()
+	found := s.rooms.Grabs.Listen()
 	s.End(found.Ends)
 	for _, c := range found.Back {
-		l := s.Find(c.Tasklist)
-		s.Source(l).Ranks.Back(c.Column)
-		s.Arrivals.PutBack(l, c)
+		l := s.cfg.Find(c.Tasklist)
+		s.cfg.Source(l).Ranks.Back(c.Column)
+		s.rooms.Arrivals.PutBack(l, c)
 	}
 	for _, p := range found.Lost {
-		s.Retrigger(p)
+		s.cfg.Retrigger(p)
 	}
 }
 
 // Withdraw has grabs of a domain matched again that history has not received, and that are of columns whose groups are to be known, and are not.
 func (s *Dealing[L]) Withdraw(of *tablecall.Tables[L]) {
-	ends := s.Grabs.Withdraw(func(r *grab.Request[L]) bool {
-		return s.Tables(r.From.List) == of && r.From.List.UnknownGroups(r.From.Column)
+	ends := s.rooms.Grabs.Withdraw(func(r *grab.Request[L]) bool {
+		return s.cfg.Tables(r.From.List) == of && r.From.List.UnknownGroups(r.From.Column)
 	})
 	for i := range ends {
 		ends[i].Again = true
@@ -76,19 +76,19 @@ func (s *Dealing[L]) Withdraw(of *tablecall.Tables[L]) {
 func (s *Dealing[L]) Pause(of *tablecall.Tables[L], groups map[string]bool) {
 	paused := func(at table.Column) bool { return at.Group == "" || groups[at.Group] }
 	of.UnreadAll()
-	s.Arrivals.All = s.Arrivals.Release(s.Arrivals.All, func(a *arrival.Arrival[L]) bool { return s.Tables(a.List) == of && a.Unknown() })
+	s.rooms.Arrivals.All = s.rooms.Arrivals.Release(s.rooms.Arrivals.All, func(a *arrival.Arrival[L]) bool { return s.cfg.Tables(a.List) == of && a.Unknown() })
 	of.ReleasePaused(paused)
-	s.End(s.Grabs.Withdraw(func(r *grab.Request[L]) bool { return s.Tables(r.From.List) == of && paused(r.From.Column) }))
-	s.Grabs.ForgetAside(func(c *table.Chunk) bool { return c.Domain == of.Name && paused(c.Column) })
-	s.Grabs.DropStops(of.Domain, paused)
+	s.End(s.rooms.Grabs.Withdraw(func(r *grab.Request[L]) bool { return s.cfg.Tables(r.From.List) == of && paused(r.From.Column) }))
+	s.rooms.Grabs.ForgetAside(func(c *table.Chunk) bool { return c.Domain == of.Name && paused(c.Column) })
+	s.rooms.Grabs.DropStops(of.Domain, paused)
 	of.ClearPaused(groups)
 	of.Retrigger()
 }
 
 // HandOver reports to history the attempts that no worker has, and what has been delivered.
 func (s *Dealing[L]) HandOver() {
-	for _, st := range s.Grabs.HandOver(func(st *grab.StopRequest) bool {
-		return s.Source(s.Find(st.Back.Tasklist)).TypePath(st.Back.Type).Paused()
+	for _, st := range s.rooms.Grabs.HandOver(func(st *grab.StopRequest) bool {
+		return s.cfg.Source(s.cfg.Find(st.Back.Tasklist)).TypePath(st.Back.Type).Paused()
 	}) {
 		s.returnStop(&st)
 	}
@@ -97,10 +97,10 @@ func (s *Dealing[L]) HandOver() {
 // Leave gives the shard up: what history has not received goes back to the tables.
 func (s *Dealing[L]) Leave() {
 	s.leaving = true
-	ends, aside, stops := s.Grabs.Leave()
+	ends, aside, stops := s.rooms.Grabs.Leave()
 	s.End(ends)
 	for _, c := range aside {
-		s.Arrivals.PutBack(s.Find(c.Tasklist), c)
+		s.rooms.Arrivals.PutBack(s.cfg.Find(c.Tasklist), c)
 	}
 	for i := range stops {
 		s.returnStop(&stops[i])
@@ -109,7 +109,7 @@ func (s *Dealing[L]) Leave() {
 
 // AddStop has a task or an attempt stopped; false if it is refused.
 func (s *Dealing[L]) AddStop(st grab.StopRequest) bool {
-	asked := s.Grabs.AddStop(st)
+	asked := s.rooms.Grabs.AddStop(st)
 	if asked == grab.Malformed {
 		s.counts.Malformed++
 	}
@@ -135,8 +135,8 @@ func (s *Dealing[L]) returnStop(st *grab.StopRequest) {
 	switch {
 	case st.Displace:
 	case st.Stale && st.Back.Group == "":
-		s.RetriggerDomain(st.Limit.Domain.Name)
+		s.cfg.RetriggerDomain(st.Limit.Domain.Name)
 	default:
-		s.Arrivals.PutBack(s.Find(st.Back.Tasklist), st.Back)
+		s.rooms.Arrivals.PutBack(s.cfg.Find(st.Back.Tasklist), st.Back)
 	}
 }
