@@ -13,9 +13,7 @@ type domain struct {
 	polls pairing.Domain
 	// withheld are the groups that are paused: nothing of them is kept here.
 	withheld map[string]bool
-	// idle: it was found without use, since idleSince.
-	idle      bool
-	idleSince time.Duration
+	idle     idle
 }
 
 // domain finds or makes a domain. A new one is opened, and its limits are counted.
@@ -33,15 +31,18 @@ func (s *Shard) domain(name string) *domain {
 // inUse reports whether forgetting d would lose something: of groups that are paused, that history is to send again what was released.
 func (d *domain) inUse() bool { return len(d.withheld) > 0 || d.Tables.InUse() }
 
-// unused reports whether nothing is known of d, and no one has asked for it in a while.
-func (d *domain) unused(now time.Duration) bool {
-	switch {
-	case d.inUse():
-		d.idle = false
-	case !d.idle:
-		d.idle, d.idleSince = true, now
+// idle is since when something is without use. The zero value is in use.
+type idle struct {
+	is    bool
+	since time.Duration
+}
+
+// after reports whether something that is in use, or not, has been without use for so long.
+func (i *idle) after(inUse bool, now, after time.Duration) bool {
+	if inUse || !i.is {
+		*i = idle{!inUse, now}
 	}
-	return d.idle && now-d.idleSince >= idleAfter
+	return i.is && now-i.since >= after
 }
 
 // opened takes over what the tables of a domain contain.

@@ -2,7 +2,6 @@ package match
 
 import (
 	"slices"
-	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/fairness"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
@@ -20,11 +19,9 @@ type list struct {
 	index   table.Index
 	queue   pairing.Queue[*list, grab.Grant]
 	missing missing
-	// idleSince is when it was first found idle; idle tells whether it was.
-	idleSince time.Duration
-	idle      bool
-	source    source
-	node      node
+	idle    idle
+	source  source
+	node    node
 }
 
 // list finds or makes a tasklist, and opens its domain where that is new.
@@ -67,16 +64,9 @@ func (l *list) Changed() { l.shard.tree.Report(&l.node) }
 // Reconsider looks at the polls whose time is over.
 func (l *list) Reconsider() { l.shard.waiting.Reconsider(&l.queue) }
 
-// unused tells whether nothing is known of a tasklist, and no one has asked for it for so long.
-func (l *list) unused(now, after time.Duration) bool {
-	busy := !l.node.Idle() || l.queue.Alive() > 0 || l.source.Undecided > 0 || l.WaitsForSlot() || !l.index.Empty() || !l.source.Idle() || l.source.Putting() || l.domain.Opening()
-	switch {
-	case busy:
-		l.idle = false
-	case !l.idle:
-		l.idle, l.idleSince = true, now
-	}
-	return l.idle && now-l.idleSince >= after
+// inUse reports whether something is known of a tasklist, or under way.
+func (l *list) inUse() bool {
+	return !l.node.Idle() || l.queue.Alive() > 0 || l.source.Undecided > 0 || l.WaitsForSlot() || !l.index.Empty() || !l.source.Idle() || l.source.Putting() || l.domain.Opening()
 }
 
 // forget drops tasklists and domains that are not used; at once those of a domain that has many: a poll is
@@ -89,14 +79,14 @@ func (s *Shard) forget() {
 			after = 0
 		}
 		d.Forget(func(l *list) bool {
-			unused := l.unused(now, after)
+			unused := l.idle.after(l.inUse(), now, after)
 			if unused {
 				delete(s.lists, l.Tasklist)
 				s.tree.Forget(&l.node)
 			}
 			return unused
 		})
-		d.Forgotten = d.unused(now)
+		d.Forgotten = d.idle.after(d.inUse(), now, idleAfter)
 		if d.Forgotten {
 			delete(s.domains, d.Name)
 		}
