@@ -76,7 +76,7 @@ const TaskEventsAny = apiPrefix + "*.events.>"
 
 // APINouns are the nouns of a domain's endpoints: a user of a domain may publish below these, and not where history publishes events.
 func APINouns() []string {
-	return []string{"batches", "deadletters", "groups", "keys", "limits", "schedules", "tasklists", "tasks", "types", "workers"}
+	return []string{"batches", "deadletters", "groups", "keys", "limits", "schedules", "tasklists", "tasks", "timers", "types", "workers"}
 }
 
 // APIPlanned are endpoints of versions to come: this one answers that it does not know them, so that a newer
