@@ -17,8 +17,8 @@ type Slow struct {
 	Since int64
 }
 
-// slowMax is how many tasks of a tasklist are found at a time; the next ones are found a second later.
-const slowMax = 1000
+// slowMax is how many tasks of a tasklist are found at a time, slowTogether how many of all, about; the next ones are found a second later.
+const slowMax, slowTogether = 1000, 10_000
 
 // FindSlow looks now and then for tasks that wait, and attempts that run, for longer than their domain says, and adds them to
 // found: each once for as long as it waits or runs. Tasks that wait for their turn by an order key are left out: the first one of the key is late
@@ -28,7 +28,12 @@ func FindSlow(x *Lists, mono time.Duration, nowMS int64, found []Slow) []Slow {
 		return found
 	}
 	s := slowSearch{nowMS: nowMS, found: found}
-	for _, l := range x.order {
+	for n := range x.order {
+		if len(s.found)-len(found) >= slowTogether {
+			x.slowFrom += n // its turn is the first one next time
+			break
+		}
+		l := x.order[(x.slowFrom+n)%len(x.order)]
 		lateMS, stuckMS := x.cfg.SlowAfter(l.key.domain)
 		if lateMS == 0 && stuckMS == 0 {
 			continue

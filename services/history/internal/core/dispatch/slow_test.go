@@ -100,3 +100,23 @@ func TestManyTasksAreLateSomeAtATime(t *testing.T) {
 	testkit.Equal(t, "then", len(found(x, 25_000)), 6)
 	testkit.Equal(t, "at last", len(found(x, 30_000)), 0)
 }
+
+// TestManyTasklistsAreLateSomeAtATime: a domain that spreads its late tasks over many tasklists does not have an owner report them all in one turn. Tasklists
+// take turns, so each of them is reported.
+func TestManyTasklistsAreLateSomeAtATime(t *testing.T) {
+	const lists = 40
+	x, fx := slowLists(), new(Effects)
+	for n := range uint64(lists * slowMax) {
+		x.Trigger(ready(x, fmt.Sprint("l", n%lists), n), 1, fx)
+	}
+	all := 0
+	for at := int64(20_000); at < 400_000; at += 10_000 {
+		n := len(found(x, at))
+		if n > slowTogether+slowMax {
+			t.Fatalf("%d tasks are found together", n)
+		}
+		all += n
+		x.Trigger(ready(x, "always", uint64(lists*slowMax)+uint64(at)), at, fx)
+	}
+	testkit.Equal(t, "found", all >= lists*slowMax, true)
+}

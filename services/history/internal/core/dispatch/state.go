@@ -35,8 +35,9 @@ type Lists struct {
 	groups   map[groupKey]uint64
 	sweep    sweep
 	longest  longestWait
-	// slowAt is when tasks that are late or stuck are searched next.
-	slowAt time.Duration
+	// slowAt is when tasks that are late or stuck are searched next, slowFrom the tasklist that comes first then.
+	slowAt   time.Duration
+	slowFrom int
 }
 
 // Entry is a task of the lists. It lies beside the task, and its exported fields are set there.
