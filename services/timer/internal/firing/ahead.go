@@ -20,16 +20,6 @@ type Ahead struct{ *Owner }
 
 // Count adds up the waiting tasks that are due in the time to come, and returns how many of the domain wait in all, or of its tasklist.
 func (o Ahead) Count(ctx context.Context, s *ahead.Sums) (waiting int, err error) {
-	far := func(bucket int64, g *due.Group, tasks int) (enough bool) {
-		if g.Domain != s.Domain {
-			return false
-		}
-		enough = s.Enough(bucket)
-		if !enough {
-			s.Add(bucket, ahead.Kind{Domain: g.Domain, Tasklist: g.Tasklist, Type: g.Type}, int64(tasks))
-		}
-		return enough
-	}
 	err = o.searches.Run(ctx, s.Domain, func() error {
 		return o.unmoved(ctx, func() error {
 			near := func(t due.Stay) {
@@ -40,20 +30,45 @@ func (o Ahead) Count(ctx context.Context, s *ahead.Sums) (waiting int, err error
 			}
 			n, at := 0, s.From
 			for more := true; more; {
+				var some []farKind
 				err := o.ask(ctx, func() {
 					counts := o.table.Counts()
 					n = counts.Waiting(s.Domain, s.Tasklist)
-					at, more = counts.Far(at, s.Until, far)
+					at, more = counts.Far(at, s.Until, func(bucket int64, g *due.Group, tasks int) bool {
+						if g.Domain == s.Domain {
+							some = append(some, farKind{bucket, ahead.Kind{Domain: g.Domain, Tasklist: g.Tasklist, Type: g.Type}, tasks})
+						}
+						return false
+					})
 				})
 				if err != nil {
 					return err // n may still be set
 				}
+				more = !addFar(s, some) && more
 			}
 			waiting = n
 			return nil
 		})
 	})
 	return waiting, err
+}
+
+// farKind is how many tasks of a kind are due in a bucket that is not near.
+type farKind struct {
+	bucket int64
+	ahead.Kind
+	tasks int
+}
+
+// addFar adds counts, which are in the order of their buckets, until there is enough. It runs outside of the loop: a minute may have very many types.
+func addFar(s *ahead.Sums, all []farKind) (enough bool) {
+	for i, one := range all {
+		if (i == 0 || one.bucket != all[i-1].bucket) && s.Enough(one.bucket) {
+			return true
+		}
+		s.Add(one.bucket, one.Kind, int64(one.tasks))
+	}
+	return false
 }
 
 // unmoved has do read what waits, and fails if a bucket comes into memory meanwhile, or leaves it.

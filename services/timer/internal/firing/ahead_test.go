@@ -99,6 +99,11 @@ func TestTasksAreCountedByDueTime(t *testing.T) {
 	testkit.NoError(t, err)
 	testkit.Equal(t, "wait", waiting, 10)
 	testkit.Equal(t, "counted", sums.Spans(), []ahead.Span{{Bucket: minute(2 * time.Minute), Tasks: 2}, {Bucket: minute(time.Hour), Tasks: 3}})
+	first := ahead.New(ahead.Question{Domain: "shop", Until: minute(72 * time.Hour), Width: 1, Most: 2})
+	waiting, err = firing.Ahead{Owner: r.Owner}.Count(t.Context(), first)
+	testkit.NoError(t, err)
+	testkit.Equal(t, "the first spans", first.Spans(), sums.Spans())
+	testkit.Equal(t, "wait still", waiting, 10)
 }
 
 // TestAListThatCouldMissATaskIsRefused: a task leaves memory while the others are read. The next list has all of them.
