@@ -36,7 +36,11 @@ func (q *Queries) CountTimers(c call.Call, req *yardv1.CountTimersRequest, answe
 		}
 		resp, kinds := &yardv1.CountTimersResponse{}, map[[2]string]int64{}
 		for _, p := range parts {
-			resp.Later += p.Waiting
+			later := p.Waiting
+			for _, s := range p.Spans {
+				later -= s.Tasks
+			}
+			resp.Later += max(0, later) // some may have fired while the partition counted
 			for _, k := range p.Counts {
 				kinds[[2]string{k.Tasklist, k.Type}] += k.Tasks
 			}
@@ -45,7 +49,7 @@ func (q *Queries) CountTimers(c call.Call, req *yardv1.CountTimersRequest, answe
 			resp.Tasks += s.Tasks
 			resp.Spans = append(resp.Spans, &yardv1.TimerSpan{StartMs: s.Minute * minuteMS, EndMs: (s.Minute + span) * minuteMS, Tasks: s.Tasks})
 		}
-		if resp.Later -= resp.Tasks; req.Type != "" {
+		if req.Type != "" {
 			resp.Later = 0
 		}
 		resp.Counts = largest(kinds)

@@ -3,6 +3,7 @@ package validate
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
@@ -56,7 +57,7 @@ func DueCursor(cursor string) (p DuePlace, ok bool) {
 		return p, true
 	}
 	_, err := fmt.Sscanf(cursor, "@%d.%d.%d.%d", &p.Minute, &p.Partition, &p.Seq, &p.Index)
-	return p, err == nil && p.String() == cursor && p.Minute >= 0 && p.Partition >= 0
+	return p, err == nil && p.String() == cursor && p.Minute >= 0 && p.Minute <= math.MaxInt32 && p.Partition >= 0
 }
 
 // due checks a list by due time.

@@ -35,6 +35,7 @@ func TestListsByDueTime(t *testing.T) {
 			{DueWithinMs: 1, Cursor: "@1.2.3.4x"},
 			{DueWithinMs: 1, Cursor: "@-1.2.3.4"},
 			{DueWithinMs: 1, Cursor: "@1.-2.3.4"},
+			{DueWithinMs: 1, Cursor: "@9223372036854775807.0.1.0"},
 			{Cursor: place.String()},
 		},
 	} {
