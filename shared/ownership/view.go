@@ -20,11 +20,12 @@ type view struct {
 	// loaded: all that was in the bucket at the beginning is known.
 	loaded bool
 	// echo is when this node last heard itself: until then, the view is true. echoed is
-	// the number of that heartbeat, echoDate its date by the server, and shown what it held.
-	echo     time.Time
-	echoed   uint64
-	echoDate time.Time
-	shown    []int
+	// the number of that heartbeat, echoDate its date by the server, shown what it held, and shownEvery how often it said that there is one.
+	echo       time.Time
+	echoed     uint64
+	echoDate   time.Time
+	shown      []int
+	shownEvery time.Duration
 	// away: others may believe this node dead, and it has not heard a heartbeat since that it
 	// began to show later, the one of number back or after.
 	away bool
@@ -53,6 +54,9 @@ func (v *view) every() time.Duration {
 	}
 	return v.beat
 }
+
+// saidEvery is every, or less if no one has heard yet that it is longer.
+func (v *view) saidEvery() time.Duration { return min(v.every(), v.shownEvery) }
 
 // waits is for how long others believe a node alive that shows its heartbeat so often.
 func (v *view) waits(every time.Duration) time.Duration { return max(v.expiry, beatsMissedMin*every) }
@@ -87,6 +91,7 @@ func (v *view) take(s signal, now time.Time) {
 func (v *view) hear(s signal, now time.Time) {
 	first, deaf := v.echo.IsZero(), now.Sub(v.echo) > v.expiry/2
 	v.echo, v.echoed, v.echoDate, v.shown = now, s.shows.Beat, s.date, s.shows.Holds
+	v.shownEvery = s.shows.every()
 	v.away = v.away && s.shows.Beat < v.back
 	for _, p := range v.peers {
 		switch {
@@ -139,7 +144,7 @@ func (v *view) expiresAt(p *peer) time.Time { return p.seen.Add(v.waits(p.shows.
 
 // dueIn is after how long to look again though nothing is reported: when the first peer expires, and often while this node's own heartbeat is late.
 func (v *view) dueIn(now time.Time) time.Duration {
-	at := v.echo.Add(2 * v.every())
+	at := v.echo.Add(2 * v.saidEvery())
 	for _, p := range v.peers {
 		if ends := v.expiresAt(p); ends.Before(at) {
 			at = ends
@@ -166,7 +171,7 @@ const leaderlessMax = 15 * time.Second
 // leader no one hears anybody, and no one takes anything over. A node that was lost is
 // there again when it hears a heartbeat that it showed since.
 func (v *view) lose(now time.Time, s signs) {
-	waits := v.waits(v.every())
+	waits := v.waits(v.saidEvery())
 	stopped := !v.looked.IsZero() && now.Sub(v.looked) > waits // whatever has been heard or shown since it goes on
 	v.looked = now
 	if v.away || !v.known() {

@@ -282,6 +282,10 @@ func TestAViewIsDueWhenItMayChange(t *testing.T) {
 	}
 	due(0, "nothing was heard", beat/4)
 	w.hear("me", 0)
+	due(0, "its heartbeat does not say yet that it is alone", 2*beat)
+	alone := w.beat("me", 0)
+	alone.shows.EveryMs = 500
+	w.v.take(alone, at(0))
 	due(0, "a lone node's own heartbeat may be late", 4*beat)
 	w.hear("b", 0)
 	w.hear("me", 500)
@@ -292,4 +296,27 @@ func TestAViewIsDueWhenItMayChange(t *testing.T) {
 	w.hear("b", 1245)
 	due(1250, "its own heartbeat is about to be late", 150*time.Millisecond)
 	due(2000, "its own heartbeat is late", beat/4)
+}
+
+// TestANodeIsLostWhenOthersTakeItForDead: they go by what its last heartbeat says. It has been alone since then, and shows it half as often from now on, but no one
+// has heard of that.
+func TestANodeIsLostWhenOthersTakeItForDead(t *testing.T) {
+	const expiry = 1250 * time.Millisecond
+	mine, theirs := watch(t, expiry), watch(t, expiry)
+	mine.loaded()
+	theirs.loaded()
+	theirs.hear("me", 0)
+	mine.hear("b", 0)
+	last := mine.hear("me", 0)
+	last.node = "a"
+	theirs.v.take(last, at(0))
+	mine.v.take(signal{node: "b", revision: mine.revision + 1, left: true}, at(10))
+	mine.v.lose(at(600), signs{})
+	mine.v.lose(at(1200), signs{})
+	testkit.Equal(t, "lost while others believe it alive", mine.v.away, false)
+	theirs.hear("me", 600)
+	theirs.hear("me", 1200)
+	theirs.want(1251, "others take it for dead", "me")
+	mine.v.lose(at(1251), signs{})
+	testkit.Equal(t, "lost then", mine.v.away, true)
 }
