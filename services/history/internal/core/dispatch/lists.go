@@ -171,7 +171,7 @@ func (x *Lists) Recount(e *Entry) {
 	e.column.count(e.counted, -1)
 	x.endWait(e)
 	e.endRun()
-	e.counted, e.reported = e.State, false
+	e.counted, e.reported = e.State, e.reported && e.counted == taskstate.None && e.State == taskstate.Ready // an update took it out
 	if e.counted.Finished() {
 		e.counted = taskstate.None
 	}

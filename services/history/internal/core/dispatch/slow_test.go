@@ -62,6 +62,24 @@ func TestATaskIsSlowOnceEachTime(t *testing.T) {
 	testkit.Equal(t, "an attempt of another shard", found(x, 60_000), []string{"stuck 41000 mail"})
 }
 
+// TestAnUpdateDoesNotReportATaskAgain: it has waited for as long as before.
+func TestAnUpdateDoesNotReportATaskAgain(t *testing.T) {
+	x, fx := slowLists(), new(Effects)
+	e := ready(x, "mail", 0)
+	x.Trigger(e, 1, fx)
+	testkit.Equal(t, "late", found(x, 10_000), []string{"late 0 mail"})
+	update := func(change func(*taskstate.Task)) {
+		change(e.Task)
+		x.Replace(e)
+		x.Recount(e)
+		x.Trigger(e, 10_000, fx)
+	}
+	update(func(task *taskstate.Task) { task.Priority = 5 })
+	testkit.Equal(t, "with another priority", found(x, 20_000), nil)
+	x.starts(e, 20_000)
+	testkit.Equal(t, "its attempt", found(x, 40_000), []string{"stuck 20000 mail"})
+}
+
 // A domain that names no times has no slow task.
 func TestADomainWithoutTimesHasNoSlowTasks(t *testing.T) {
 	x := slowLists()
