@@ -111,10 +111,8 @@ func Kinds(t *command.Table, counts *timers.Counts) {
 // forms are how the times of a chart are written, by span.
 var forms = map[time.Duration]string{time.Minute: "15:04", time.Hour: "01-02 15:04", day: "01-02"}
 
-// draw draws the spans from the first to the last one with tasks.
-func draw(file, domain string, span time.Duration, counts *timers.Counts) error {
-	var labels []string
-	var values []float64
+// bars are the spans from the first to the last one with tasks. A day has its date in UTC.
+func bars(span time.Duration, counts *timers.Counts) (labels []string, values []float64) {
 	var next time.Time
 	add := func(tasks int64) {
 		labels, values = append(labels, next.Format(forms[span])), append(values, float64(tasks))
@@ -123,12 +121,21 @@ func draw(file, domain string, span time.Duration, counts *timers.Counts) error 
 	for i, s := range counts.Spans {
 		if i == 0 {
 			next = s.Start
+			if span == day {
+				next = next.UTC()
+			}
 		}
 		for next.Before(s.Start) {
 			add(0)
 		}
 		add(s.Tasks)
 	}
+	return labels, values
+}
+
+// draw draws the spans from the first to the last one with tasks.
+func draw(file, domain string, span time.Duration, counts *timers.Counts) error {
+	labels, values := bars(span, counts)
 	if len(values) == 0 {
 		return errors.New("no task is due in this time, so there is nothing to draw")
 	}

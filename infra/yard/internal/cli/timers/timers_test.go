@@ -68,6 +68,19 @@ func TestAHistogramIsDrawn(t *testing.T) {
 	}
 }
 
+// TestADayOfAChartIsADayOfUTC: wherever the chart is drawn. Hours are those of the clock of the reader.
+func TestADayOfAChartIsADayOfUTC(t *testing.T) {
+	west := time.FixedZone("west", -5*3600)
+	at := time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC).In(west)
+	c := &timers.Counts{Spans: []timers.Span{{Start: at, Tasks: 3}, {Start: at.Add(2 * day), Tasks: 1}}}
+	labels, values := bars(day, c)
+	testkit.Equal(t, "days", labels, []string{"11-30", "12-01", "12-02"})
+	testkit.Equal(t, "tasks", values, []float64{3, 0, 1})
+	c.Spans = c.Spans[:1]
+	labels, _ = bars(time.Hour, c)
+	testkit.Equal(t, "hours", labels, []string{"11-29 19:00"})
+}
+
 // TestSpansFit: a look of any length has few enough spans.
 func TestSpansFit(t *testing.T) {
 	for within, want := range map[time.Duration]time.Duration{
