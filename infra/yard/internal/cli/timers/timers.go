@@ -43,7 +43,8 @@ func Command(a *command.App) *cobra.Command {
 		Use: "timers", Short: "Count the tasks that wait for their time, by when they are due",
 		Long: `Count the tasks of the domain that wait for their time, by the minute, hour or day in which they are due:
 delayed tasks, and those that wait more than 10 s for their next attempt. The first line has the overdue
-ones too. Lines without tasks are left out. Days are those of UTC.
+ones too. Lines without tasks are left out. Times are local, and days are those of UTC. With --type the tasks
+that are due later are not counted.
 
 The next runs of schedules are no tasks yet, and are not counted: yard schedule list shows them.`,
 		Example: `  yard timers
@@ -51,6 +52,9 @@ The next runs of schedules are no tasks yet, and are not counted: yard schedule 
   yard timers --within 1h --tasklist mail --json`,
 		Args: command.NoArgs,
 		RunE: a.Client(func(ctx context.Context, c *yard.Client, _ []string) error {
+			if q.Within <= 0 {
+				return command.Usagef("--within %v: want more than 0", q.Within)
+			}
 			known := true
 			if q.Span = SpanFor(q.Within); by != "" {
 				q.Span, known = spans[by]
@@ -72,7 +76,7 @@ The next runs of schedules are no tasks yet, and are not counted: yard schedule 
 	}
 	flags := cmd.Flags()
 	command.DurationVar(flags, &q.Within, "within", day, "how far to look ahead, up to 366d")
-	flags.StringVar(&by, "by", "", "minute, hour or day; default: minute up to 3h, hour up to 7d, day for more")
+	flags.StringVar(&by, "by", "", "minute, hour or day, at most 1000 of them; default: minute up to 3h, hour up to 7d, day for more")
 	flags.StringVarP(&q.Tasklist, "tasklist", "t", "", "only of this tasklist")
 	flags.StringVar(&q.Type, "type", "", "only of this type")
 	flags.StringVar(&file, "png", "", "draw a chart into this PNG file, too")
