@@ -44,7 +44,7 @@ func PutDomain(req *yardv1.PutDomainRequest) error {
 // domainEvents checks when tasks of a domain are late and stuck: only its events say so.
 func domainEvents(d *yardv1.Domain) error {
 	const late, stuck = "/domain/late_after_ms", "/domain/stuck_after_ms"
-	const off = "needs events: set events to true"
+	const off = "needs events: set events to true, or this to 0"
 	switch {
 	case d.LateAfterMs != 0 && !d.Events:
 		return invalid(late, off)

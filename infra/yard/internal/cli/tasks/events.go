@@ -24,6 +24,9 @@ func EventsCommand(a *command.App) *cobra.Command {
 		Long: `Print an event for each task of the domain that has finished (completed, cancelled or expired), is dead, is
 late or is stuck, until Ctrl-C. An operator turns events on: yard domain put NAME --events --late-after 5m --stuck-after 1h.
 
+A line has the time, the kind, the task, its type, tasklist and state, and the error type of its last failure.
+The time is when the task ended; of a late task, since when it is due; of a stuck one, when its attempt started.
+
 Events are a hint, and not kept: one that is published while the command does not run is missed, and one may come
 twice. "yard task get" has the truth. With --json each line is one event.`,
 		Example: `  yard events
@@ -50,7 +53,7 @@ twice. "yard task get" has the truth. With --json each line is one event.`,
 // followEvents prints so many events, each as it comes; 0 = until ctx ends.
 func followEvents(ctx context.Context, a *command.App, all *events.Listener, count int) error {
 	out := tabwriter.NewWriter(a.Out, eventColumn, 0, 2, ' ', 0)
-	fmt.Fprintln(a.Err, "listening for events; Ctrl-C ends")
+	fmt.Fprintln(a.Err, "listening; Ctrl-C ends. If no event comes: yard domain get", a.Domain, "shows whether the domain has events")
 	n := 0
 	for e, err := range all.Events(ctx) {
 		switch {
