@@ -157,7 +157,7 @@ export interface CountTimersRequest {
   type?: string;
   /** How far to look ahead, ms, 1..31622400000 (366 days). Default 86400000 (a day). The last span is a whole one. */
   within_ms?: number;
-  /** The length of a span, ms: whole minutes, up to 604800000 (7 days). At most 1000 spans are within within_ms. Default 3600000 (an hour). A span begins at a multiple of its length since the epoch of Unix time: those of an hour or a day are hours and days of UTC. */
+  /** The length of a span, ms: whole minutes, up to 604800000 (7 days). At most 1000 spans are within within_ms. Default 3600000 (an hour). A span begins at a multiple of its length since the epoch of Unix time: those of an hour or a day are hours and days of UTC, those of 7 days begin on Thursdays. */
   span_ms?: number;
 }
 

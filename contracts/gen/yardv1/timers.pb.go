@@ -34,7 +34,8 @@ type CountTimersRequest struct {
 	// How far to look ahead, ms, 1..31622400000 (366 days). Default 86400000 (a day). The last span is a whole one.
 	WithinMs int64 `protobuf:"varint,3,opt,name=within_ms,json=withinMs,proto3" json:"within_ms,omitempty"`
 	// The length of a span, ms: whole minutes, up to 604800000 (7 days). At most 1000 spans are within within_ms. Default 3600000 (an hour). A span begins at a
-	// multiple of its length since the epoch of Unix time: those of an hour or a day are hours and days of UTC.
+	// multiple of its length since the epoch of Unix time: those of an hour or a day are hours and days of UTC,
+	// those of 7 days begin on Thursdays.
 	SpanMs        int64 `protobuf:"varint,4,opt,name=span_ms,json=spanMs,proto3" json:"span_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -23,7 +23,7 @@ type Query struct {
 	// Within is how far to look ahead, up to 366 days. Default: a day. The last span is a whole one.
 	Within time.Duration
 	// Span is the length of a span: whole minutes, up to 7 days, and at most 1000 spans within Within. Default: an hour. A span begins at a multiple of its
-	// length since the epoch of Unix time: those of an hour or a day are hours and days of UTC.
+	// length since the epoch of Unix time: those of an hour or a day are hours and days of UTC, those of 7 days begin on Thursdays.
 	Span time.Duration
 }
 
