@@ -18,7 +18,7 @@ func TestAMalformedFilterIsRefused(t *testing.T) {
 	client, err := yard.NewClient(&nats.Conn{}, "shop")
 	checktest.NoError(t, err)
 	for path, f := range map[string]Filter{
-		"/kinds/1":  {Kinds: []Kind{Dead, "started"}},
+		"/kinds/1":  {Kinds: []Kind{Dead, "no kind"}},
 		"/tasklist": {Tasklist: "a.*"},
 	} {
 		_, err := Listen(t.Context(), client, f)

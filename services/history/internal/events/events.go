@@ -2,6 +2,8 @@
 //
 // Owns: which tasks go into which message, and how large a message is. Never does: decide that a task is late or stuck, or keep a
 // message. On failure: a message that cannot be sent is lost, and counted. Core NATS forgets it at once if no client listens.
+//
+// An event of this package is a yardv1.DomainEvent. A logv1.Event is a record of the log, and a yardv1.TaskEvent is a step of a task.
 package events
 
 import (

@@ -36,7 +36,7 @@ type Effects struct {
 
 	// Answers go to the caller.
 	Answers []*Answer
-	// Ended are tasks that have just ended, for who waits for them.
+	// Ended are tasks that have just ended, for callers that wait for them, batches, metrics, and clients that listen.
 	Ended []*Entry
 	// Slow are tasks that are late or stuck, for clients that listen.
 	Slow []dispatch.Slow
