@@ -80,8 +80,8 @@ func (e Event) Wire() *yardv1.DomainEvent {
 	return w
 }
 
-// ErrMissed is yielded if the loop was slower than events came, and some were dropped. The loop may go on.
-var ErrMissed = errors.New("events were dropped: the program is slower than they come")
+// ErrMissed is yielded if the loop was slower than events came, and some were dropped, and if the connection was lost and is back. The loop may go on.
+var ErrMissed = errors.New("events may have been missed: the program is slower than they come, or the connection was lost")
 
 // waitingMax is how many messages, of up to 250 events each, may wait for the loop.
 const waitingMax = 1024
@@ -91,6 +91,7 @@ type Listener struct {
 	nc      *nats.Conn
 	in      chan *nats.Msg
 	closed  chan nats.Status
+	back    chan nats.Status // the connection is back
 	subs    []*nats.Subscription
 	dropped int
 }
@@ -106,7 +107,7 @@ func Listen(ctx context.Context, c *yard.Client, f Filter) (*Listener, error) {
 		kinds = []Kind{""}
 	}
 	nc := yard.Conn(c)
-	l := &Listener{nc: nc, in: make(chan *nats.Msg, waitingMax), closed: nc.StatusChanged(nats.CLOSED)}
+	l := &Listener{nc: nc, in: make(chan *nats.Msg, waitingMax), closed: nc.StatusChanged(nats.CLOSED), back: nc.StatusChanged(nats.CONNECTED)}
 	for _, kind := range kinds {
 		if err := l.subscribe(ctx, topology.TaskEvents(c.Domain(), string(kind), f.Tasklist)); err != nil {
 			l.Close()
@@ -158,9 +159,10 @@ func (l *Listener) Close() {
 		_ = s.Unsubscribe() // it fails only if the connection is closed
 	}
 	l.nc.RemoveStatusListener(l.closed)
+	l.nc.RemoveStatusListener(l.back)
 }
 
-// Events yields events until ctx ends. It yields ErrMissed where some were dropped, and goes on; another error is the last that it yields. A listener
+// Events yields events until ctx ends. It yields ErrMissed where some may have been missed, and goes on; another error is the last that it yields. A listener
 // has one loop at a time.
 func (l *Listener) Events(ctx context.Context) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
@@ -171,6 +173,10 @@ func (l *Listener) Events(ctx context.Context) iter.Seq2[Event, error] {
 			case <-l.closed:
 				yield(Event{}, fault.New(fault.Unavailable, "the listener, or the connection to NATS, is closed"))
 				return
+			case _, again := <-l.back:
+				if again && !yield(Event{}, ErrMissed) {
+					return
+				}
 			case m := <-l.in:
 				if l.missed() && !yield(Event{}, ErrMissed) {
 					return

@@ -72,3 +72,25 @@ func TestASlowProgramHearsThatItMissedEvents(t *testing.T) {
 		t.Errorf("it missed some %d times, and heard %d events", missed, heard)
 	}
 }
+
+// A program whose connection was lost hears so, and then what comes next.
+func TestAProgramHearsThatItWasDisconnected(t *testing.T) {
+	e := yardtest.New(t)
+	all, err := events.Listen(bounded(t), e.Client, events.Filter{Tasklist: "mail"})
+	testkit.NoError(t, err)
+	defer all.Close()
+	nc := yard.Conn(e.Client)
+	testkit.NoError(t, nc.ForceReconnect())
+	missed := 0
+	for event, err := range all.Events(bounded(t)) {
+		if errors.Is(err, events.ErrMissed) {
+			missed++
+			testkit.NoError(t, nc.Publish(topology.TaskEvents(e.Domain(), topology.EventDead, "mail"), []byte(`{"kind":"dead","tasklist":"mail","tasks":[{"task_id":"new"}]}`)))
+			continue
+		}
+		testkit.NoError(t, err)
+		testkit.Equal(t, "task", event.TaskID, "new")
+		break
+	}
+	testkit.Equal(t, "missed", missed, 1)
+}
