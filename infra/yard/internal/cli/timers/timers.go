@@ -62,6 +62,9 @@ The next runs of schedules are no tasks yet, and are not counted: yard schedule 
 			if !known {
 				return command.Usagef("--by %s: want minute, hour or day", by)
 			}
+			if n := (q.Within-1)/q.Span + 1; n > spansMax {
+				return command.Usagef("--by %s: --within has %d of them, at most %d are counted", by, n, spansMax)
+			}
 			counts, err := timers.Count(ctx, c, q)
 			if err != nil {
 				return err
@@ -82,6 +85,9 @@ The next runs of schedules are no tasks yet, and are not counted: yard schedule 
 	flags.StringVar(&file, "png", "", "draw a chart into this PNG file, too")
 	return cmd
 }
+
+// spansMax is how many spans the API counts.
+const spansMax = 1000
 
 // barWidth is the length of the longest bar, in characters.
 const barWidth = 40
