@@ -25,7 +25,7 @@ type Config struct {
 	AtOnce int
 	// Most is how many callers of each key may wait, 0 or more, beside those whose turn it is.
 	Most int
-	// Rest has each turn followed by a rest of so many times as long, a second at most: with 1, half of the time is everything else's, however
+	// Rest has each turn followed by a rest of so many times as long, 100 ms at most: with 1, half of the time is everything else's, however
 	// many callers a key has. AtOnce callers begin together then, and share round trips; the next ones begin when all of them are done and the
 	// rest is over.
 	Rest int
@@ -33,8 +33,8 @@ type Config struct {
 	Weight func(key string) int
 }
 
-// restMax bounds a rest: after a turn that waited for a store that is down, there is nothing to make up for.
-const restMax = time.Second
+// restMax bounds a rest: a turn that takes longer waits for a store most of the time, and there is nothing to make up for.
+const restMax = 100 * time.Millisecond
 
 // Line is who waits for a turn. It is safe for concurrent use.
 type Line struct {

@@ -118,12 +118,12 @@ func TestEachWhoStaysGetsOneTurn(t *testing.T) {
 	}
 }
 
-// TestARestFollowsEachTurn: it lasts for as many times as long as the turn as is configured, and for a second at most, whatever the turn ended with.
+// TestARestFollowsEachTurn: it lasts for as many times as long as the turn as is configured, and for 100 ms at most, whatever the turn ended with.
 func TestARestFollowsEachTurn(t *testing.T) {
 	for _, c := range []struct {
 		rest       int
 		turn, next time.Duration
-	}{{1, 300 * time.Millisecond, 600 * time.Millisecond}, {3, 300 * time.Millisecond, 1200 * time.Millisecond}, {3, 3 * time.Second, 4 * time.Second}} {
+	}{{1, 30 * time.Millisecond, 60 * time.Millisecond}, {3, 30 * time.Millisecond, 120 * time.Millisecond}, {3, 3 * time.Second, 3100 * time.Millisecond}} {
 		restFollows(t, c.rest, c.turn, c.next)
 	}
 }
@@ -205,7 +205,7 @@ func TestWithARestCallersHaveTheirTurnTogether(t *testing.T) {
 		for _, c := range []struct {
 			who   string
 			takes time.Duration
-		}{{"first", 10 * time.Millisecond}, {"quick", 10 * time.Millisecond}, {"slow", 100 * time.Millisecond}, {"last", 10 * time.Millisecond}} {
+		}{{"first", 10 * time.Millisecond}, {"quick", 10 * time.Millisecond}, {"slow", 40 * time.Millisecond}, {"last", 10 * time.Millisecond}} {
 			go func() {
 				testkit.Check(t, l.Run(t.Context(), "a", func() error {
 					mu.Lock()
@@ -220,7 +220,7 @@ func TestWithARestCallersHaveTheirTurnTogether(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		testkit.Equal(t, "they began at", at, map[string]time.Duration{
-			"first": 0, "quick": 30 * time.Millisecond, "slow": 30 * time.Millisecond, "last": 330 * time.Millisecond,
+			"first": 0, "quick": 30 * time.Millisecond, "slow": 30 * time.Millisecond, "last": 150 * time.Millisecond,
 		})
 	})
 }
