@@ -168,6 +168,43 @@ func TestWhoGivesUpIsNotRun(t *testing.T) {
 	})
 }
 
+// A caller whose context ends in the moment in which its turn comes ends that turn, whether it ran or not: the next one is not delayed.
+func TestATurnThatComesTooLateIsOver(t *testing.T) {
+	for range 100 {
+		synctest.Test(t, func(t *testing.T) {
+			c := &callers{Line: NewLine(Config{Most: 1})}
+			gone, leave := context.WithCancel(t.Context())
+			first := make(chan error, 1)
+			go func() {
+				first <- c.Run(t.Context(), "a", func() error {
+					time.Sleep(time.Second)
+					leave()
+					return nil
+				})
+			}()
+			synctest.Wait()
+			second := c.call(gone, "a", "gone")
+			testkit.Equal(t, "the first ended with", <-first, nil)
+			if err := <-second; err != nil && err != context.Canceled {
+				t.Error(err)
+			}
+			testkit.Equal(t, "the next one ended with", <-c.call(t.Context(), "a", "next"), nil)
+		})
+	}
+}
+
+// A turn that panics is over, too.
+func TestATurnThatPanicsIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &callers{Line: NewLine(Config{})}
+		func() {
+			defer func() { testkit.Equal(t, "it panics with", recover(), any("defect")) }()
+			_ = c.Run(t.Context(), "a", func() error { panic("defect") })
+		}()
+		testkit.Equal(t, "the next one ended with", <-c.call(t.Context(), "a", "next"), nil)
+	})
+}
+
 // As many have a turn at once as may; who comes then waits for one turn of each other key, and a key with weight 3 gets three turns for each one.
 func TestI14_SeveralHaveTheirTurnAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
