@@ -11,13 +11,12 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-// slowLists are lists in which tasks of the domain shop are late after 5 s and stuck after 10 s.
+// slowLists are lists in which tasks of the domain shop are late after 5 s and stuck after 10 s. Those of the domain late are never stuck, and the other way
+// around.
 func slowLists() *Lists {
 	return New(Config{Shards: 1, SlowAfter: func(domain string) (lateMS, stuckMS int64) {
-		if domain != "shop" {
-			return 0, 0
-		}
-		return 5000, 10_000
+		after := map[string][2]int64{"shop": {5000, 10_000}, "late": {5000, 0}, "stuck": {0, 10_000}}[domain]
+		return after[0], after[1]
 	}})
 }
 
@@ -60,6 +59,10 @@ func TestATaskIsSlowOnceEachTime(t *testing.T) {
 	e.Attempt.Shard = 3
 	x.starts(e, 41_000)
 	testkit.Equal(t, "an attempt of another shard", found(x, 60_000), []string{"stuck 41000 mail"})
+	limited := ready(x, "mail", 1)
+	limited.Attempt.Limits = new(taskstate.Path)
+	x.starts(limited, 70_000)
+	testkit.Equal(t, "an attempt that has a slot of a limit", found(x, 90_000), []string{"stuck 70000 mail"})
 }
 
 // TestAnUpdateDoesNotReportATaskAgain: it has waited for as long as before.
@@ -80,16 +83,18 @@ func TestAnUpdateDoesNotReportATaskAgain(t *testing.T) {
 	testkit.Equal(t, "its attempt", found(x, 40_000), []string{"stuck 20000 mail"})
 }
 
-// A domain that names no times has no slow task.
+// A domain that names no time after which a task is late, or stuck, has no such task.
 func TestADomainWithoutTimesHasNoSlowTasks(t *testing.T) {
-	x := slowLists()
-	e := &Entry{Task: &taskstate.Task{Domain: "bank", Tasklist: "mail", Type: "t", State: taskstate.Ready}}
-	x.Enqueue(e)
-	x.Recount(e)
-	x.Trigger(e, 1, new(Effects))
-	testkit.Equal(t, "waits", found(x, 1_000_000), nil)
-	x.starts(e, 1_000_000)
-	testkit.Equal(t, "runs", found(x, 2_000_000), nil)
+	for domain, want := range map[string][2][]string{"bank": {}, "late": {{"late 0 mail"}, nil}, "stuck": {nil, {"stuck 1000000 mail"}}} {
+		x := slowLists()
+		e := &Entry{Task: &taskstate.Task{Domain: domain, Tasklist: "mail", Type: "t", State: taskstate.Ready}}
+		x.Enqueue(e)
+		x.Recount(e)
+		x.Trigger(e, 1, new(Effects))
+		testkit.Equal(t, domain+" waits", found(x, 1_000_000), want[0])
+		x.starts(e, 1_000_000)
+		testkit.Equal(t, domain+" runs", found(x, 2_000_000), want[1])
+	}
 }
 
 // A task that the timer fired late is late since it was due. One that had to wait for its order key is late since its turn came.
@@ -137,4 +142,23 @@ func TestManyTasklistsAreLateSomeAtATime(t *testing.T) {
 		x.Trigger(ready(x, "always", uint64(lists*slowMax)+uint64(at)), at, fx)
 	}
 	testkit.Equal(t, "found", all >= lists*slowMax, true)
+}
+
+// A search follows a second after the one before, and later after one that has visited very many tasks.
+func TestSlowTasksAreSearchedNowAndThen(t *testing.T) {
+	x, fx := slowLists(), new(Effects)
+	x.Trigger(ready(x, "mail", 1), 1, fx)
+	testkit.Equal(t, "late", found(x, 6000), []string{"late 0 mail"})
+	x.Trigger(ready(x, "sms", 1), 1, fx)
+	testkit.Equal(t, "within a second", found(x, 6999), nil)
+	testkit.Equal(t, "after a second", found(x, 7000), []string{"late 0 sms"})
+	for n := range uint64(40_000) {
+		e := ready(x, "push", n)
+		e.ReadyAt = 20_000
+		x.Trigger(e, 20_000, fx)
+	}
+	testkit.Equal(t, "none of many is late", found(x, 20_000), nil)
+	x.Trigger(ready(x, "sms", 2), 1, fx)
+	testkit.Equal(t, "a second after many were visited", found(x, 21_000), nil)
+	testkit.Equal(t, "later", found(x, 24_000), []string{"late 0 sms"})
 }
