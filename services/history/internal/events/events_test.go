@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -19,7 +21,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit/signalkit"
 )
 
-// rig is a publisher for the domain shop, and what it has published.
+// rig is a publisher for the domains shop and cafe, and what it has published.
 type rig struct {
 	*events.Publisher
 	published, dropped *telemetry.Counter
@@ -32,7 +34,7 @@ func newRig(t *testing.T) *rig {
 	m := signalkit.Metrics(t)
 	r := &rig{published: m.Counter(signals.DomainEventsPublished), dropped: m.Counter(signals.DomainEventsDropped)}
 	r.Publisher = events.New(events.Config{
-		Domain: func(domain string) events.Settings { return events.Settings{On: domain == "shop"} },
+		Domain: func(domain string) events.Settings { return events.Settings{On: domain == "shop" || domain == "cafe"} },
 		Publish: func(subject string, data []byte) error {
 			var e yardv1.DomainEvents
 			testkit.NoError(t, codec.Unmarshal(codec.JSON, data, &e))
@@ -76,6 +78,39 @@ func TestAFlushHasAMessageForEachSubject(t *testing.T) {
 	})
 	testkit.Equal(t, "then", r.flushed(), nil)
 	testkit.Equal(t, "counted", []int64{r.published.Value(), r.dropped.Value()}, []int64{6, 0})
+}
+
+// Domains share neither a message nor a subject. What ends after a flush is in the next one.
+func TestI14_EventsGoToTheirDomain(t *testing.T) {
+	r := newRig(t)
+	for range 2 {
+		for _, domain := range []string{"shop", "cafe", "shop"} {
+			r.Ended(task(domain, "mail", taskstate.Completed), 80)
+		}
+		testkit.Equal(t, "published", r.flushed(), []string{
+			"yard.v1.shop.events.finished.mail 2 completed@70 completed@70", "yard.v1.cafe.events.finished.mail 1 completed@70",
+		})
+	}
+}
+
+// An event names its task, what became of it, and how often it was granted.
+func TestWhatAnEventSays(t *testing.T) {
+	m := signalkit.Metrics(t)
+	var got yardv1.DomainEvents
+	p := events.New(events.Config{
+		Domain:  func(string) events.Settings { return events.Settings{On: true} },
+		Publish: func(_ string, data []byte) error { return codec.Unmarshal(codec.JSON, data, &got) },
+	}, m.Counter(signals.DomainEventsPublished), m.Counter(signals.DomainEventsDropped))
+	dead := task("shop", "mail", taskstate.Dead)
+	dead.ErrType, dead.Extra, dead.Version = "timeout", &taskstate.Extra{Group: "acme"}, 3
+	p.Ended(dead, 80)
+	p.Flush()
+	want := &yardv1.DomainEvents{Kind: "dead", Tasklist: "mail", Tasks: []*yardv1.DomainEvent{{
+		TaskId: dead.ID.String(), Type: "t", State: yardv1.TaskState_TASK_STATE_DEAD, AtMs: 70, Grants: 3, Group: "acme", ErrorType: "timeout",
+	}}}
+	if !proto.Equal(&got, want) {
+		t.Errorf("the event is %v, want %v", &got, want)
+	}
 }
 
 // Very many events of a flush go in several messages, none of which is too large for NATS. Those that cannot be sent are counted.
