@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -196,6 +197,60 @@ func TestALoneNodeShowsItsHeartbeatHalfAsOften(t *testing.T) {
 	shows("beside another node", beat)
 	testkit.NoError(t, b.stop())
 	shows("alone again", 2*beat)
+}
+
+// deafBucket is a members bucket the first watch of which reports nothing after a while.
+type deafBucket struct {
+	jetstream.KeyValue
+	watches *atomic.Int64
+	deaf    <-chan struct{}
+}
+
+func (b deafBucket) Watch(ctx context.Context, keys string, opts ...jetstream.WatchOpt) (jetstream.KeyWatcher, error) {
+	w, err := b.KeyValue.Watch(ctx, keys, opts...)
+	if err != nil || b.watches.Add(1) > 1 {
+		return w, err
+	}
+	return newDeafWatch(w, b.deaf), nil
+}
+
+type deafWatch struct {
+	jetstream.KeyWatcher
+	updates chan jetstream.KeyValueEntry
+}
+
+func newDeafWatch(w jetstream.KeyWatcher, deaf <-chan struct{}) deafWatch {
+	d := deafWatch{w, make(chan jetstream.KeyValueEntry)}
+	go func() {
+		defer close(d.updates)
+		for e := range w.Updates() {
+			select {
+			case <-deaf:
+				continue
+			default:
+			}
+			select {
+			case <-deaf:
+			case d.updates <- e:
+			}
+		}
+	}()
+	return d
+}
+
+func (d deafWatch) Updates() <-chan jetstream.KeyValueEntry { return d.updates }
+
+// A node whose heartbeats are stored, and whose watch reports none of them, watches again.
+func TestADeafWatchIsReplaced(t *testing.T) {
+	srv := server(t)
+	var watches atomic.Int64
+	deaf := make(chan struct{})
+	a := joinWith(t, srv, "a", func(c *Config, s *serving) {
+		c.KV, c.Serve = deafBucket{c.KV, &watches, deaf}, s.serve
+	})
+	close(deaf)
+	b := join(t, srv, "b", normal)
+	balanced(t, map[string]*node{"a": a, "b": b})
 }
 
 func TestNodesShareJoinAndLeave(t *testing.T) {

@@ -208,6 +208,40 @@ func TestAPauseIsNoticed(t *testing.T) {
 	step(30_020, "that is its own", false)
 }
 
+// TestALoneNodeIsAwayLater: it shows its heartbeat every 500 ms, so others wait for three of those, and not for the expiry.
+func TestALoneNodeIsAwayLater(t *testing.T) {
+	const expiry, loneExpiry = 1250, 1500
+	for _, c := range []struct {
+		what  string
+		peer  bool
+		step  int // ms between two times at which it looks
+		signs func(ms int) signs
+		from  int // ms at which it is away
+	}{
+		{"nothing is heard, alone", false, 10, func(int) signs { return signs{} }, loneExpiry + 10},
+		{"nothing is heard, beside another node", true, 10, func(int) signs { return signs{} }, expiry + 10},
+		{"the last one was refused, alone", false, 10, func(int) signs { return signs{refused: at(1000)} }, 1000 + loneExpiry + 10},
+		{"the last one was refused, beside another node", true, 10, func(int) signs { return signs{refused: at(1000)} }, 1000 + expiry + 10},
+		{"it was stopped, alone", false, loneExpiry + 1, func(ms int) signs { return signs{taken: at(ms)} }, loneExpiry + 1},
+		{"it paused, alone", false, loneExpiry, func(ms int) signs { return signs{taken: at(ms)} }, -1},
+		{"it was stopped, beside another node", true, expiry + 1, func(ms int) signs { return signs{taken: at(ms)} }, expiry + 1},
+	} {
+		w := watch(t, expiry*time.Millisecond)
+		w.loaded()
+		w.hear("me", 0)
+		if c.peer {
+			w.hear("b", 0)
+		}
+		from := -1
+		for ms := 0; ms <= 6000 && from < 0; ms += c.step {
+			if w.v.lose(at(ms), c.signs(ms)); w.v.away {
+				from = ms
+			}
+		}
+		testkit.Equal(t, c.what+": away from", from, c.from)
+	}
+}
+
 // TestWithoutALeaderOfTheBucketNobodyIsAway: while the members bucket elects its leader no heartbeat is
 // taken or heard, of anybody. A node goes on then, for as long as an election may take; one that
 // hears nothing but whose heartbeats are taken does so forever; one that was stopped does not.
