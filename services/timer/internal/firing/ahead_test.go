@@ -1,9 +1,11 @@
 package firing_test
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -80,6 +82,8 @@ func TestTasksAreListedByDueTime(t *testing.T) {
 	}
 	_, minutes := r.listedDue(t, 3, topology.TimerBucket(now.Add(time.Hour).UnixMilli()))
 	testkit.Equal(t, "within an hour", len(minutes), 14)
+	_, minutes = r.listedDue(t, 3, topology.TimerBucket(now.Add(3*time.Minute).UnixMilli()))
+	testkit.Equal(t, "within minutes", len(minutes), 7)
 }
 
 // TestTasksAreCountedByDueTime, with how many wait in all.
@@ -104,6 +108,60 @@ func TestTasksAreCountedByDueTime(t *testing.T) {
 	testkit.NoError(t, err)
 	testkit.Equal(t, "the first spans", first.Spans(), sums.Spans())
 	testkit.Equal(t, "wait still", waiting, 10)
+	of := ahead.New(ahead.Question{Domain: "shop", Tasklist: "other", Until: minute(3 * time.Hour), Width: 1, Most: 10})
+	waiting, err = firing.Ahead{Owner: r.Owner}.Count(t.Context(), of)
+	testkit.NoError(t, err)
+	testkit.Equal(t, "wait in a tasklist without tasks", waiting, 0)
+}
+
+// gatedStore hands out buckets that come near when the gate is open. Each one that waits for it is reported.
+type gatedStore struct {
+	firing.Store
+	gate, waits chan struct{}
+}
+
+func (s gatedStore) ReadBuckets(ctx context.Context, buckets []int64, from, upTo uint64, handle func(firing.Stored) error) error {
+	select {
+	case s.waits <- struct{}{}:
+	default:
+	}
+	<-s.gate
+	return s.Store.ReadBuckets(ctx, buckets, from, upTo, handle)
+}
+
+// TestNothingIsAnsweredWhileTasksComeNear: some of them are in memory by then, and others are not. When all are, the answers have them.
+func TestNothingIsAnsweredWhileTasksComeNear(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var c clock
+	gated := gatedStore{gate: make(chan struct{}), waits: make(chan struct{}, 1)}
+	w.park(3, time.Now().Add(time.Hour))
+	r := w.own(func(d *firing.Deps) {
+		gated.Store = d.Store
+		d.Now, d.Store = c.now, gated
+	})
+	open := sync.OnceFunc(func() { close(gated.gate) })
+	t.Cleanup(open)
+	count := func() (int, error) {
+		return firing.Ahead{Owner: r.Owner}.Count(t.Context(), ahead.New(ahead.Question{Domain: "shop", Until: math.MaxInt64, Width: 1, Most: 10}))
+	}
+	waiting, err := count()
+	testkit.NoError(t, err)
+	testkit.Equal(t, "wait", waiting, 3)
+	c.ahead.Store(int64(57 * time.Minute))
+	w.park(1, time.Now().Add(time.Minute)) // the owner sees the time
+	<-gated.waits
+	if n, err := count(); err == nil {
+		t.Errorf("%d are counted while tasks come near", n)
+	}
+	open()
+	testkit.Eventually(t, soon, func() error {
+		got, err := count()
+		if err == nil && got != 3 {
+			err = fmt.Errorf("%d wait", got)
+		}
+		return err
+	})
 }
 
 // TestAListThatCouldMissATaskIsRefused: a task leaves memory while the others are read. The next list has all of them.

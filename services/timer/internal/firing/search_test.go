@@ -11,6 +11,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/ahead"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -103,6 +104,12 @@ func TestI14_SearchesGoOneAfterTheOther(t *testing.T) {
 	soonDue, late := w.park(1, time.Now(), ofBank), w.park(2, time.Now().Add(2*time.Minute), ofBank)
 	if _, err := r.Tasklists(t.Context(), "shop", "", 9); !errors.Is(err, turns.ErrBusy) {
 		t.Errorf("a list of tasklists: %v", err)
+	}
+	if _, err := (firing.Ahead{Owner: r.Owner}).Count(t.Context(), ahead.New(ahead.Question{Domain: "shop", Until: 1, Width: 1})); !errors.Is(err, turns.ErrBusy) {
+		t.Errorf("a count by due time: %v", err)
+	}
+	if _, _, err := (firing.Ahead{Owner: r.Owner}).List(t.Context(), all("shop"), firing.DueRange{Until: 1}, nil); !errors.Is(err, turns.ErrBusy) {
+		t.Errorf("a list by due time: %v", err)
 	}
 	for _, tasklist := range []string{"mail", ""} {
 		if n, err := r.Waiting(t.Context(), "shop", tasklist); err != nil || n != 20 {

@@ -47,6 +47,47 @@ func TestACountIsShort(t *testing.T) {
 	testkit.Equal(t, "steps", steps, 4)
 }
 
+// TestACountEndsBeforeABucket, also in a step: nothing that is due later is visited.
+func TestACountEndsBeforeABucket(t *testing.T) {
+	s := newFarStore(t, 100, message(1, 60*testMinute, 1), message(2, 70*testMinute, 2), message(3, 80*testMinute, 3))
+	var visited []int64
+	next, more := s.table.Counts().Far(0, 80, func(bucket int64, _ *Group, _ int) bool {
+		visited = append(visited, bucket)
+		return false
+	})
+	testkit.Equal(t, "visited", visited, []int64{60, 70})
+	testkit.Equal(t, "at the end", fmt.Sprint(next, more), "80 false")
+}
+
+// TestWhatIsNear: it is not known while messages are read, and the first bucket that is not near is named.
+func TestWhatIsNear(t *testing.T) {
+	s := newFarStore(t, 100, message(1, 60*testMinute, 1), message(2, 300*testMinute, 2))
+	near := func(what string, upTo int64, ok bool, firstFar int64) {
+		t.Helper()
+		got, known := s.table.Counts().NearUpTo()
+		if known != ok || ok && got != upTo {
+			t.Errorf("%s: near up to %d, %t", what, got, known)
+		}
+		ms, any := s.table.Counts().FirstFarMS()
+		testkit.Equal(t, what+": the first far bucket", fmt.Sprint(ms, any), fmt.Sprint(firstFar*testMinute, firstFar > 0))
+	}
+	near("at first", 10, true, 60)
+	buckets, _ := s.table.Approach(58 * testMinute)
+	testkit.Equal(t, "come near", buckets, []int64{60})
+	near("while the bucket is read", 0, false, 60)
+	s.table.LoadBucket(s.messages[0])
+	near("while other messages of it may come", 0, false, 60)
+	s.table.Loaded()
+	near("when it was read", 60, true, 300)
+	s.approach(298 * testMinute)
+	near("when all are near", 308, true, 0)
+	started := New(farConfig(100))
+	started.Resume(Cursor{}, 1, 0)
+	if _, ok := started.Counts().NearUpTo(); ok {
+		t.Error("it is known while an owner starts")
+	}
+}
+
 // TestATaskThatFiredEarlyIsNotCounted, also if the owner that counts found the early message in the store and does not know the type.
 func TestATaskThatFiredEarlyIsNotCounted(t *testing.T) {
 	s := newFarStore(t, 100, ofKind(message(1, 60*testMinute, 1), "a", "x", "t"), ofKind(message(2, 60*testMinute, 2, 3), "a", "x", "u"))
