@@ -97,15 +97,20 @@ func TestADomainWithoutTimesHasNoSlowTasks(t *testing.T) {
 	}
 }
 
-// A task that the timer fired late is late since it was due. One that had to wait for its order key is late since its turn came.
+// A task that the timer fired late is late since it was due, and one that it fired early since then. One that had to wait for its order key is late since its
+// turn came, but not before it is ready.
 func TestSinceWhenATaskIsLate(t *testing.T) {
 	x, fx := slowLists(), new(Effects)
 	fired, keyed := ready(x, "fired", 1), ready(x, "keyed", 2)
 	fired.ReadyAt, fired.DueAt, fired.Steps = 8000, 2000, []taskstate.Step{{Kind: taskstate.StepFired, At: 8000}}
 	keyed.ReadyAt, keyed.Seat = 1000, &line.Seat{Task: keyed.Task, TurnAt: 3000}
-	x.Trigger(fired, 8000, fx)
-	x.Trigger(keyed, 8000, fx)
-	testkit.Equal(t, "late", found(x, 8001), []string{"late 2000 fired", "late 3000 keyed"})
+	early, again := ready(x, "early", 3), ready(x, "again", 4)
+	early.ReadyAt, early.DueAt, early.Steps = 1500, 9000, []taskstate.Step{{Kind: taskstate.StepFired, At: 1500}}
+	again.ReadyAt, again.Seat = 2500, &line.Seat{Task: again.Task, TurnAt: 1000}
+	for _, e := range []*Entry{fired, keyed, early, again} {
+		x.Trigger(e, 8000, fx)
+	}
+	testkit.Equal(t, "late", found(x, 8001), []string{"late 2000 fired", "late 3000 keyed", "late 1500 early", "late 2500 again"})
 }
 
 // A tasklist with very many tasks that are late has them found some at a time. They delay neither another tasklist nor an attempt that is stuck.
