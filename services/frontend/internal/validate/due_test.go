@@ -65,7 +65,7 @@ func TestCountsOfTimers(t *testing.T) {
 	}
 	for path, all := range map[string][]*yardv1.CountTimersRequest{
 		"/within_ms": {{WithinMs: -1}, {WithinMs: 366*day + 1, SpanMs: day}},
-		"/span_ms":   {{SpanMs: 59_999}, {SpanMs: 60_001}, {SpanMs: 7*day + 60_000}, {WithinMs: 60_000_001, SpanMs: 60_000}},
+		"/span_ms":   {{SpanMs: 59_999}, {SpanMs: 60_001}, {WithinMs: 1, SpanMs: 60_001}, {SpanMs: 7*day + 60_000}, {WithinMs: 60_000_001, SpanMs: 60_000}},
 		"/tasklist":  {{Tasklist: "a b"}},
 		"/type":      {{Type: "a b"}},
 	} {
