@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/ahead"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
@@ -188,4 +189,60 @@ func TestAListThatCouldMissATaskIsRefused(t *testing.T) {
 	}
 	got, _ := r.listedDue(t, 1000, math.MaxInt64)
 	testkit.Equal(t, "listed", len(got), 121)
+}
+
+// TestATaskThatComesNearAloneIsListedOnce: its minute is not in memory, and the command that has it fire does not come through.
+func TestATaskThatComesNearAloneIsListedOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var c clock
+	all := idsOf(w.park(6, time.Now().Add(time.Hour)))
+	r := w.own(func(d *firing.Deps) {
+		d.Now, d.StorageFull = c.now, func() string { return "no command comes through" }
+	})
+	testkit.Check(t, testkit.Err(r.FireEarly(t.Context(), wanted([]ids.TaskID{all[1], all[4]}))))
+	for _, limit := range []int{1, 2, 3, 6, 100} {
+		got, _ := r.listedDue(t, limit, math.MaxInt64)
+		slices.Sort(got)
+		testkit.Equal(t, fmt.Sprint("pages of ", limit), fmt.Sprint(got), "[0 1 2 3 4 5]")
+	}
+}
+
+// TestAListByDueTimeEndsBehindWhatIsGone: what is no longer stored is left out, and the next page goes on behind it.
+func TestAListByDueTimeEndsBehindWhatIsGone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.own(func(d *firing.Deps) { d.Store = onlyFirst{d.Store} })
+	w.park(3, time.Now().Add(2*time.Minute))
+	w.park(3, time.Now().Add(3*time.Minute))
+	waits(t, r, 6)
+	for _, limit := range []int{1, 2, 3, 100} {
+		got, _ := r.listedDue(t, limit, math.MaxInt64)
+		testkit.Equal(t, fmt.Sprint("pages of ", limit), got, []string{"0", "1", "2"})
+	}
+}
+
+// TestAListByDueTimeThatTakesLongGoesOnFromItsEnd: one page reads for a short time only, however slow the store is.
+func TestAListByDueTimeThatTakesLongGoesOnFromItsEnd(t *testing.T) {
+	t.Parallel()
+	testkit.Slow(t, "waits for a slow store")
+	w := newWorld(t)
+	r := w.own(func(d *firing.Deps) { d.Store = slowStore{d.Store} })
+	const tasks = 2500
+	for range tasks / 500 {
+		w.park(500, time.Now().Add(2*time.Minute))
+	}
+	waits(t, r, tasks)
+	within, found, pages := firing.DueRange{Until: math.MaxInt64}, 0, 0
+	for more := true; more; pages++ {
+		var err error
+		within.From, more, err = firing.Ahead{Owner: r.Owner}.List(t.Context(), all("shop"), within, func(firing.Position, []byte) (bool, error) {
+			found++
+			return false, nil
+		})
+		testkit.NoError(t, err)
+	}
+	if found != tasks || pages < 2 {
+		t.Errorf("%d of %d in %d pages", found, tasks, pages)
+	}
 }
