@@ -34,15 +34,23 @@ func (s *dueStore) add(p int, in time.Duration, typ string) {
 	slices.SortStableFunc(s.partitions[p], func(a, b *yardv1.Task) int { return cmp.Compare(a.DueAtMs/60_000, b.DueAtMs/60_000) })
 }
 
-// list is an answer of an owner. Places are positions in the store.
+// perMessage is how many tasks a message of the store has.
+const perMessage = 4
+
+// list is an answer of an owner.
 func (s *dueStore) list(_ context.Context, p int, req *rpcv1.ListTasksRequest) (*rpcv1.ListTasksResponse, error) {
+	if req.Filter.Limit < 1 {
+		return nil, fault.New(fault.Internal, "an owner needs a limit")
+	}
 	resp := &rpcv1.ListTasksResponse{}
 	for i, task := range s.partitions[p] {
 		minute := task.DueAtMs / 60_000
+		at := &rpcv1.DuePlace{Minute: minute, Seq: uint64(1 + i/perMessage), Index: uint32(i % perMessage)}
+		before := minute < req.DueFrom.Minute || minute == req.DueFrom.Minute && (at.Seq < req.DueFrom.Seq || at.Seq == req.DueFrom.Seq && at.Index < req.DueFrom.Index)
 		switch {
-		case minute < req.DueFrom.Minute, minute == req.DueFrom.Minute && uint64(i) < req.DueFrom.Seq, minute >= req.DueUntilMinute:
+		case before, minute >= req.DueUntilMinute:
 		case len(resp.Tasks) == min(s.cut, int(req.Filter.Limit)):
-			resp.DueNext = &rpcv1.DuePlace{Minute: minute, Seq: uint64(i)}
+			resp.DueNext = at
 			return resp, nil
 		default:
 			resp.Tasks = append(resp.Tasks, task)
@@ -156,19 +164,44 @@ func TestTasksThatComeAfterTheCountAreListed(t *testing.T) {
 			s.add(n%rigPartitions, time.Minute+time.Duration(n)*time.Second, "t")
 		}
 		r := newRig(t, func(d *Deps) { d.Owners.TimerList, d.Owners.TimerAhead = s.list, counted.ahead }).running(t)
-		const limit = 5
-		seen := map[string]bool{}
-		for cursor, last := "", false; !last; {
-			resp := answerOf[*yardv1.ListResponse](t, r, "shop", true, r.List, &yardv1.ListRequest{Limit: limit, Cursor: cursor, DueWithinMs: 3_600_000})
-			if len(resp.Tasks) > limit {
-				t.Fatalf("%d tasks on a page of %d", len(resp.Tasks), limit)
+		for _, limit := range []int32{2, 5} {
+			seen := map[string]bool{}
+			for cursor, last := "", false; !last; {
+				resp := answerOf[*yardv1.ListResponse](t, r, "shop", true, r.List, &yardv1.ListRequest{Limit: limit, Cursor: cursor, DueWithinMs: 3_600_000})
+				if len(resp.Tasks) > int(limit) {
+					t.Fatalf("%d tasks on a page of %d", len(resp.Tasks), limit)
+				}
+				for _, task := range resp.Tasks {
+					seen[task.TaskId] = true
+				}
+				cursor, last = resp.NextCursor, resp.NextCursor == ""
 			}
-			for _, task := range resp.Tasks {
-				seen[task.TaskId] = true
-			}
-			cursor, last = resp.NextCursor, resp.NextCursor == ""
+			testkit.Equal(t, fmt.Sprint("listed in pages of ", limit), len(seen), 13)
 		}
-		testkit.Equal(t, "listed", len(seen), 13)
+	})
+}
+
+// TestAPageOfShortAnswersIsShort: an owner that reads many tasks of others is asked a few times for a page, and the next one goes on from there.
+func TestAPageOfShortAnswersIsShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &dueStore{cut: 1}
+		for n := range 40 {
+			s.add(0, time.Duration(n)*time.Minute+time.Second, "t")
+		}
+		asked := 0
+		r := newRig(t, func(d *Deps) {
+			d.Owners.TimerAhead = s.ahead
+			d.Owners.TimerList = func(ctx context.Context, p int, req *rpcv1.ListTasksRequest) (*rpcv1.ListTasksResponse, error) {
+				if p == 0 {
+					asked++
+				}
+				return s.list(ctx, p, req)
+			}
+		}).running(t)
+		resp := answerOf[*yardv1.ListResponse](t, r, "shop", true, r.List, &yardv1.ListRequest{Limit: 100, DueWithinMs: 3_600_000})
+		if asked > 4 || len(resp.Tasks) == 0 || resp.NextCursor == "" {
+			t.Errorf("%d tasks after %d answers, and %q is next", len(resp.Tasks), asked, resp.NextCursor)
+		}
 	})
 }
 
