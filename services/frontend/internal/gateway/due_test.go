@@ -205,6 +205,30 @@ func TestAPageOfShortAnswersIsShort(t *testing.T) {
 	})
 }
 
+// TestAMinuteThatFitsNoAnswerIsCut: its answers of owners are cut until they fit, and a task that an owner has stored twice is listed once.
+func TestAMinuteThatFitsNoAnswerIsCut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &dueStore{cut: 1000}
+		for range 100 {
+			s.add(0, time.Second, "t")
+		}
+		s.partitions[0] = slices.Insert(s.partitions[0], 1, s.partitions[0][0])
+		r := dueRig(t, s)
+		var listed []string
+		for cursor, last := "", false; !last; {
+			resp := answerOf[*yardv1.ListResponse](t, r, "shop", true, r.List, &yardv1.ListRequest{Limit: 1000, Cursor: cursor, DueWithinMs: 3_600_000})
+			fits(t, true, resp)
+			for _, task := range resp.Tasks {
+				listed = append(listed, task.TaskId)
+			}
+			cursor, last = resp.NextCursor, resp.NextCursor == ""
+		}
+		testkit.Equal(t, "listed", len(listed), 100)
+		slices.Sort(listed)
+		testkit.Equal(t, "different ones", len(slices.Compact(listed)), 100)
+	})
+}
+
 // TestTimersAreCounted: the spans of all partitions are added up, and what is overdue counts in the first one.
 func TestTimersAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
