@@ -67,7 +67,7 @@ func (f *followed) beats(d time.Duration) {
 			f.hears("b", Announcement{LogVersion: 1, Leaving: true, Holds: f.theirs, EveryMs: beat.Milliseconds()})
 		}
 		shows := *f.members.shows.Load()
-		shows.Run, shows.Beat = f.members.run, f.members.beats.Add(1)
+		shows.Run, shows.Beat, shows.EveryMs = f.members.run, f.members.beats.Add(1), beat.Milliseconds()
 		f.hears("a", shows)
 	}
 }

@@ -228,7 +228,9 @@ func TestALoneNodeIsAwayLater(t *testing.T) {
 	} {
 		w := watch(t, expiry*time.Millisecond)
 		w.loaded()
-		w.hear("me", 0)
+		alone := w.beat("me", 0)
+		alone.shows.EveryMs = 500
+		w.v.take(alone, at(0))
 		if c.peer {
 			w.hear("b", 0)
 		}
