@@ -233,9 +233,18 @@ func TestAPollsSubjectNamesItsTasklist(t *testing.T) {
 	subject := topology.PollOf("shop", "main")
 	for _, named := range []string{"", "main"} {
 		m := &nats.Msg{Subject: subject, Reply: s.client.NewInbox(), Data: testkit.Encoded(t, &yardv1.PollRequest{Tasklist: named, MaxTasks: 1}), Header: nats.Header{codec.HeaderContentType: {string(codec.Protobuf)}}}
-		testkit.NoError(t, s.client.PublishMsg(m))
+		var poll *nats.Msg
+		testkit.Eventually(t, 30*time.Second, func() error { // on a busy machine a poll without a wait may be over before it is sent on
+			testkit.NoError(t, s.client.PublishMsg(m))
+			select {
+			case poll = <-polls:
+				return nil
+			case <-time.After(time.Second):
+				return errors.New("matching has no poll")
+			}
+		})
 		var got rpcv1.Poll
-		if err := got.UnmarshalVT((<-polls).Data); err != nil || got.Tasklist != "main" || got.Domain != "shop" {
+		if err := got.UnmarshalVT(poll.Data); err != nil || got.Tasklist != "main" || got.Domain != "shop" {
 			t.Errorf("tasklist %q: %v %v", named, &got, err)
 		}
 	}

@@ -192,7 +192,7 @@ func (g *Gateway) Serve(ctx context.Context) error {
 			g.Polls.Tick(now)
 			g.Intake.Tick(now)
 			g.Operator.Tick(now)
-			if g.Polls.Waiting().Len() == 0 && g.Run.Rest() {
+			if g.Run.Rest() && g.Polls.Waiting().Len() == 0 {
 				tick.Reset(tickMax)
 			}
 		case <-g.Run.Woken():
