@@ -31,7 +31,7 @@ const (
 
 // kinds are the span names that are operations of messaging.
 var kinds = map[string]string{
-	SpanSubmit: KindSend, SpanAppend: KindSend, SpanTrigger: KindSend, SpanMatch: KindReceive, SpanGrab: KindReceive,
+	SpanSubmit: KindSend, SpanAppend: KindSend, SpanTrigger: KindSend, SpanMatch: KindReceive, SpanGrab: KindReceive, SpanStart: KindReceive,
 	SpanRun: KindProcess, SpanComplete: KindSettle, SpanFail: KindSettle, SpanHandBack: KindSettle,
 }
 
@@ -49,6 +49,9 @@ const (
 	SpanWait  = "wait"
 	SpanMatch = "match"
 	SpanGrab  = "grab"
+	// SpanStart is the way to a worker whose poll waited when the task was submitted, in place of trigger, wait, match and grab: since the poll was
+	// chosen, until it is answered.
+	SpanStart = "start"
 	SpanRun   = "run"
 	// SpanExpired is an attempt whose end its worker did not report.
 	SpanExpired  = "expired attempt"

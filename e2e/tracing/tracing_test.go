@@ -52,6 +52,26 @@ func TestOneTaskIsOneTrace(t *testing.T) {
 	})
 }
 
+// TestATaskThatStartsWithItsSubmit has one span in place of the way through matching.
+func TestATaskThatStartsWithItsSubmit(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		w.work(nothing)
+		testkit.Eventually(t, within, func() error { // a poll stays in the frontend soon after the worker's first one
+			ctx, order := w.tracer.Start(w.soon(), "order")
+			id, err := w.client.Submit(ctx, yard.Task{Type: "ship", Tasklist: list})
+			order.End()
+			testkit.NoError(t, err)
+			testkit.NoError(t, testkit.Err(w.client.Wait(w.soon(), id)))
+			sc := order.SpanContext()
+			if !w.came(sc.TraceID(), "start", "grab") {
+				return errors.New("the task went through matching")
+			}
+			w.task(w.spans(sc.TraceID(), "order submit append apply start run complete"), sc.SpanID(), id)
+			return nil
+		})
+	})
+}
+
 // TestEachTaskOfABatchHasItsOwnTrace: one request, one log message, a trace each.
 func TestEachTaskOfABatchHasItsOwnTrace(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {

@@ -181,6 +181,25 @@ func (w *world) spans(id trace.TraceID, names string, more ...string) map[string
 	return byName
 }
 
+// came waits until a trace has a span of one of two names, and reports whether it is the first.
+func (w *world) came(id trace.TraceID, first, second string) (is bool) {
+	w.t.Helper()
+	testkit.Eventually(w.t, within, func() error {
+		all, err := w.collector.trace(id.String())
+		if err != nil {
+			return err
+		}
+		named := func(name string) bool {
+			return slices.ContainsFunc(all, func(s signalkit.Span) bool { return s.Name == name })
+		}
+		if is = named(first); !is && !named(second) {
+			return fmt.Errorf("trace %s has neither %s nor %s", id, first, second)
+		}
+		return nil
+	})
+	return is
+}
+
 func count(all []string, name string) (n int) {
 	for _, s := range all {
 		if s == name {
@@ -194,7 +213,7 @@ func count(all []string, name string) (n int) {
 func (w *world) task(byName map[string][]signalkit.Span, parent trace.SpanID, taskID string) {
 	w.t.Helper()
 	senders := map[string]string{
-		"submit": "yard-frontend", "append": "yard-frontend", "complete": "yard-frontend", "fail": "yard-frontend",
+		"submit": "yard-frontend", "append": "yard-frontend", "start": "yard-frontend", "complete": "yard-frontend", "fail": "yard-frontend",
 		"apply": "yard-history", "trigger": "yard-history", "wait": "yard-history",
 		"delay": "yard-history", "backoff": "yard-history", "expired attempt": "yard-history",
 		"match": "yard-matching", "grab": "yard-matching", "run": "shop",

@@ -135,7 +135,7 @@ func New(d Deps) (*Gateway, error) {
 		Release: func(c call.Call, entries []validate.Outcome, answer call.Answer) {
 			g.Outcomes.Send(c, false, entries, nil, answer)
 		},
-		Clock: d.Clock, Log: d.Log, Metrics: d.Metrics,
+		Clock: d.Clock, Log: d.Log, Tracing: d.Tracing, Metrics: d.Metrics,
 	})
 	chosen := placement.New(d.Partitioning.History, d.Metrics, d.Log)
 	homes := batches.Homes{Log: d.History, LogVersion: d.LogVersion, Partitioning: d.Partitioning, AppendTimeout: c.AppendTimeout}

@@ -100,6 +100,26 @@ func TestATraceNamesTheTasksOfSeveralPartitions(t *testing.T) {
 	}
 }
 
+// TestAStartWithTheSubmitIsASpan of each task that a poll is given, and of no other one.
+func TestAStartWithTheSubmitIsASpan(t *testing.T) {
+	r, sink, flush := traced(t, func(d *Deps) { d.Config.DirectStarts = true })
+	r.pollHere(t, "first")
+	r.tellAnswered(t, r.bus.sentPolls()[0].id)
+	r.pollHere(t, "second", "mail")
+	id := r.submitNow(t, &yardv1.NewTask{Type: "mail", Traceparent: sampled})[0]
+	r.submitNow(t, &yardv1.NewTask{Type: "other", Traceparent: sampled})
+	flush()
+	starts := named(sink.Spans(), "start")
+	if len(starts) != 1 {
+		t.Fatalf("spans %v", sink.Spans())
+	}
+	s := starts[0]
+	if a := s.Attrs; s.TraceID != "0af7651916cd43dd8448eb211c80319c" || a["yardmaster.task_id"] != id || a["yardmaster.type"] != "mail" || a["yardmaster.tasklist"] != "main" ||
+		a["messaging.operation.type"] != "receive" || s.End.Before(s.Start) {
+		t.Errorf("span %v", s)
+	}
+}
+
 func TestTheCallersTraceGoesOnThroughOutcomes(t *testing.T) {
 	r, sink, flush := traced(t)
 	answer, got := r.answers(t)

@@ -74,6 +74,7 @@ type Deps struct {
 	Release func(c call.Call, entries []validate.Outcome, answer call.Answer)
 	Clock   *clock.Clock
 	Log     *slog.Logger
+	Tracing *telemetry.Tracing
 	Metrics *telemetry.Metrics
 }
 
@@ -105,7 +106,7 @@ func New(d Deps) *Requests {
 			q.places.Give(domain, places)
 			q.Quotas.Close(domain)
 		},
-		HandBack: q.handBack,
+		HandBack: q.handBack, ShowStart: q.showStart,
 	})
 	return q
 }
@@ -234,6 +235,17 @@ func (q *Requests) handBackUntil(deadline time.Time, domain string, attempts []d
 			time.AfterFunc(handBackAgain, func() { q.handBackUntil(deadline, domain, left) })
 		}
 	})
+}
+
+// showStart makes the span of a task that a poll is given with its submit.
+func (q *Requests) showStart(s *polls.Submit, task int) {
+	r := s.Records[task]
+	if !q.Tracing.On() || !telemetry.Sampled(r.Trace) {
+		return
+	}
+	id := ids.TaskID(r.Id)
+	about := signals.Task{Domain: s.Domain, Tasklist: s.Tasklist, Type: r.Type, ID: id.String(), Partition: id.Partition()}
+	q.Tracing.Span(r.Trace, signals.SpanStart, signals.SpanKind(signals.SpanStart), time.UnixMilli(s.NowMS), q.Clock.Now(), about.Attributes(signals.SpanStart)...)
 }
 
 // TakeSilent reads which workers fell silent, or are drained (topology.HintSilent).

@@ -140,15 +140,20 @@ func (p *Polls) Stored(s *Submit, seq uint64, inTime bool) {
 	if s.polls == nil {
 		back = attempts
 	}
+	var given []int
 	p.mu.Lock()
 	for i, at := range s.polls {
 		if at.over || !inTime {
 			back = append(back, attempts[i])
 		} else {
 			at.gets, at.attempts = append(at.gets, gets[i]), append(at.attempts, attempts[i])
+			given = append(given, i)
 		}
 	}
 	p.mu.Unlock()
+	for _, i := range given {
+		p.ShowStart(s, i)
+	}
 	p.handBack(s.Domain, back)
 	p.decided(s)
 }

@@ -136,6 +136,8 @@ type Config struct {
 	Left func(domain string, places int)
 	// HandBack makes tasks ready again whose attempts no worker has.
 	HandBack func(domain string, attempts []direct.Attempt)
+	// ShowStart is called for each task of a submit that a poll is given with it.
+	ShowStart func(s *Submit, task int)
 }
 
 // Bus sends what is not waited for.
