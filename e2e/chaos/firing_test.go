@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// firedShort and firedLong are how many tasks are due per second.
-	firedShort, firedLong = 300, 5000
+	// firedShort and firedLong are how many tasks are due per second, firedTrio with three nodes of NATS, which share the machine with all else.
+	firedShort, firedLong, firedTrio = 300, 5000, 500
 	// firesAfter is when the first one is due: by then all of them wait in the timer stores.
 	firesAfter = 25 * time.Second
 	// firedBatch is how many one request submits.
@@ -205,14 +205,27 @@ func TestI10_TimersKilledAndPausedUnderLoad(t *testing.T) {
 		t.Parallel()
 		rate = number(t, rateEnv, firedShort)
 	}
+	fireThrough(t, s, rate, disturbFiring)
+}
+
+// TestI10_NATSNodesLostWhileTasksFire is the same with three nodes of NATS, of which one is killed or paused again and again, and timer processes die
+// meanwhile.
+func TestI10_NATSNodesLostWhileTasksFire(t *testing.T) {
+	longOnly(t)
+	fireThrough(t, settingsOf(t), number(t, rateEnv, firedTrio), disturbNodesAndFiring, cluster.WithNATSNodes(trio))
+}
+
+// fireThrough has tasks fire at a rate while a cluster is disturbed.
+func fireThrough(t *testing.T, s settings, rate int, disturb func(*testing.T, *cluster.Cluster, *rand.Rand, time.Duration) (faults int), opts ...cluster.Option) {
+	t.Helper()
 	for n := range s.rounds {
 		t.Run(fmt.Sprintf("round %d", n+1), func(t *testing.T) {
 			seed := testkit.Seed(t)
-			c := cluster.Start(t, binaries, instances)
+			c := cluster.Start(t, binaries, instances, opts...)
 			a, log := openArchive(t, c), followFired(t, c)
 			f := storeWaiting(t, c, rate, s.lasts)
 			f.work()
-			faults := disturbFiring(t, c, seed, s.lasts)
+			faults := disturb(t, c, seed, s.lasts)
 			offences := f.ended(a, log)
 			for _, o := range offences[:min(len(offences), offencesMax)] {
 				t.Error(o)
@@ -221,6 +234,33 @@ func TestI10_TimersKilledAndPausedUnderLoad(t *testing.T) {
 			c.CheckAll()
 		})
 	}
+}
+
+// disturbNodesAndFiring kills or pauses a node of NATS every 11 s, and has a timer process die while it is away, and returns how many it disturbed.
+func disturbNodesAndFiring(t *testing.T, c *cluster.Cluster, seed *rand.Rand, lasts time.Duration) (faults int) {
+	t.Helper()
+	for began := time.Now(); time.Since(began)+nodeEvery <= lasts; faults++ {
+		next := time.Now().Add(nodeEvery)
+		node, i := seed.IntN(trio), seed.IntN(c.Instances(cluster.Timer))
+		end, back := c.Kill, func() { c.Restart(cluster.NATS, node); c.AwaitProcess(cluster.NATS, node) }
+		if seed.IntN(2) == 0 {
+			end, back = c.Pause, func() { c.Resume(cluster.NATS, node) }
+		}
+		t.Logf("%5.1f s: nats-%d is lost", time.Since(began).Seconds(), node)
+		end(cluster.NATS, node)
+		wait(t.Context(), upTo(seed, nodeAway))
+		if seed.IntN(2) == 0 {
+			t.Logf("%5.1f s: kill timer-%d", time.Since(began).Seconds(), i)
+			c.Kill(cluster.Timer, i)
+			c.Restart(cluster.Timer, i)
+			faults++
+		}
+		back()
+		wait(t.Context(), time.Until(next))
+	}
+	c.AwaitReplicas()
+	c.AwaitReady()
+	return faults
 }
 
 // disturbFiring kills or pauses a timer process, and now and then something else, and returns how often.
