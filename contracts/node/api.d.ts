@@ -149,6 +149,19 @@ export interface ListResponse {
   next_cursor?: string;
 }
 
+/** ExplainRequest (tasks.explain): why does a task not start? */
+export interface ExplainRequest {
+  /** Required. */
+  task_id: string;
+}
+
+export interface ExplainResponse {
+  /** The task as in tasks.get, without payload, result, progress and events. */
+  task: Task;
+  /** All reasons why the task does not start now. Each of them alone keeps it waiting. None: nothing keeps it waiting, and a worker gets it next. A task that runs or has ended has one reason, which says so. */
+  reasons?: Reason[];
+}
+
 /** CountTimersRequest (timers.count): how many tasks of the domain are due in each span of the time to come. It counts the tasks that wait for their time in the timer store: delayed ones, and those that wait more than 10 s for their next attempt. The next runs of schedules are no tasks yet: schedules.next shows them. */
 export interface CountTimersRequest {
   /** Default: all. */
@@ -1608,6 +1621,8 @@ export interface Queue {
   bytes_max?: number;
   /** Since when it is split off, as the owner knows, Unix ms: not before it took over. */
   split_at_ms?: number;
+  /** Its domain is over full_weight_tasks_per_s: it is read with the low class, one turn of five. */
+  low_class?: boolean;
 }
 
 /** TaskType holds what tasks of one type have in common. */
@@ -2092,6 +2107,32 @@ export interface TimerCount {
   tasks?: number;
 }
 
+/** Reason is one reason why a task does not start now. */
+export interface Reason {
+  /** FINISHED: it has ended. RUNNING: a worker runs it. DUE_LATER: its time has not come. BACKOFF: an attempt failed, and the time of the next one has not come. NOT_ADMITTED: it is on disk, behind other tasks of its queue. BLOCKED: it failed for good and blocks its order key. BEHIND_ORDER_KEY: an earlier task of its order key has not ended. SUSPENDED: its domain is paused. PAUSED: its tasklist, type or group is paused. LIMIT_FULL: all slots of a limit are in use. LIMIT_UNKNOWN: the slots of a limit are being counted. RATE: a rate has no start left. DRAINED: a worker of its tasklist is drained, and no other one is free. NO_WORKER: no worker has polled its tasklist within 5 minutes. NO_WORKER_FOR_TYPE: workers polled the tasklist, and none of them accepts its type. NO_WORKER_FREE: workers accept its type, and none of them waits for a task. MATCHING_SILENT: the matching shard of its tasklist did not answer within a second, so limits and workers are not known. Later versions may have more. */
+  code: string;
+  /** The reason as a sentence, for people. */
+  text: string;
+  /** It is a snapshot of something that changes all the time, or is known in part only. Default: it is exact. */
+  about?: boolean;
+  /** When it ends by itself, Unix ms. Default 0: that is not known, or it does not end by itself. */
+  until_ms?: number;
+  /** Since when, Unix ms. Default 0: that is not known. */
+  since_ms?: number;
+  /** SUSPENDED, PAUSED and DRAINED: the caller's name as it was given. RUNNING: the worker. */
+  by?: string;
+  /** The subject of the reason. SUSPENDED and PAUSED: `domain`, `tasklist/NAME`, `type/NAME` or `group/NAME`. LIMIT_FULL, LIMIT_UNKNOWN and RATE: the limit as in LimitUse. NOT_ADMITTED: the queue, such as `p3`, or `p3/DOMAIN` or `p3/DOMAIN/TASKLIST` if it is split off. BEHIND_ORDER_KEY: the order key. DRAINED: the worker_id. */
+  ref?: string;
+  /** BEHIND_ORDER_KEY: the first task of the order key. */
+  task_id?: string;
+  /** BEHIND_ORDER_KEY: how many tasks wait behind the first one. NOT_ADMITTED: how many messages of the queue (1 to 1000 tasks each) are not read yet. LIMIT_FULL and RATE: how many tasks wait for it. NO_WORKER, NO_WORKER_FOR_TYPE and NO_WORKER_FREE: how many tasks of its type wait in its tasklist. */
+  waiting?: number;
+  /** LIMIT_FULL: how full the limit is, and the ten attempts at most that have had its slots for the longest. */
+  limit?: LimitUse;
+  /** NO_WORKER_FREE: the worker that polled last of those that accept its type. NO_WORKER_FOR_TYPE: the worker that polled the tasklist last. */
+  last_poller?: Poller;
+}
+
 export type BatchState =
   /** Tasks can be submitted into it. */
   | "open"
@@ -2311,6 +2352,8 @@ export interface Verbs {
   "tasks.get": { request: GetRequest; response: GetResponse };
   /** Find tasks of the domain, newest first. */
   "tasks.list": { request: ListRequest; response: ListResponse };
+  /** Say why a task does not start: all reasons at once. */
+  "tasks.explain": { request: ExplainRequest; response: ExplainResponse };
   /** Count the tasks of the domain that wait for their time, by when they are due. */
   "timers.count": { request: CountTimersRequest; response: CountTimersResponse };
   /** Get the numbers of a tasklist. A tasklist exists as soon as it is used. */

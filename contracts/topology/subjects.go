@@ -83,7 +83,7 @@ func APINouns() []string {
 // client need not take an older engine for one that is away.
 func APIPlanned() []string {
 	return []string{
-		"tasks.explain", "tasks.redrive", "tasks.count", "tasks.purge",
+		"tasks.redrive", "tasks.count", "tasks.purge",
 		"tasklists.update",
 		"types.describe",
 		"groups.describe",

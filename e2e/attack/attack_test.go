@@ -358,6 +358,7 @@ func TestI14_ForeignIDsAndTokens(t *testing.T) {
 	for verb, body := range map[string]string{
 		"tasks.complete": proof, "tasks.fail": proof, "tasks.heartbeat": proof,
 		"tasks.cancel": fmt.Sprintf(`{"task_ids":[%q]}`, id), "tasks.get": fmt.Sprintf(`{"task_id":%q}`, id),
+		"tasks.explain": fmt.Sprintf(`{"task_id":%q}`, id),
 	} {
 		tried++
 		if got := ask(thief, attacker, verb, body); !strings.Contains(got, "NOT_FOUND") && !strings.Contains(got, "STALE") {

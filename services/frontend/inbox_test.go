@@ -36,6 +36,7 @@ func (s *stage) goodRequests() map[string]codec.Message {
 		shop("tasks.cancel"):             &yardv1.CancelRequest{TaskIds: []string{id}},
 		shop("tasks.get"):                &yardv1.GetRequest{TaskId: id},
 		shop("tasks.list"):               &yardv1.ListRequest{},
+		shop("tasks.explain"):            &yardv1.ExplainRequest{TaskId: id},
 		shop("tasklists.describe"):       &yardv1.DescribeTasklistRequest{Tasklist: "main"},
 		shop("tasklists.put"):            &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Name: "planted"}},
 		shop("tasklists.get"):            &yardv1.GetTasklistRequest{Name: "planted"},

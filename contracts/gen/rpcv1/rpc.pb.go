@@ -325,7 +325,9 @@ type DescribeShardRequest struct {
 	// Of limits, only these are wanted, by reference.
 	Limits []string `protobuf:"bytes,6,rep,name=limits,proto3" json:"limits,omitempty"`
 	// Of limits, only those are wanted that are in use here, up to 250.
-	LimitsInUse   bool `protobuf:"varint,7,opt,name=limits_in_use,json=limitsInUse,proto3" json:"limits_in_use,omitempty"`
+	LimitsInUse bool `protobuf:"varint,7,opt,name=limits_in_use,json=limitsInUse,proto3" json:"limits_in_use,omitempty"`
+	// If present: what keeps a task of the tasklist from starting is wanted, and nothing else.
+	Explain       *ExplainTask `protobuf:"bytes,8,opt,name=explain,proto3" json:"explain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -409,6 +411,76 @@ func (x *DescribeShardRequest) GetLimitsInUse() bool {
 	return false
 }
 
+func (x *DescribeShardRequest) GetExplain() *ExplainTask {
+	if x != nil {
+		return x.Explain
+	}
+	return nil
+}
+
+// ExplainTask is a task whose limits and workers are asked for.
+type ExplainTask struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Type  string                 `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
+	// Empty: it has none.
+	Group string `protobuf:"bytes,2,opt,name=group,proto3" json:"group,omitempty"`
+	// How many holders of each limit are wanted.
+	Holders       int32 `protobuf:"varint,3,opt,name=holders,proto3" json:"holders,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExplainTask) Reset() {
+	*x = ExplainTask{}
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExplainTask) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExplainTask) ProtoMessage() {}
+
+func (x *ExplainTask) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExplainTask.ProtoReflect.Descriptor instead.
+func (*ExplainTask) Descriptor() ([]byte, []int) {
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ExplainTask) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *ExplainTask) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
+func (x *ExplainTask) GetHolders() int32 {
+	if x != nil {
+		return x.Holders
+	}
+	return 0
+}
+
 type DescribeShardResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Triggers in the table.
@@ -426,15 +498,21 @@ type DescribeShardResponse struct {
 	// For how long the owner has served the shard.
 	KnownForMs int64 `protobuf:"varint,9,opt,name=known_for_ms,json=knownForMs,proto3" json:"known_for_ms,omitempty"`
 	// With list_limits: those in use. Holders have their task and time only. left_out counts those beyond 250.
-	Top           []*ShardLimit `protobuf:"bytes,10,rep,name=top,proto3" json:"top,omitempty"`
-	LeftOut       int32         `protobuf:"varint,11,opt,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
+	Top     []*ShardLimit `protobuf:"bytes,10,rep,name=top,proto3" json:"top,omitempty"`
+	LeftOut int32         `protobuf:"varint,11,opt,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
+	// With explain top has the limits and rates that cover the task and are known here, ready counts the triggers of its type in its tasklist, and pollers
+	// the workers that polled it. takers counts those that accept the type; last_poller is the last one of them, or of all if there is none.
+	Takers     int64          `protobuf:"varint,12,opt,name=takers,proto3" json:"takers,omitempty"`
+	LastPoller *yardv1.Poller `protobuf:"bytes,13,opt,name=last_poller,json=lastPoller,proto3" json:"last_poller,omitempty"`
+	// With explain: a poll waits here that accepts the type.
+	Polled        bool `protobuf:"varint,14,opt,name=polled,proto3" json:"polled,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DescribeShardResponse) Reset() {
 	*x = DescribeShardResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[4]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -446,7 +524,7 @@ func (x *DescribeShardResponse) String() string {
 func (*DescribeShardResponse) ProtoMessage() {}
 
 func (x *DescribeShardResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[4]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -459,7 +537,7 @@ func (x *DescribeShardResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeShardResponse.ProtoReflect.Descriptor instead.
 func (*DescribeShardResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{4}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *DescribeShardResponse) GetReady() int64 {
@@ -532,6 +610,27 @@ func (x *DescribeShardResponse) GetLeftOut() int32 {
 	return 0
 }
 
+func (x *DescribeShardResponse) GetTakers() int64 {
+	if x != nil {
+		return x.Takers
+	}
+	return 0
+}
+
+func (x *DescribeShardResponse) GetLastPoller() *yardv1.Poller {
+	if x != nil {
+		return x.LastPoller
+	}
+	return nil
+}
+
+func (x *DescribeShardResponse) GetPolled() bool {
+	if x != nil {
+		return x.Polled
+	}
+	return false
+}
+
 // ShardLimit is what a shard knows of a limit in use. Slots_in_use is what the tables say; shards is left out.
 type ShardLimit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -539,14 +638,20 @@ type ShardLimit struct {
 	// Slots that the tables count for this shard.
 	Slots int32 `protobuf:"varint,2,opt,name=slots,proto3" json:"slots,omitempty"`
 	// For how long it was full within the last hour.
-	FullMs        int64 `protobuf:"varint,3,opt,name=full_ms,json=fullMs,proto3" json:"full_ms,omitempty"`
+	FullMs int64 `protobuf:"varint,3,opt,name=full_ms,json=fullMs,proto3" json:"full_ms,omitempty"`
+	// The shard can book no slot or start of it now.
+	Closed bool `protobuf:"varint,4,opt,name=closed,proto3" json:"closed,omitempty"`
+	// It is closed while the attempts that use it are being counted.
+	Counting bool `protobuf:"varint,5,opt,name=counting,proto3" json:"counting,omitempty"`
+	// Of a closed rate: when the shard tries the next start, in ms from when this is sent.
+	NextStartMs   int64 `protobuf:"varint,6,opt,name=next_start_ms,json=nextStartMs,proto3" json:"next_start_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ShardLimit) Reset() {
 	*x = ShardLimit{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[5]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -558,7 +663,7 @@ func (x *ShardLimit) String() string {
 func (*ShardLimit) ProtoMessage() {}
 
 func (x *ShardLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[5]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -571,7 +676,7 @@ func (x *ShardLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardLimit.ProtoReflect.Descriptor instead.
 func (*ShardLimit) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{5}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ShardLimit) GetUse() *yardv1.LimitUse {
@@ -595,6 +700,27 @@ func (x *ShardLimit) GetFullMs() int64 {
 	return 0
 }
 
+func (x *ShardLimit) GetClosed() bool {
+	if x != nil {
+		return x.Closed
+	}
+	return false
+}
+
+func (x *ShardLimit) GetCounting() bool {
+	if x != nil {
+		return x.Counting
+	}
+	return false
+}
+
+func (x *ShardLimit) GetNextStartMs() int64 {
+	if x != nil {
+		return x.NextStartMs
+	}
+	return 0
+}
+
 // GetTask (history and timer, "get").
 type GetTaskRequest struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -613,7 +739,7 @@ type GetTaskRequest struct {
 
 func (x *GetTaskRequest) Reset() {
 	*x = GetTaskRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[6]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -625,7 +751,7 @@ func (x *GetTaskRequest) String() string {
 func (*GetTaskRequest) ProtoMessage() {}
 
 func (x *GetTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[6]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -638,7 +764,7 @@ func (x *GetTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTaskRequest.ProtoReflect.Descriptor instead.
 func (*GetTaskRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{6}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *GetTaskRequest) GetTaskId() []byte {
@@ -679,14 +805,16 @@ func (x *GetTaskRequest) GetInMemory() bool {
 type GetTaskResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Absent = not found.
-	Task          *yardv1.Task `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	Task *yardv1.Task `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	// If the state of the task is queued: the lane of the log that it lies in, as in yard.v1.Queue.
+	Lane          string `protobuf:"bytes,2,opt,name=lane,proto3" json:"lane,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetTaskResponse) Reset() {
 	*x = GetTaskResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[7]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -698,7 +826,7 @@ func (x *GetTaskResponse) String() string {
 func (*GetTaskResponse) ProtoMessage() {}
 
 func (x *GetTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[7]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -711,7 +839,7 @@ func (x *GetTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTaskResponse.ProtoReflect.Descriptor instead.
 func (*GetTaskResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{7}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GetTaskResponse) GetTask() *yardv1.Task {
@@ -719,6 +847,13 @@ func (x *GetTaskResponse) GetTask() *yardv1.Task {
 		return x.Task
 	}
 	return nil
+}
+
+func (x *GetTaskResponse) GetLane() string {
+	if x != nil {
+		return x.Lane
+	}
+	return ""
 }
 
 // ListTasks (history and timer, "list").
@@ -742,7 +877,7 @@ type ListTasksRequest struct {
 
 func (x *ListTasksRequest) Reset() {
 	*x = ListTasksRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[8]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -754,7 +889,7 @@ func (x *ListTasksRequest) String() string {
 func (*ListTasksRequest) ProtoMessage() {}
 
 func (x *ListTasksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[8]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -767,7 +902,7 @@ func (x *ListTasksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTasksRequest.ProtoReflect.Descriptor instead.
 func (*ListTasksRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{8}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ListTasksRequest) GetDomain() string {
@@ -838,7 +973,7 @@ type DuePlace struct {
 
 func (x *DuePlace) Reset() {
 	*x = DuePlace{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[9]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -850,7 +985,7 @@ func (x *DuePlace) String() string {
 func (*DuePlace) ProtoMessage() {}
 
 func (x *DuePlace) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[9]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -863,7 +998,7 @@ func (x *DuePlace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DuePlace.ProtoReflect.Descriptor instead.
 func (*DuePlace) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{9}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DuePlace) GetMinute() int64 {
@@ -905,7 +1040,7 @@ type ListTasksResponse struct {
 
 func (x *ListTasksResponse) Reset() {
 	*x = ListTasksResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[10]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -917,7 +1052,7 @@ func (x *ListTasksResponse) String() string {
 func (*ListTasksResponse) ProtoMessage() {}
 
 func (x *ListTasksResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[10]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -930,7 +1065,7 @@ func (x *ListTasksResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTasksResponse.ProtoReflect.Descriptor instead.
 func (*ListTasksResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{10}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListTasksResponse) GetTasks() []*yardv1.Task {
@@ -985,7 +1120,7 @@ type DescribePartitionRequest struct {
 
 func (x *DescribePartitionRequest) Reset() {
 	*x = DescribePartitionRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[11]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -997,7 +1132,7 @@ func (x *DescribePartitionRequest) String() string {
 func (*DescribePartitionRequest) ProtoMessage() {}
 
 func (x *DescribePartitionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[11]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1010,7 +1145,7 @@ func (x *DescribePartitionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribePartitionRequest.ProtoReflect.Descriptor instead.
 func (*DescribePartitionRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{11}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DescribePartitionRequest) GetDomain() string {
@@ -1072,7 +1207,7 @@ type DescribePartitionResponse struct {
 
 func (x *DescribePartitionResponse) Reset() {
 	*x = DescribePartitionResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[12]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1084,7 +1219,7 @@ func (x *DescribePartitionResponse) String() string {
 func (*DescribePartitionResponse) ProtoMessage() {}
 
 func (x *DescribePartitionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[12]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1097,7 +1232,7 @@ func (x *DescribePartitionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribePartitionResponse.ProtoReflect.Descriptor instead.
 func (*DescribePartitionResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{12}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DescribePartitionResponse) GetReady() int64 {
@@ -1198,7 +1333,7 @@ type DescribeWaitingRequest struct {
 
 func (x *DescribeWaitingRequest) Reset() {
 	*x = DescribeWaitingRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[13]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1210,7 +1345,7 @@ func (x *DescribeWaitingRequest) String() string {
 func (*DescribeWaitingRequest) ProtoMessage() {}
 
 func (x *DescribeWaitingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[13]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1223,7 +1358,7 @@ func (x *DescribeWaitingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeWaitingRequest.ProtoReflect.Descriptor instead.
 func (*DescribeWaitingRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{13}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DescribeWaitingRequest) GetDomain() string {
@@ -1258,7 +1393,7 @@ type DescribeWaitingResponse struct {
 
 func (x *DescribeWaitingResponse) Reset() {
 	*x = DescribeWaitingResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[14]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1270,7 +1405,7 @@ func (x *DescribeWaitingResponse) String() string {
 func (*DescribeWaitingResponse) ProtoMessage() {}
 
 func (x *DescribeWaitingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[14]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1283,7 +1418,7 @@ func (x *DescribeWaitingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeWaitingResponse.ProtoReflect.Descriptor instead.
 func (*DescribeWaitingResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{14}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *DescribeWaitingResponse) GetWaiting() int64 {
@@ -1320,7 +1455,7 @@ type CountAheadRequest struct {
 
 func (x *CountAheadRequest) Reset() {
 	*x = CountAheadRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[15]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1332,7 +1467,7 @@ func (x *CountAheadRequest) String() string {
 func (*CountAheadRequest) ProtoMessage() {}
 
 func (x *CountAheadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[15]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1345,7 +1480,7 @@ func (x *CountAheadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountAheadRequest.ProtoReflect.Descriptor instead.
 func (*CountAheadRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{15}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *CountAheadRequest) GetDomain() string {
@@ -1418,7 +1553,7 @@ type CountAheadResponse struct {
 
 func (x *CountAheadResponse) Reset() {
 	*x = CountAheadResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[16]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1430,7 +1565,7 @@ func (x *CountAheadResponse) String() string {
 func (*CountAheadResponse) ProtoMessage() {}
 
 func (x *CountAheadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[16]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1443,7 +1578,7 @@ func (x *CountAheadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountAheadResponse.ProtoReflect.Descriptor instead.
 func (*CountAheadResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{16}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CountAheadResponse) GetSpans() []*AheadSpan {
@@ -1477,7 +1612,7 @@ type AheadSpan struct {
 
 func (x *AheadSpan) Reset() {
 	*x = AheadSpan{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[17]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1489,7 +1624,7 @@ func (x *AheadSpan) String() string {
 func (*AheadSpan) ProtoMessage() {}
 
 func (x *AheadSpan) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[17]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1502,7 +1637,7 @@ func (x *AheadSpan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AheadSpan.ProtoReflect.Descriptor instead.
 func (*AheadSpan) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{17}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *AheadSpan) GetMinute() int64 {
@@ -1542,7 +1677,7 @@ type BookingsRequest struct {
 
 func (x *BookingsRequest) Reset() {
 	*x = BookingsRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[18]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1554,7 +1689,7 @@ func (x *BookingsRequest) String() string {
 func (*BookingsRequest) ProtoMessage() {}
 
 func (x *BookingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[18]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1567,7 +1702,7 @@ func (x *BookingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BookingsRequest.ProtoReflect.Descriptor instead.
 func (*BookingsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{18}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *BookingsRequest) GetShard() int32 {
@@ -1634,7 +1769,7 @@ type BookingsResponse struct {
 
 func (x *BookingsResponse) Reset() {
 	*x = BookingsResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[19]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1646,7 +1781,7 @@ func (x *BookingsResponse) String() string {
 func (*BookingsResponse) ProtoMessage() {}
 
 func (x *BookingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[19]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1659,7 +1794,7 @@ func (x *BookingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BookingsResponse.ProtoReflect.Descriptor instead.
 func (*BookingsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{19}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *BookingsResponse) GetGroups() []*Bookings {
@@ -1710,7 +1845,7 @@ type Bookings struct {
 
 func (x *Bookings) Reset() {
 	*x = Bookings{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[20]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1722,7 +1857,7 @@ func (x *Bookings) String() string {
 func (*Bookings) ProtoMessage() {}
 
 func (x *Bookings) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[20]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1735,7 +1870,7 @@ func (x *Bookings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bookings.ProtoReflect.Descriptor instead.
 func (*Bookings) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{20}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Bookings) GetDomain() string {
@@ -1804,7 +1939,7 @@ type HoldersQuery struct {
 
 func (x *HoldersQuery) Reset() {
 	*x = HoldersQuery{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[21]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1816,7 +1951,7 @@ func (x *HoldersQuery) String() string {
 func (*HoldersQuery) ProtoMessage() {}
 
 func (x *HoldersQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[21]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1829,7 +1964,7 @@ func (x *HoldersQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HoldersQuery.ProtoReflect.Descriptor instead.
 func (*HoldersQuery) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{21}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *HoldersQuery) GetLimit() string {
@@ -1882,7 +2017,7 @@ type LimitHolders struct {
 
 func (x *LimitHolders) Reset() {
 	*x = LimitHolders{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[22]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1894,7 +2029,7 @@ func (x *LimitHolders) String() string {
 func (*LimitHolders) ProtoMessage() {}
 
 func (x *LimitHolders) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[22]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1907,7 +2042,7 @@ func (x *LimitHolders) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitHolders.ProtoReflect.Descriptor instead.
 func (*LimitHolders) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{22}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *LimitHolders) GetOldest() []*SlotAttempt {
@@ -1944,7 +2079,7 @@ type SlotAttempt struct {
 
 func (x *SlotAttempt) Reset() {
 	*x = SlotAttempt{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[23]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1956,7 +2091,7 @@ func (x *SlotAttempt) String() string {
 func (*SlotAttempt) ProtoMessage() {}
 
 func (x *SlotAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[23]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1969,7 +2104,7 @@ func (x *SlotAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotAttempt.ProtoReflect.Descriptor instead.
 func (*SlotAttempt) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{23}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SlotAttempt) GetTaskId() []byte {
@@ -2014,7 +2149,7 @@ type UndeliveredRequest struct {
 
 func (x *UndeliveredRequest) Reset() {
 	*x = UndeliveredRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[24]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2026,7 +2161,7 @@ func (x *UndeliveredRequest) String() string {
 func (*UndeliveredRequest) ProtoMessage() {}
 
 func (x *UndeliveredRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[24]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2039,7 +2174,7 @@ func (x *UndeliveredRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndeliveredRequest.ProtoReflect.Descriptor instead.
 func (*UndeliveredRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{24}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *UndeliveredRequest) GetShard() int32 {
@@ -2074,7 +2209,7 @@ type UndeliveredResponse struct {
 
 func (x *UndeliveredResponse) Reset() {
 	*x = UndeliveredResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[25]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2086,7 +2221,7 @@ func (x *UndeliveredResponse) String() string {
 func (*UndeliveredResponse) ProtoMessage() {}
 
 func (x *UndeliveredResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[25]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2099,7 +2234,7 @@ func (x *UndeliveredResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndeliveredResponse.ProtoReflect.Descriptor instead.
 func (*UndeliveredResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{25}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *UndeliveredResponse) GetGrants() []*UndeliveredGrant {
@@ -2137,7 +2272,7 @@ type UndeliveredGrant struct {
 
 func (x *UndeliveredGrant) Reset() {
 	*x = UndeliveredGrant{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[26]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2149,7 +2284,7 @@ func (x *UndeliveredGrant) String() string {
 func (*UndeliveredGrant) ProtoMessage() {}
 
 func (x *UndeliveredGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[26]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2162,7 +2297,7 @@ func (x *UndeliveredGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndeliveredGrant.ProtoReflect.Descriptor instead.
 func (*UndeliveredGrant) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{26}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *UndeliveredGrant) GetReplyTo() string {
@@ -2241,7 +2376,7 @@ type RetriggerRequest struct {
 
 func (x *RetriggerRequest) Reset() {
 	*x = RetriggerRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[27]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2253,7 +2388,7 @@ func (x *RetriggerRequest) String() string {
 func (*RetriggerRequest) ProtoMessage() {}
 
 func (x *RetriggerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[27]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2266,7 +2401,7 @@ func (x *RetriggerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetriggerRequest.ProtoReflect.Descriptor instead.
 func (*RetriggerRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{27}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RetriggerRequest) GetDomain() string {
@@ -2292,7 +2427,7 @@ type RetriggerResponse struct {
 
 func (x *RetriggerResponse) Reset() {
 	*x = RetriggerResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[28]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2304,7 +2439,7 @@ func (x *RetriggerResponse) String() string {
 func (*RetriggerResponse) ProtoMessage() {}
 
 func (x *RetriggerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[28]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2317,7 +2452,7 @@ func (x *RetriggerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetriggerResponse.ProtoReflect.Descriptor instead.
 func (*RetriggerResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{28}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RetriggerResponse) GetTriggers() int64 {
@@ -2341,7 +2476,7 @@ type FireEarlyRequest struct {
 
 func (x *FireEarlyRequest) Reset() {
 	*x = FireEarlyRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[29]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2353,7 +2488,7 @@ func (x *FireEarlyRequest) String() string {
 func (*FireEarlyRequest) ProtoMessage() {}
 
 func (x *FireEarlyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[29]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2366,7 +2501,7 @@ func (x *FireEarlyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FireEarlyRequest.ProtoReflect.Descriptor instead.
 func (*FireEarlyRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{29}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *FireEarlyRequest) GetTaskIds() [][]byte {
@@ -2397,7 +2532,7 @@ type FireEarlyResponse struct {
 
 func (x *FireEarlyResponse) Reset() {
 	*x = FireEarlyResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[30]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2409,7 +2544,7 @@ func (x *FireEarlyResponse) String() string {
 func (*FireEarlyResponse) ProtoMessage() {}
 
 func (x *FireEarlyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[30]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2422,7 +2557,7 @@ func (x *FireEarlyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FireEarlyResponse.ProtoReflect.Descriptor instead.
 func (*FireEarlyResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{30}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *FireEarlyResponse) GetComing() [][]byte {
@@ -2458,7 +2593,7 @@ type LocateTaskRequest struct {
 
 func (x *LocateTaskRequest) Reset() {
 	*x = LocateTaskRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[31]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2470,7 +2605,7 @@ func (x *LocateTaskRequest) String() string {
 func (*LocateTaskRequest) ProtoMessage() {}
 
 func (x *LocateTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[31]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2483,7 +2618,7 @@ func (x *LocateTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocateTaskRequest.ProtoReflect.Descriptor instead.
 func (*LocateTaskRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{31}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *LocateTaskRequest) GetTaskId() []byte {
@@ -2512,7 +2647,7 @@ type LocateTaskResponse struct {
 
 func (x *LocateTaskResponse) Reset() {
 	*x = LocateTaskResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[32]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2524,7 +2659,7 @@ func (x *LocateTaskResponse) String() string {
 func (*LocateTaskResponse) ProtoMessage() {}
 
 func (x *LocateTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[32]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2537,7 +2672,7 @@ func (x *LocateTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocateTaskResponse.ProtoReflect.Descriptor instead.
 func (*LocateTaskResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{32}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *LocateTaskResponse) GetWaiting() *logv1.Record {
@@ -2566,7 +2701,7 @@ type FrontendUse struct {
 
 func (x *FrontendUse) Reset() {
 	*x = FrontendUse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[33]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2578,7 +2713,7 @@ func (x *FrontendUse) String() string {
 func (*FrontendUse) ProtoMessage() {}
 
 func (x *FrontendUse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[33]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2591,7 +2726,7 @@ func (x *FrontendUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FrontendUse.ProtoReflect.Descriptor instead.
 func (*FrontendUse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{33}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *FrontendUse) GetFrontend() uint64 {
@@ -2623,7 +2758,7 @@ type DomainUsed struct {
 
 func (x *DomainUsed) Reset() {
 	*x = DomainUsed{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[34]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2635,7 +2770,7 @@ func (x *DomainUsed) String() string {
 func (*DomainUsed) ProtoMessage() {}
 
 func (x *DomainUsed) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[34]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2648,7 +2783,7 @@ func (x *DomainUsed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DomainUsed.ProtoReflect.Descriptor instead.
 func (*DomainUsed) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{34}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *DomainUsed) GetDomain() string {
@@ -2694,7 +2829,7 @@ type StoredTasks struct {
 
 func (x *StoredTasks) Reset() {
 	*x = StoredTasks{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[35]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2706,7 +2841,7 @@ func (x *StoredTasks) String() string {
 func (*StoredTasks) ProtoMessage() {}
 
 func (x *StoredTasks) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[35]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2719,7 +2854,7 @@ func (x *StoredTasks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoredTasks.ProtoReflect.Descriptor instead.
 func (*StoredTasks) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{35}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *StoredTasks) GetPartition() int32 {
@@ -2756,7 +2891,7 @@ type DomainStored struct {
 
 func (x *DomainStored) Reset() {
 	*x = DomainStored{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[36]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2768,7 +2903,7 @@ func (x *DomainStored) String() string {
 func (*DomainStored) ProtoMessage() {}
 
 func (x *DomainStored) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[36]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2781,7 +2916,7 @@ func (x *DomainStored) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DomainStored.ProtoReflect.Descriptor instead.
 func (*DomainStored) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{36}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *DomainStored) GetDomain() string {
@@ -2841,7 +2976,7 @@ type HistoryLoad struct {
 
 func (x *HistoryLoad) Reset() {
 	*x = HistoryLoad{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[37]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2853,7 +2988,7 @@ func (x *HistoryLoad) String() string {
 func (*HistoryLoad) ProtoMessage() {}
 
 func (x *HistoryLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[37]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2866,7 +3001,7 @@ func (x *HistoryLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryLoad.ProtoReflect.Descriptor instead.
 func (*HistoryLoad) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{37}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *HistoryLoad) GetPartition() int32 {
@@ -2979,7 +3114,7 @@ type FullKey struct {
 
 func (x *FullKey) Reset() {
 	*x = FullKey{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[38]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2991,7 +3126,7 @@ func (x *FullKey) String() string {
 func (*FullKey) ProtoMessage() {}
 
 func (x *FullKey) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[38]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3004,7 +3139,7 @@ func (x *FullKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FullKey.ProtoReflect.Descriptor instead.
 func (*FullKey) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{38}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *FullKey) GetDomain() string {
@@ -3043,7 +3178,7 @@ type QueuedTasks struct {
 
 func (x *QueuedTasks) Reset() {
 	*x = QueuedTasks{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[39]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3055,7 +3190,7 @@ func (x *QueuedTasks) String() string {
 func (*QueuedTasks) ProtoMessage() {}
 
 func (x *QueuedTasks) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[39]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3068,7 +3203,7 @@ func (x *QueuedTasks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueuedTasks.ProtoReflect.Descriptor instead.
 func (*QueuedTasks) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{39}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *QueuedTasks) GetDomain() string {
@@ -3113,7 +3248,7 @@ type Hungry struct {
 
 func (x *Hungry) Reset() {
 	*x = Hungry{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[40]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3125,7 +3260,7 @@ func (x *Hungry) String() string {
 func (*Hungry) ProtoMessage() {}
 
 func (x *Hungry) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[40]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3138,7 +3273,7 @@ func (x *Hungry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hungry.ProtoReflect.Descriptor instead.
 func (*Hungry) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{40}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Hungry) GetDomain() string {
@@ -3174,7 +3309,7 @@ type GivenUp struct {
 
 func (x *GivenUp) Reset() {
 	*x = GivenUp{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[41]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3186,7 +3321,7 @@ func (x *GivenUp) String() string {
 func (*GivenUp) ProtoMessage() {}
 
 func (x *GivenUp) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[41]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3199,7 +3334,7 @@ func (x *GivenUp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GivenUp.ProtoReflect.Descriptor instead.
 func (*GivenUp) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{41}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *GivenUp) GetDomain() string {
@@ -3227,7 +3362,7 @@ type Silent struct {
 
 func (x *Silent) Reset() {
 	*x = Silent{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[42]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3239,7 +3374,7 @@ func (x *Silent) String() string {
 func (*Silent) ProtoMessage() {}
 
 func (x *Silent) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[42]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3252,7 +3387,7 @@ func (x *Silent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Silent.ProtoReflect.Descriptor instead.
 func (*Silent) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{42}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Silent) GetWorkers() []*SilentWorker {
@@ -3272,7 +3407,7 @@ type SilentWorker struct {
 
 func (x *SilentWorker) Reset() {
 	*x = SilentWorker{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[43]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3284,7 +3419,7 @@ func (x *SilentWorker) String() string {
 func (*SilentWorker) ProtoMessage() {}
 
 func (x *SilentWorker) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[43]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3297,7 +3432,7 @@ func (x *SilentWorker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SilentWorker.ProtoReflect.Descriptor instead.
 func (*SilentWorker) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{43}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SilentWorker) GetDomain() string {
@@ -3329,7 +3464,7 @@ type ListWorkersRequest struct {
 
 func (x *ListWorkersRequest) Reset() {
 	*x = ListWorkersRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[44]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3341,7 +3476,7 @@ func (x *ListWorkersRequest) String() string {
 func (*ListWorkersRequest) ProtoMessage() {}
 
 func (x *ListWorkersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[44]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3354,7 +3489,7 @@ func (x *ListWorkersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWorkersRequest.ProtoReflect.Descriptor instead.
 func (*ListWorkersRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{44}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ListWorkersRequest) GetDomain() string {
@@ -3399,7 +3534,7 @@ type ListWorkersResponse struct {
 
 func (x *ListWorkersResponse) Reset() {
 	*x = ListWorkersResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[45]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3411,7 +3546,7 @@ func (x *ListWorkersResponse) String() string {
 func (*ListWorkersResponse) ProtoMessage() {}
 
 func (x *ListWorkersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[45]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3424,7 +3559,7 @@ func (x *ListWorkersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWorkersResponse.ProtoReflect.Descriptor instead.
 func (*ListWorkersResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{45}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ListWorkersResponse) GetWorkers() []*yardv1.LiveWorker {
@@ -3460,7 +3595,7 @@ type TasklistScale struct {
 
 func (x *TasklistScale) Reset() {
 	*x = TasklistScale{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[46]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3472,7 +3607,7 @@ func (x *TasklistScale) String() string {
 func (*TasklistScale) ProtoMessage() {}
 
 func (x *TasklistScale) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[46]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3485,7 +3620,7 @@ func (x *TasklistScale) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TasklistScale.ProtoReflect.Descriptor instead.
 func (*TasklistScale) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{46}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *TasklistScale) GetPartitions() int32 {
@@ -3512,7 +3647,7 @@ type DrainedWorkers struct {
 
 func (x *DrainedWorkers) Reset() {
 	*x = DrainedWorkers{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[47]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3524,7 +3659,7 @@ func (x *DrainedWorkers) String() string {
 func (*DrainedWorkers) ProtoMessage() {}
 
 func (x *DrainedWorkers) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[47]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3537,7 +3672,7 @@ func (x *DrainedWorkers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainedWorkers.ProtoReflect.Descriptor instead.
 func (*DrainedWorkers) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{47}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *DrainedWorkers) GetWorkers() []*DrainedWorker {
@@ -3557,7 +3692,7 @@ type DrainedWorker struct {
 
 func (x *DrainedWorker) Reset() {
 	*x = DrainedWorker{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[48]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3569,7 +3704,7 @@ func (x *DrainedWorker) String() string {
 func (*DrainedWorker) ProtoMessage() {}
 
 func (x *DrainedWorker) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[48]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3582,7 +3717,7 @@ func (x *DrainedWorker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainedWorker.ProtoReflect.Descriptor instead.
 func (*DrainedWorker) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{48}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *DrainedWorker) GetWorkerId() string {
@@ -3617,7 +3752,7 @@ type ListKeysRequest struct {
 
 func (x *ListKeysRequest) Reset() {
 	*x = ListKeysRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[49]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3629,7 +3764,7 @@ func (x *ListKeysRequest) String() string {
 func (*ListKeysRequest) ProtoMessage() {}
 
 func (x *ListKeysRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[49]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3642,7 +3777,7 @@ func (x *ListKeysRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKeysRequest.ProtoReflect.Descriptor instead.
 func (*ListKeysRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{49}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ListKeysRequest) GetDomain() string {
@@ -3706,7 +3841,7 @@ type ListKeysResponse struct {
 
 func (x *ListKeysResponse) Reset() {
 	*x = ListKeysResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[50]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3718,7 +3853,7 @@ func (x *ListKeysResponse) String() string {
 func (*ListKeysResponse) ProtoMessage() {}
 
 func (x *ListKeysResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[50]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3731,7 +3866,7 @@ func (x *ListKeysResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKeysResponse.ProtoReflect.Descriptor instead.
 func (*ListKeysResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{50}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ListKeysResponse) GetKeys() []*yardv1.OrderKey {
@@ -3765,7 +3900,7 @@ type CountBatchRequest struct {
 
 func (x *CountBatchRequest) Reset() {
 	*x = CountBatchRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[51]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3777,7 +3912,7 @@ func (x *CountBatchRequest) String() string {
 func (*CountBatchRequest) ProtoMessage() {}
 
 func (x *CountBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[51]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3790,7 +3925,7 @@ func (x *CountBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountBatchRequest.ProtoReflect.Descriptor instead.
 func (*CountBatchRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{51}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *CountBatchRequest) GetDomain() string {
@@ -3840,7 +3975,7 @@ type CountBatchResponse struct {
 
 func (x *CountBatchResponse) Reset() {
 	*x = CountBatchResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[52]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3852,7 +3987,7 @@ func (x *CountBatchResponse) String() string {
 func (*CountBatchResponse) ProtoMessage() {}
 
 func (x *CountBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[52]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3865,7 +4000,7 @@ func (x *CountBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountBatchResponse.ProtoReflect.Descriptor instead.
 func (*CountBatchResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{52}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *CountBatchResponse) GetTasks() int64 {
@@ -3899,7 +4034,7 @@ type Branches struct {
 
 func (x *Branches) Reset() {
 	*x = Branches{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[53]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3911,7 +4046,7 @@ func (x *Branches) String() string {
 func (*Branches) ProtoMessage() {}
 
 func (x *Branches) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[53]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3924,7 +4059,7 @@ func (x *Branches) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Branches.ProtoReflect.Descriptor instead.
 func (*Branches) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{53}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Branches) GetBranches() []*Branch {
@@ -3952,7 +4087,7 @@ type Branch struct {
 
 func (x *Branch) Reset() {
 	*x = Branch{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[54]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3964,7 +4099,7 @@ func (x *Branch) String() string {
 func (*Branch) ProtoMessage() {}
 
 func (x *Branch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[54]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3977,7 +4112,7 @@ func (x *Branch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Branch.ProtoReflect.Descriptor instead.
 func (*Branch) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{54}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Branch) GetDomain() string {
@@ -4032,7 +4167,7 @@ type Wanted struct {
 
 func (x *Wanted) Reset() {
 	*x = Wanted{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[55]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4044,7 +4179,7 @@ func (x *Wanted) String() string {
 func (*Wanted) ProtoMessage() {}
 
 func (x *Wanted) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[55]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4057,7 +4192,7 @@ func (x *Wanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Wanted.ProtoReflect.Descriptor instead.
 func (*Wanted) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{55}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Wanted) GetType() string {
@@ -4107,7 +4242,7 @@ type TasklistLoad struct {
 
 func (x *TasklistLoad) Reset() {
 	*x = TasklistLoad{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[56]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4119,7 +4254,7 @@ func (x *TasklistLoad) String() string {
 func (*TasklistLoad) ProtoMessage() {}
 
 func (x *TasklistLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[56]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4132,7 +4267,7 @@ func (x *TasklistLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TasklistLoad.ProtoReflect.Descriptor instead.
 func (*TasklistLoad) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{56}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *TasklistLoad) GetPartitions() []*PartitionLoad {
@@ -4160,7 +4295,7 @@ type PartitionLoad struct {
 
 func (x *PartitionLoad) Reset() {
 	*x = PartitionLoad{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[57]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4172,7 +4307,7 @@ func (x *PartitionLoad) String() string {
 func (*PartitionLoad) ProtoMessage() {}
 
 func (x *PartitionLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[57]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4185,7 +4320,7 @@ func (x *PartitionLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartitionLoad.ProtoReflect.Descriptor instead.
 func (*PartitionLoad) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{57}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *PartitionLoad) GetDomain() string {
@@ -4241,7 +4376,7 @@ type Freed struct {
 
 func (x *Freed) Reset() {
 	*x = Freed{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[58]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4253,7 +4388,7 @@ func (x *Freed) String() string {
 func (*Freed) ProtoMessage() {}
 
 func (x *Freed) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[58]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4266,7 +4401,7 @@ func (x *Freed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freed.ProtoReflect.Descriptor instead.
 func (*Freed) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{58}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Freed) GetDomain() string {
@@ -4294,7 +4429,7 @@ type Restore struct {
 
 func (x *Restore) Reset() {
 	*x = Restore{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[59]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4306,7 +4441,7 @@ func (x *Restore) String() string {
 func (*Restore) ProtoMessage() {}
 
 func (x *Restore) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[59]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4319,7 +4454,7 @@ func (x *Restore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Restore.ProtoReflect.Descriptor instead.
 func (*Restore) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{59}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Restore) GetDomain() string {
@@ -4367,7 +4502,7 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x05moved\x18\x02 \x03(\v2\x16.yard.rpc.v1.MovedPollR\x05moved\"J\n" +
 	"\tMovedPoll\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12-\n" +
-	"\x12tasklist_partition\x18\x02 \x01(\x05R\x11tasklistPartition\"\xe0\x01\n" +
+	"\x12tasklist_partition\x18\x02 \x01(\x05R\x11tasklistPartition\"\x94\x02\n" +
 	"\x14DescribeShardRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12!\n" +
@@ -4376,7 +4511,12 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\vlist_limits\x18\x05 \x01(\x05R\n" +
 	"listLimits\x12\x16\n" +
 	"\x06limits\x18\x06 \x03(\tR\x06limits\x12\"\n" +
-	"\rlimits_in_use\x18\a \x01(\bR\vlimitsInUse\"\xa2\x04\n" +
+	"\rlimits_in_use\x18\a \x01(\bR\vlimitsInUse\x122\n" +
+	"\aexplain\x18\b \x01(\v2\x18.yard.rpc.v1.ExplainTaskR\aexplain\"Q\n" +
+	"\vExplainTask\x12\x12\n" +
+	"\x04type\x18\x01 \x01(\tR\x04type\x12\x14\n" +
+	"\x05group\x18\x02 \x01(\tR\x05group\x12\x18\n" +
+	"\aholders\x18\x03 \x01(\x05R\aholders\"\x84\x05\n" +
 	"\x15DescribeShardResponse\x12\x14\n" +
 	"\x05ready\x18\x01 \x01(\x03R\x05ready\x12#\n" +
 	"\rwaiting_polls\x18\x02 \x01(\x03R\fwaitingPolls\x12C\n" +
@@ -4389,27 +4529,35 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"knownForMs\x12)\n" +
 	"\x03top\x18\n" +
 	" \x03(\v2\x17.yard.rpc.v1.ShardLimitR\x03top\x12\x19\n" +
-	"\bleft_out\x18\v \x01(\x05R\aleftOut\x1a8\n" +
+	"\bleft_out\x18\v \x01(\x05R\aleftOut\x12\x16\n" +
+	"\x06takers\x18\f \x01(\x03R\x06takers\x120\n" +
+	"\vlast_poller\x18\r \x01(\v2\x0f.yard.v1.PollerR\n" +
+	"lastPoller\x12\x16\n" +
+	"\x06polled\x18\x0e \x01(\bR\x06polled\x1a8\n" +
 	"\n" +
 	"SlotsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\x1a9\n" +
 	"\vLimitsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"`\n" +
+	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"\xb8\x01\n" +
 	"\n" +
 	"ShardLimit\x12#\n" +
 	"\x03use\x18\x01 \x01(\v2\x11.yard.v1.LimitUseR\x03use\x12\x14\n" +
 	"\x05slots\x18\x02 \x01(\x05R\x05slots\x12\x17\n" +
-	"\afull_ms\x18\x03 \x01(\x03R\x06fullMs\"\x8d\x01\n" +
+	"\afull_ms\x18\x03 \x01(\x03R\x06fullMs\x12\x16\n" +
+	"\x06closed\x18\x04 \x01(\bR\x06closed\x12\x1a\n" +
+	"\bcounting\x18\x05 \x01(\bR\bcounting\x12\"\n" +
+	"\rnext_start_ms\x18\x06 \x01(\x03R\vnextStartMs\"\x8d\x01\n" +
 	"\x0eGetTaskRequest\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\fR\x06taskId\x12\x16\n" +
 	"\x06domain\x18\x03 \x01(\tR\x06domain\x12\x17\n" +
 	"\await_ms\x18\x04 \x01(\x03R\x06waitMs\x12\x14\n" +
 	"\x05brief\x18\x05 \x01(\bR\x05brief\x12\x1b\n" +
-	"\tin_memory\x18\x06 \x01(\bR\binMemory\"4\n" +
+	"\tin_memory\x18\x06 \x01(\bR\binMemory\"H\n" +
 	"\x0fGetTaskResponse\x12!\n" +
-	"\x04task\x18\x01 \x01(\v2\r.yard.v1.TaskR\x04task\"\xb5\x02\n" +
+	"\x04task\x18\x01 \x01(\v2\r.yard.v1.TaskR\x04task\x12\x12\n" +
+	"\x04lane\x18\x02 \x01(\tR\x04lane\"\xb5\x02\n" +
 	"\x10ListTasksRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12,\n" +
 	"\x06filter\x18\x02 \x01(\v2\x14.yard.v1.ListRequestR\x06filter\x12\x12\n" +
@@ -4689,125 +4837,128 @@ func file_yard_rpc_v1_rpc_proto_rawDescGZIP() []byte {
 	return file_yard_rpc_v1_rpc_proto_rawDescData
 }
 
-var file_yard_rpc_v1_rpc_proto_msgTypes = make([]protoimpl.MessageInfo, 62)
+var file_yard_rpc_v1_rpc_proto_msgTypes = make([]protoimpl.MessageInfo, 63)
 var file_yard_rpc_v1_rpc_proto_goTypes = []any{
 	(*Poll)(nil),                      // 0: yard.rpc.v1.Poll
 	(*PollsAnswered)(nil),             // 1: yard.rpc.v1.PollsAnswered
 	(*MovedPoll)(nil),                 // 2: yard.rpc.v1.MovedPoll
 	(*DescribeShardRequest)(nil),      // 3: yard.rpc.v1.DescribeShardRequest
-	(*DescribeShardResponse)(nil),     // 4: yard.rpc.v1.DescribeShardResponse
-	(*ShardLimit)(nil),                // 5: yard.rpc.v1.ShardLimit
-	(*GetTaskRequest)(nil),            // 6: yard.rpc.v1.GetTaskRequest
-	(*GetTaskResponse)(nil),           // 7: yard.rpc.v1.GetTaskResponse
-	(*ListTasksRequest)(nil),          // 8: yard.rpc.v1.ListTasksRequest
-	(*DuePlace)(nil),                  // 9: yard.rpc.v1.DuePlace
-	(*ListTasksResponse)(nil),         // 10: yard.rpc.v1.ListTasksResponse
-	(*DescribePartitionRequest)(nil),  // 11: yard.rpc.v1.DescribePartitionRequest
-	(*DescribePartitionResponse)(nil), // 12: yard.rpc.v1.DescribePartitionResponse
-	(*DescribeWaitingRequest)(nil),    // 13: yard.rpc.v1.DescribeWaitingRequest
-	(*DescribeWaitingResponse)(nil),   // 14: yard.rpc.v1.DescribeWaitingResponse
-	(*CountAheadRequest)(nil),         // 15: yard.rpc.v1.CountAheadRequest
-	(*CountAheadResponse)(nil),        // 16: yard.rpc.v1.CountAheadResponse
-	(*AheadSpan)(nil),                 // 17: yard.rpc.v1.AheadSpan
-	(*BookingsRequest)(nil),           // 18: yard.rpc.v1.BookingsRequest
-	(*BookingsResponse)(nil),          // 19: yard.rpc.v1.BookingsResponse
-	(*Bookings)(nil),                  // 20: yard.rpc.v1.Bookings
-	(*HoldersQuery)(nil),              // 21: yard.rpc.v1.HoldersQuery
-	(*LimitHolders)(nil),              // 22: yard.rpc.v1.LimitHolders
-	(*SlotAttempt)(nil),               // 23: yard.rpc.v1.SlotAttempt
-	(*UndeliveredRequest)(nil),        // 24: yard.rpc.v1.UndeliveredRequest
-	(*UndeliveredResponse)(nil),       // 25: yard.rpc.v1.UndeliveredResponse
-	(*UndeliveredGrant)(nil),          // 26: yard.rpc.v1.UndeliveredGrant
-	(*RetriggerRequest)(nil),          // 27: yard.rpc.v1.RetriggerRequest
-	(*RetriggerResponse)(nil),         // 28: yard.rpc.v1.RetriggerResponse
-	(*FireEarlyRequest)(nil),          // 29: yard.rpc.v1.FireEarlyRequest
-	(*FireEarlyResponse)(nil),         // 30: yard.rpc.v1.FireEarlyResponse
-	(*LocateTaskRequest)(nil),         // 31: yard.rpc.v1.LocateTaskRequest
-	(*LocateTaskResponse)(nil),        // 32: yard.rpc.v1.LocateTaskResponse
-	(*FrontendUse)(nil),               // 33: yard.rpc.v1.FrontendUse
-	(*DomainUsed)(nil),                // 34: yard.rpc.v1.DomainUsed
-	(*StoredTasks)(nil),               // 35: yard.rpc.v1.StoredTasks
-	(*DomainStored)(nil),              // 36: yard.rpc.v1.DomainStored
-	(*HistoryLoad)(nil),               // 37: yard.rpc.v1.HistoryLoad
-	(*FullKey)(nil),                   // 38: yard.rpc.v1.FullKey
-	(*QueuedTasks)(nil),               // 39: yard.rpc.v1.QueuedTasks
-	(*Hungry)(nil),                    // 40: yard.rpc.v1.Hungry
-	(*GivenUp)(nil),                   // 41: yard.rpc.v1.GivenUp
-	(*Silent)(nil),                    // 42: yard.rpc.v1.Silent
-	(*SilentWorker)(nil),              // 43: yard.rpc.v1.SilentWorker
-	(*ListWorkersRequest)(nil),        // 44: yard.rpc.v1.ListWorkersRequest
-	(*ListWorkersResponse)(nil),       // 45: yard.rpc.v1.ListWorkersResponse
-	(*TasklistScale)(nil),             // 46: yard.rpc.v1.TasklistScale
-	(*DrainedWorkers)(nil),            // 47: yard.rpc.v1.DrainedWorkers
-	(*DrainedWorker)(nil),             // 48: yard.rpc.v1.DrainedWorker
-	(*ListKeysRequest)(nil),           // 49: yard.rpc.v1.ListKeysRequest
-	(*ListKeysResponse)(nil),          // 50: yard.rpc.v1.ListKeysResponse
-	(*CountBatchRequest)(nil),         // 51: yard.rpc.v1.CountBatchRequest
-	(*CountBatchResponse)(nil),        // 52: yard.rpc.v1.CountBatchResponse
-	(*Branches)(nil),                  // 53: yard.rpc.v1.Branches
-	(*Branch)(nil),                    // 54: yard.rpc.v1.Branch
-	(*Wanted)(nil),                    // 55: yard.rpc.v1.Wanted
-	(*TasklistLoad)(nil),              // 56: yard.rpc.v1.TasklistLoad
-	(*PartitionLoad)(nil),             // 57: yard.rpc.v1.PartitionLoad
-	(*Freed)(nil),                     // 58: yard.rpc.v1.Freed
-	(*Restore)(nil),                   // 59: yard.rpc.v1.Restore
-	nil,                               // 60: yard.rpc.v1.DescribeShardResponse.SlotsEntry
-	nil,                               // 61: yard.rpc.v1.DescribeShardResponse.LimitsEntry
-	(*yardv1.Poller)(nil),             // 62: yard.v1.Poller
-	(*yardv1.LimitUse)(nil),           // 63: yard.v1.LimitUse
-	(*yardv1.Task)(nil),               // 64: yard.v1.Task
-	(*yardv1.ListRequest)(nil),        // 65: yard.v1.ListRequest
-	(*yardv1.ListedTasklist)(nil),     // 66: yard.v1.ListedTasklist
-	(*yardv1.PartitionQueues)(nil),    // 67: yard.v1.PartitionQueues
-	(*yardv1.TimerCount)(nil),         // 68: yard.v1.TimerCount
-	(*logv1.Record)(nil),              // 69: yard.log.v1.Record
-	(*yardv1.LiveWorker)(nil),         // 70: yard.v1.LiveWorker
-	(*yardv1.WorkerDrain)(nil),        // 71: yard.v1.WorkerDrain
-	(*yardv1.OrderKey)(nil),           // 72: yard.v1.OrderKey
-	(*logv1.BatchEnds)(nil),           // 73: yard.log.v1.BatchEnds
+	(*ExplainTask)(nil),               // 4: yard.rpc.v1.ExplainTask
+	(*DescribeShardResponse)(nil),     // 5: yard.rpc.v1.DescribeShardResponse
+	(*ShardLimit)(nil),                // 6: yard.rpc.v1.ShardLimit
+	(*GetTaskRequest)(nil),            // 7: yard.rpc.v1.GetTaskRequest
+	(*GetTaskResponse)(nil),           // 8: yard.rpc.v1.GetTaskResponse
+	(*ListTasksRequest)(nil),          // 9: yard.rpc.v1.ListTasksRequest
+	(*DuePlace)(nil),                  // 10: yard.rpc.v1.DuePlace
+	(*ListTasksResponse)(nil),         // 11: yard.rpc.v1.ListTasksResponse
+	(*DescribePartitionRequest)(nil),  // 12: yard.rpc.v1.DescribePartitionRequest
+	(*DescribePartitionResponse)(nil), // 13: yard.rpc.v1.DescribePartitionResponse
+	(*DescribeWaitingRequest)(nil),    // 14: yard.rpc.v1.DescribeWaitingRequest
+	(*DescribeWaitingResponse)(nil),   // 15: yard.rpc.v1.DescribeWaitingResponse
+	(*CountAheadRequest)(nil),         // 16: yard.rpc.v1.CountAheadRequest
+	(*CountAheadResponse)(nil),        // 17: yard.rpc.v1.CountAheadResponse
+	(*AheadSpan)(nil),                 // 18: yard.rpc.v1.AheadSpan
+	(*BookingsRequest)(nil),           // 19: yard.rpc.v1.BookingsRequest
+	(*BookingsResponse)(nil),          // 20: yard.rpc.v1.BookingsResponse
+	(*Bookings)(nil),                  // 21: yard.rpc.v1.Bookings
+	(*HoldersQuery)(nil),              // 22: yard.rpc.v1.HoldersQuery
+	(*LimitHolders)(nil),              // 23: yard.rpc.v1.LimitHolders
+	(*SlotAttempt)(nil),               // 24: yard.rpc.v1.SlotAttempt
+	(*UndeliveredRequest)(nil),        // 25: yard.rpc.v1.UndeliveredRequest
+	(*UndeliveredResponse)(nil),       // 26: yard.rpc.v1.UndeliveredResponse
+	(*UndeliveredGrant)(nil),          // 27: yard.rpc.v1.UndeliveredGrant
+	(*RetriggerRequest)(nil),          // 28: yard.rpc.v1.RetriggerRequest
+	(*RetriggerResponse)(nil),         // 29: yard.rpc.v1.RetriggerResponse
+	(*FireEarlyRequest)(nil),          // 30: yard.rpc.v1.FireEarlyRequest
+	(*FireEarlyResponse)(nil),         // 31: yard.rpc.v1.FireEarlyResponse
+	(*LocateTaskRequest)(nil),         // 32: yard.rpc.v1.LocateTaskRequest
+	(*LocateTaskResponse)(nil),        // 33: yard.rpc.v1.LocateTaskResponse
+	(*FrontendUse)(nil),               // 34: yard.rpc.v1.FrontendUse
+	(*DomainUsed)(nil),                // 35: yard.rpc.v1.DomainUsed
+	(*StoredTasks)(nil),               // 36: yard.rpc.v1.StoredTasks
+	(*DomainStored)(nil),              // 37: yard.rpc.v1.DomainStored
+	(*HistoryLoad)(nil),               // 38: yard.rpc.v1.HistoryLoad
+	(*FullKey)(nil),                   // 39: yard.rpc.v1.FullKey
+	(*QueuedTasks)(nil),               // 40: yard.rpc.v1.QueuedTasks
+	(*Hungry)(nil),                    // 41: yard.rpc.v1.Hungry
+	(*GivenUp)(nil),                   // 42: yard.rpc.v1.GivenUp
+	(*Silent)(nil),                    // 43: yard.rpc.v1.Silent
+	(*SilentWorker)(nil),              // 44: yard.rpc.v1.SilentWorker
+	(*ListWorkersRequest)(nil),        // 45: yard.rpc.v1.ListWorkersRequest
+	(*ListWorkersResponse)(nil),       // 46: yard.rpc.v1.ListWorkersResponse
+	(*TasklistScale)(nil),             // 47: yard.rpc.v1.TasklistScale
+	(*DrainedWorkers)(nil),            // 48: yard.rpc.v1.DrainedWorkers
+	(*DrainedWorker)(nil),             // 49: yard.rpc.v1.DrainedWorker
+	(*ListKeysRequest)(nil),           // 50: yard.rpc.v1.ListKeysRequest
+	(*ListKeysResponse)(nil),          // 51: yard.rpc.v1.ListKeysResponse
+	(*CountBatchRequest)(nil),         // 52: yard.rpc.v1.CountBatchRequest
+	(*CountBatchResponse)(nil),        // 53: yard.rpc.v1.CountBatchResponse
+	(*Branches)(nil),                  // 54: yard.rpc.v1.Branches
+	(*Branch)(nil),                    // 55: yard.rpc.v1.Branch
+	(*Wanted)(nil),                    // 56: yard.rpc.v1.Wanted
+	(*TasklistLoad)(nil),              // 57: yard.rpc.v1.TasklistLoad
+	(*PartitionLoad)(nil),             // 58: yard.rpc.v1.PartitionLoad
+	(*Freed)(nil),                     // 59: yard.rpc.v1.Freed
+	(*Restore)(nil),                   // 60: yard.rpc.v1.Restore
+	nil,                               // 61: yard.rpc.v1.DescribeShardResponse.SlotsEntry
+	nil,                               // 62: yard.rpc.v1.DescribeShardResponse.LimitsEntry
+	(*yardv1.Poller)(nil),             // 63: yard.v1.Poller
+	(*yardv1.LimitUse)(nil),           // 64: yard.v1.LimitUse
+	(*yardv1.Task)(nil),               // 65: yard.v1.Task
+	(*yardv1.ListRequest)(nil),        // 66: yard.v1.ListRequest
+	(*yardv1.ListedTasklist)(nil),     // 67: yard.v1.ListedTasklist
+	(*yardv1.PartitionQueues)(nil),    // 68: yard.v1.PartitionQueues
+	(*yardv1.TimerCount)(nil),         // 69: yard.v1.TimerCount
+	(*logv1.Record)(nil),              // 70: yard.log.v1.Record
+	(*yardv1.LiveWorker)(nil),         // 71: yard.v1.LiveWorker
+	(*yardv1.WorkerDrain)(nil),        // 72: yard.v1.WorkerDrain
+	(*yardv1.OrderKey)(nil),           // 73: yard.v1.OrderKey
+	(*logv1.BatchEnds)(nil),           // 74: yard.log.v1.BatchEnds
 }
 var file_yard_rpc_v1_rpc_proto_depIdxs = []int32{
 	2,  // 0: yard.rpc.v1.PollsAnswered.moved:type_name -> yard.rpc.v1.MovedPoll
-	60, // 1: yard.rpc.v1.DescribeShardResponse.slots:type_name -> yard.rpc.v1.DescribeShardResponse.SlotsEntry
-	61, // 2: yard.rpc.v1.DescribeShardResponse.limits:type_name -> yard.rpc.v1.DescribeShardResponse.LimitsEntry
-	62, // 3: yard.rpc.v1.DescribeShardResponse.listed_pollers:type_name -> yard.v1.Poller
-	5,  // 4: yard.rpc.v1.DescribeShardResponse.top:type_name -> yard.rpc.v1.ShardLimit
-	63, // 5: yard.rpc.v1.ShardLimit.use:type_name -> yard.v1.LimitUse
-	64, // 6: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
-	65, // 7: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
-	9,  // 8: yard.rpc.v1.ListTasksRequest.due_from:type_name -> yard.rpc.v1.DuePlace
-	64, // 9: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
-	9,  // 10: yard.rpc.v1.ListTasksResponse.due_next:type_name -> yard.rpc.v1.DuePlace
-	66, // 11: yard.rpc.v1.DescribePartitionResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	67, // 12: yard.rpc.v1.DescribePartitionResponse.queues:type_name -> yard.v1.PartitionQueues
-	66, // 13: yard.rpc.v1.DescribeWaitingResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	17, // 14: yard.rpc.v1.CountAheadResponse.spans:type_name -> yard.rpc.v1.AheadSpan
-	68, // 15: yard.rpc.v1.CountAheadResponse.counts:type_name -> yard.v1.TimerCount
-	21, // 16: yard.rpc.v1.BookingsRequest.holders:type_name -> yard.rpc.v1.HoldersQuery
-	20, // 17: yard.rpc.v1.BookingsResponse.groups:type_name -> yard.rpc.v1.Bookings
-	22, // 18: yard.rpc.v1.BookingsResponse.holders:type_name -> yard.rpc.v1.LimitHolders
-	23, // 19: yard.rpc.v1.LimitHolders.oldest:type_name -> yard.rpc.v1.SlotAttempt
-	26, // 20: yard.rpc.v1.UndeliveredResponse.grants:type_name -> yard.rpc.v1.UndeliveredGrant
-	69, // 21: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
-	34, // 22: yard.rpc.v1.FrontendUse.used:type_name -> yard.rpc.v1.DomainUsed
-	36, // 23: yard.rpc.v1.StoredTasks.domains:type_name -> yard.rpc.v1.DomainStored
-	39, // 24: yard.rpc.v1.HistoryLoad.queued:type_name -> yard.rpc.v1.QueuedTasks
-	39, // 25: yard.rpc.v1.HistoryLoad.queued_groups:type_name -> yard.rpc.v1.QueuedTasks
-	38, // 26: yard.rpc.v1.HistoryLoad.full_keys:type_name -> yard.rpc.v1.FullKey
-	43, // 27: yard.rpc.v1.Silent.workers:type_name -> yard.rpc.v1.SilentWorker
-	70, // 28: yard.rpc.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
-	48, // 29: yard.rpc.v1.DrainedWorkers.workers:type_name -> yard.rpc.v1.DrainedWorker
-	71, // 30: yard.rpc.v1.DrainedWorker.drain:type_name -> yard.v1.WorkerDrain
-	72, // 31: yard.rpc.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
-	73, // 32: yard.rpc.v1.CountBatchResponse.ends:type_name -> yard.log.v1.BatchEnds
-	54, // 33: yard.rpc.v1.Branches.branches:type_name -> yard.rpc.v1.Branch
-	55, // 34: yard.rpc.v1.Branch.wanted:type_name -> yard.rpc.v1.Wanted
-	57, // 35: yard.rpc.v1.TasklistLoad.partitions:type_name -> yard.rpc.v1.PartitionLoad
-	36, // [36:36] is the sub-list for method output_type
-	36, // [36:36] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	4,  // 1: yard.rpc.v1.DescribeShardRequest.explain:type_name -> yard.rpc.v1.ExplainTask
+	61, // 2: yard.rpc.v1.DescribeShardResponse.slots:type_name -> yard.rpc.v1.DescribeShardResponse.SlotsEntry
+	62, // 3: yard.rpc.v1.DescribeShardResponse.limits:type_name -> yard.rpc.v1.DescribeShardResponse.LimitsEntry
+	63, // 4: yard.rpc.v1.DescribeShardResponse.listed_pollers:type_name -> yard.v1.Poller
+	6,  // 5: yard.rpc.v1.DescribeShardResponse.top:type_name -> yard.rpc.v1.ShardLimit
+	63, // 6: yard.rpc.v1.DescribeShardResponse.last_poller:type_name -> yard.v1.Poller
+	64, // 7: yard.rpc.v1.ShardLimit.use:type_name -> yard.v1.LimitUse
+	65, // 8: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
+	66, // 9: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
+	10, // 10: yard.rpc.v1.ListTasksRequest.due_from:type_name -> yard.rpc.v1.DuePlace
+	65, // 11: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
+	10, // 12: yard.rpc.v1.ListTasksResponse.due_next:type_name -> yard.rpc.v1.DuePlace
+	67, // 13: yard.rpc.v1.DescribePartitionResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	68, // 14: yard.rpc.v1.DescribePartitionResponse.queues:type_name -> yard.v1.PartitionQueues
+	67, // 15: yard.rpc.v1.DescribeWaitingResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	18, // 16: yard.rpc.v1.CountAheadResponse.spans:type_name -> yard.rpc.v1.AheadSpan
+	69, // 17: yard.rpc.v1.CountAheadResponse.counts:type_name -> yard.v1.TimerCount
+	22, // 18: yard.rpc.v1.BookingsRequest.holders:type_name -> yard.rpc.v1.HoldersQuery
+	21, // 19: yard.rpc.v1.BookingsResponse.groups:type_name -> yard.rpc.v1.Bookings
+	23, // 20: yard.rpc.v1.BookingsResponse.holders:type_name -> yard.rpc.v1.LimitHolders
+	24, // 21: yard.rpc.v1.LimitHolders.oldest:type_name -> yard.rpc.v1.SlotAttempt
+	27, // 22: yard.rpc.v1.UndeliveredResponse.grants:type_name -> yard.rpc.v1.UndeliveredGrant
+	70, // 23: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
+	35, // 24: yard.rpc.v1.FrontendUse.used:type_name -> yard.rpc.v1.DomainUsed
+	37, // 25: yard.rpc.v1.StoredTasks.domains:type_name -> yard.rpc.v1.DomainStored
+	40, // 26: yard.rpc.v1.HistoryLoad.queued:type_name -> yard.rpc.v1.QueuedTasks
+	40, // 27: yard.rpc.v1.HistoryLoad.queued_groups:type_name -> yard.rpc.v1.QueuedTasks
+	39, // 28: yard.rpc.v1.HistoryLoad.full_keys:type_name -> yard.rpc.v1.FullKey
+	44, // 29: yard.rpc.v1.Silent.workers:type_name -> yard.rpc.v1.SilentWorker
+	71, // 30: yard.rpc.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
+	49, // 31: yard.rpc.v1.DrainedWorkers.workers:type_name -> yard.rpc.v1.DrainedWorker
+	72, // 32: yard.rpc.v1.DrainedWorker.drain:type_name -> yard.v1.WorkerDrain
+	73, // 33: yard.rpc.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
+	74, // 34: yard.rpc.v1.CountBatchResponse.ends:type_name -> yard.log.v1.BatchEnds
+	55, // 35: yard.rpc.v1.Branches.branches:type_name -> yard.rpc.v1.Branch
+	56, // 36: yard.rpc.v1.Branch.wanted:type_name -> yard.rpc.v1.Wanted
+	58, // 37: yard.rpc.v1.TasklistLoad.partitions:type_name -> yard.rpc.v1.PartitionLoad
+	38, // [38:38] is the sub-list for method output_type
+	38, // [38:38] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_yard_rpc_v1_rpc_proto_init() }
@@ -4821,7 +4972,7 @@ func file_yard_rpc_v1_rpc_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_rpc_v1_rpc_proto_rawDesc), len(file_yard_rpc_v1_rpc_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   62,
+			NumMessages:   63,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

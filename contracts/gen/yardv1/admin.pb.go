@@ -1254,7 +1254,9 @@ type Queue struct {
 	// It is read while its tasks take less than this.
 	BytesMax int64 `protobuf:"varint,8,opt,name=bytes_max,json=bytesMax,proto3" json:"bytes_max,omitempty"`
 	// Since when it is split off, as the owner knows, Unix ms: not before it took over.
-	SplitAtMs     int64 `protobuf:"varint,9,opt,name=split_at_ms,json=splitAtMs,proto3" json:"split_at_ms,omitempty"`
+	SplitAtMs int64 `protobuf:"varint,9,opt,name=split_at_ms,json=splitAtMs,proto3" json:"split_at_ms,omitempty"`
+	// Its domain is over full_weight_tasks_per_s: it is read with the low class, one turn of five.
+	LowClass      bool `protobuf:"varint,11,opt,name=low_class,json=lowClass,proto3" json:"low_class,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1357,6 +1359,13 @@ func (x *Queue) GetSplitAtMs() int64 {
 		return x.SplitAtMs
 	}
 	return 0
+}
+
+func (x *Queue) GetLowClass() bool {
+	if x != nil {
+		return x.LowClass
+	}
+	return false
 }
 
 // TaskType holds what tasks of one type have in common.
@@ -8772,7 +8781,7 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\abackoff\x18\x04 \x01(\x03R\abackoff\x12\x1c\n" +
 	"\tcompleted\x18\x05 \x01(\x03R\tcompleted\x12\x16\n" +
 	"\x06failed\x18\x06 \x01(\x03R\x06failed\x12&\n" +
-	"\x0foldest_ready_ms\x18\a \x01(\x03R\roldestReadyMs\"\x81\x02\n" +
+	"\x0foldest_ready_ms\x18\a \x01(\x03R\roldestReadyMs\"\x9e\x02\n" +
 	"\x05Queue\x12\x12\n" +
 	"\x04lane\x18\x01 \x01(\tR\x04lane\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x1a\n" +
@@ -8784,7 +8793,8 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\ttasks_max\x18\x06 \x01(\x03R\btasksMax\x12\x14\n" +
 	"\x05bytes\x18\a \x01(\x03R\x05bytes\x12\x1b\n" +
 	"\tbytes_max\x18\b \x01(\x03R\bbytesMax\x12\x1e\n" +
-	"\vsplit_at_ms\x18\t \x01(\x03R\tsplitAtMs\"\xc8\x03\n" +
+	"\vsplit_at_ms\x18\t \x01(\x03R\tsplitAtMs\x12\x1b\n" +
+	"\tlow_class\x18\v \x01(\bR\blowClass\"\xc8\x03\n" +
 	"\bTaskType\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12*\n" +
 	"\x05retry\x18\x02 \x01(\v2\x14.yard.v1.RetryPolicyR\x05retry\x12)\n" +

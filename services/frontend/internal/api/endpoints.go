@@ -56,6 +56,7 @@ func (a *API) endpoints() []endpoint {
 		of(a, "tasks.update", "Change tasks by id; returns one verdict per entry.", g.Outcomes.Update, &yardv1.OutcomeResponse{}),
 		of(a, "tasks.get", "Get one task with its history; may wait for its end.", g.Queries.Get, &yardv1.GetResponse{}),
 		of(a, "tasks.list", "Find tasks of the domain, newest first, or those that wait by when they are due.", g.Queries.List, &yardv1.ListResponse{}),
+		of(a, "tasks.explain", "Say why a task does not start: all reasons at once.", g.Queries.Explain, &yardv1.ExplainResponse{}),
 		of(a, "timers.count", "Count the tasks of the domain that wait for their time, by when they are due.", g.Queries.CountTimers, &yardv1.CountTimersResponse{}),
 		of(a, "tasklists.describe", "Count the tasks of a tasklist, by state.", g.Queries.DescribeTasklist, &yardv1.DescribeTasklistResponse{}),
 		of(a, "tasklists.pollers", "List the workers that polled a tasklist in the last 5 minutes.", g.Queries.TasklistPollers, &yardv1.TasklistPollersResponse{}),

@@ -39,7 +39,13 @@ func NoTask(id ids.TaskID) error { return fault.New(fault.NotFound, "there is no
 // LookUp finds a task wherever it is, or returns nil. With until it lets history wait for its end. History looks into the archive itself; it is
 // asked twice, since a task may have gone from the timer store into history between the two questions. So it is for one that is dead: the
 // archive has that end of a task that was redriven.
-func (o Tasks) LookUp(ctx context.Context, domain string, id ids.TaskID, until time.Time) (dead *yardv1.Task, err error) {
+func (o Tasks) LookUp(ctx context.Context, domain string, id ids.TaskID, until time.Time) (*yardv1.Task, error) {
+	found, err := o.Find(ctx, domain, id, until)
+	return found.GetTask(), err
+}
+
+// Find is LookUp with all that the owner says.
+func (o Tasks) Find(ctx context.Context, domain string, id ids.TaskID, until time.Time) (dead *rpcv1.GetTaskResponse, err error) {
 	for _, ask := range []func(context.Context, int, *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error){
 		o.HistoryGet, o.TimerGet, o.HistoryGet,
 	} {
@@ -55,9 +61,9 @@ func (o Tasks) LookUp(ctx context.Context, domain string, id ids.TaskID, until t
 			return nil, err
 		case resp.Task == nil:
 		case resp.Task.State != yardv1.TaskState_TASK_STATE_DEAD:
-			return resp.Task, nil
+			return resp, nil
 		default: // it may have been redriven, and be on its way back
-			dead = resp.Task
+			dead = resp
 		}
 	}
 	return dead, nil

@@ -19,6 +19,11 @@ func Get(req *yardv1.GetRequest) (ids.TaskID, error) {
 	return id, between("/wait_ms", req.WaitMs, 0, ms(WaitMax))
 }
 
+// Explain checks a tasks.explain.
+func Explain(req *yardv1.ExplainRequest) (ids.TaskID, error) {
+	return Get(&yardv1.GetRequest{TaskId: req.TaskId})
+}
+
 // List checks a list and fills in its default limit.
 func List(req *yardv1.ListRequest) error {
 	if err := firstError(

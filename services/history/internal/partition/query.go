@@ -54,9 +54,8 @@ func (o *Owner) Unread(at replica.Queue) (messages, splitAt int64) {
 	return o.readers.queues.unread[at], o.readers.queues.splitAt(at)
 }
 
-// Get answers by reply, at once or when the task has ended or the wait is over. A task that is not in memory is looked
-// for in the archive and in what is not read yet, unless the request is only about memory. Without a lease there may be
-// another owner, which has read more: that one answers.
+// Get answers by reply, at once or when the task has ended or the wait is over. A task that is not in memory is looked for in the archive and in what is not
+// read yet, unless the request is only about memory. Without a lease there may be another owner, which has read more: that one answers.
 func (o *Owner) Get(ctx context.Context, req *rpcv1.GetTaskRequest, reply func(*rpcv1.GetTaskResponse, error)) {
 	id, err := ids.TaskIDFromBytes(req.TaskId)
 	if err != nil {
@@ -125,6 +124,7 @@ func (o *Owner) getAbsent(ctx context.Context, id ids.TaskID, req *rpcv1.GetTask
 			return
 		}
 		answer = visible(record.Public(&e.Task, req.Brief, o.now().MS), req.Domain)
+		answer.Lane = at.Lane().String()
 	}
 	if req.WaitMs <= 0 || answer.Task != nil && taskstate.State(answer.Task.State).Finished() {
 		if !o.leased() {

@@ -22,7 +22,7 @@ func (q Queries) queues(ctx context.Context, req *rpcv1.DescribePartitionRequest
 			unread, splitAt := q.Unread(s.Queue)
 			out.Queues = append(out.Queues, &yardv1.Queue{
 				Lane: s.Lane.String(), Domain: s.Place.Domain(), Tasklist: s.Place.Tasklist(), Read: int64(s.Read), Unread: unread, SplitAtMs: splitAt,
-				Tasks: int64(s.Tasks), TasksMax: int64(s.TasksMax), Bytes: s.Bytes, BytesMax: s.BytesMax,
+				Tasks: int64(s.Tasks), TasksMax: int64(s.TasksMax), Bytes: s.Bytes, BytesMax: s.BytesMax, LowClass: s.LowClass,
 			})
 		}
 		if req.Domains > 0 {

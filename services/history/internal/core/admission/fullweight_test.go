@@ -95,6 +95,9 @@ func TestADomainOverItsRateHasOneTurnOfFive(t *testing.T) {
 	}
 	r.tick(100)
 	testkit.Equal(t, "over", r.comes("a", 11), 0)
+	for domain, low := range map[string]bool{"a": true, "b": false} {
+		testkit.Equal(t, domain+" has the low class", r.g.States(domain)[ids.Lanes].LowClass, low)
+	}
 	testkit.Equal(t, "all", reads(t, r.g, nil, 80, own, a, b), map[Queue]int{own: 32, a: 16, b: 32})
 	testkit.Equal(t, "with its lane", reads(t, r.g, nil, 80, own, a), map[Queue]int{own: 64, a: 16})
 	testkit.Equal(t, "with a domain within its rate", reads(t, r.g, map[string]int{"a": 50}, 80, a, b), map[Queue]int{a: 16, b: 64})

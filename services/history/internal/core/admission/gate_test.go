@@ -476,8 +476,8 @@ func TestStatesAreWhatDecidesWhatIsRead(t *testing.T) {
 	b.file(false, 2, "", 1)
 	b.file(false, 3, "flood", 1) // the lane passes over it
 	all := b.g.States("")
-	testkit.Equal(t, "the lane", all[lane], State{Queue{Lane: lane}, 3, Fill{1, 5, taskBytes, 1 << 19}})
-	testkit.Equal(t, "behind the lanes", all[ids.Lanes:], []State{{Queue{lane, "flood"}, 1, Fill{12, 10, 12 * taskBytes, 1 << 20}}})
+	testkit.Equal(t, "the lane", all[lane], State{Queue: Queue{Lane: lane}, Read: 3, Fill: Fill{1, 5, taskBytes, 1 << 19}})
+	testkit.Equal(t, "behind the lanes", all[ids.Lanes:], []State{{Queue: Queue{lane, "flood"}, Read: 1, Fill: Fill{12, 10, 12 * taskBytes, 1 << 20}}})
 	testkit.Equal(t, "of another domain", b.g.States("shop"), all[:ids.Lanes])
 	testkit.Equal(t, "of the domain", b.g.States("flood"), all)
 	for _, s := range all[:ids.Lanes] {

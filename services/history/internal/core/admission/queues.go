@@ -243,13 +243,15 @@ type State struct {
 	Queue
 	Read uint64
 	Fill
+	// LowClass: it has the turns of the domains that are over their rates.
+	LowClass bool
 }
 
 // States are the lanes in order, and behind them the queues of a domain, "" = of all, that take most first.
 func (g *Gate) States(domain string) []State {
 	var all []State
 	for lane := range ids.Lane(ids.Lanes) {
-		all = append(all, State{Queue{Lane: lane}, g.lanes[lane], g.laneFill(lane)})
+		all = append(all, State{Queue: Queue{Lane: lane}, Read: g.lanes[lane], Fill: g.laneFill(lane)})
 	}
 	var queues []claim
 	for at, q := range g.queues {
@@ -259,7 +261,7 @@ func (g *Gate) States(domain string) []State {
 	}
 	for _, c := range g.sorted(queues) {
 		q := g.queues[c.Queue]
-		all = append(all, State{c.Queue, q.read, g.queueFill(q)})
+		all = append(all, State{Queue: c.Queue, Read: q.read, Fill: g.queueFill(q), LowClass: g.class(c.Place.Domain()) == lowClass})
 	}
 	return all
 }
