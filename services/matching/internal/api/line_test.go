@@ -126,6 +126,8 @@ func (n *note) LimitsInUse(string, int, match.Now) (all []limit.InUse, leftOut i
 	return nil, 0
 }
 
+func (n *note) Explain(match.Kind, int, match.Now) match.Explained { return match.Explained{} }
+
 // do has the core ask for fx.
 func (n *note) do(fx match.Effects) {
 	n.mu.Lock()

@@ -23,6 +23,8 @@ type Core interface {
 	Pollers(domain, tasklist, after string, limit int, now match.Now) report.Page
 	// LimitsInUse tells how limits of a domain are used.
 	LimitsInUse(domain string, each int, now match.Now) (all []limit.InUse, leftOut int)
+	// Explain tells what keeps tasks of a kind waiting.
+	Explain(k match.Kind, holders int, now match.Now) match.Explained
 }
 
 // Outbox sends without waiting. Its arguments may change after the call. Only the loop

@@ -111,6 +111,13 @@ func (w *world) LimitsInUse(domain string, each int, _ match.Now) ([]limit.InUse
 	}}, 12
 }
 
+func (w *world) Explain(k match.Kind, holders int, _ match.Now) match.Explained {
+	limits, _ := w.LimitsInUse(k.Domain, holders, match.Now{})
+	limits[0].Closed, limits[0].Counting, limits[0].Next = true, true, 250*time.Millisecond
+	seen := w.Pollers("", "", k.Type+k.Group, 1, match.Now{}).Seen[0]
+	return match.Explained{Limits: limits, Workers: report.Serving{All: 3, Takers: 2, Last: &seen, Known: time.Minute}, Polled: true, Triggers: 4}
+}
+
 // Group implements tables.Tables: the domain's last letter is its group.
 func (w *world) Group(domain string) int { return int(domain[len(domain)-1] - '0') }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/report"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
@@ -28,11 +29,31 @@ func (s *Shard) listPollers(ctx context.Context, req *rpcv1.DescribeShardRequest
 	}
 	resp := &rpcv1.DescribeShardResponse{Pollers: int64(seen.All), More: seen.More, KnownForMs: seen.Known.Milliseconds()}
 	for i := range seen.Seen {
-		p := &seen.Seen[i]
-		resp.ListedPollers = append(resp.ListedPollers, &yardv1.Poller{
-			Worker: p.Worker, Version: p.Version, Types: p.Types, TypesCount: int32(p.TypesN),
-			SeenAgoMs: p.Ago.Milliseconds(), WaitingPolls: int32(p.Waiting),
-		})
+		resp.ListedPollers = append(resp.ListedPollers, pollerOf(&seen.Seen[i]))
+	}
+	return resp, nil
+}
+
+func pollerOf(p *report.Seen) *yardv1.Poller {
+	return &yardv1.Poller{
+		Worker: p.Worker, Version: p.Version, Types: p.Types, TypesCount: int32(p.TypesN),
+		SeenAgoMs: p.Ago.Milliseconds(), WaitingPolls: int32(p.Waiting),
+	}
+}
+
+// explain tells what keeps tasks of a kind waiting here.
+func (s *Shard) explain(ctx context.Context, req *rpcv1.DescribeShardRequest) (*rpcv1.DescribeShardResponse, error) {
+	var e match.Explained
+	k := match.Kind{Domain: req.Domain, Tasklist: req.Tasklist, Type: req.Explain.Type, Group: req.Explain.Group}
+	if err := s.look(ctx, req.Domain, func(c Core) { e = c.Explain(k, min(int(req.Explain.Holders), eachMax), s.Clock.Now()) }); err != nil {
+		return nil, err
+	}
+	resp := &rpcv1.DescribeShardResponse{
+		Top: s.withSlots(ctx, req.Domain, e.Limits), Ready: int64(e.Triggers), Polled: e.Polled,
+		Pollers: int64(e.Workers.All), Takers: int64(e.Workers.Takers), KnownForMs: e.Workers.Known.Milliseconds(),
+	}
+	if e.Workers.Last != nil {
+		resp.LastPoller = pollerOf(e.Workers.Last)
 	}
 	return resp, nil
 }
@@ -49,8 +70,14 @@ func (s *Shard) listLimits(ctx context.Context, req *rpcv1.DescribeShardRequest)
 	}); err != nil {
 		return nil, err
 	}
+	resp.Top = s.withSlots(ctx, req.Domain, all)
+	return resp, nil
+}
+
+// withSlots are limits with the slots that the tables count now.
+func (s *Shard) withSlots(ctx context.Context, domain string, all []limit.InUse) (top []*rpcv1.ShardLimit) {
 	if len(all) == 0 {
-		return resp, nil
+		return nil
 	}
 	refs := make([]table.Ref, len(all))
 	for i := range all {
@@ -58,7 +85,7 @@ func (s *Shard) listLimits(ctx context.Context, req *rpcv1.DescribeShardRequest)
 	}
 	ctx, cancel := context.WithTimeout(ctx, slotsWait)
 	defer cancel()
-	counts, err := s.Tables.Slots(ctx, req.Domain, refs)
+	counts, err := s.Tables.Slots(ctx, domain, refs)
 	for i := range all {
 		slots := all[i].Entry
 		if _, _, group := all[i].Ref.Group(); group { // as they said last: they may be very many
@@ -66,9 +93,9 @@ func (s *Shard) listLimits(ctx context.Context, req *rpcv1.DescribeShardRequest)
 		} else if err == nil {
 			slots = counts[i]
 		}
-		resp.Top = append(resp.Top, limitOf(&all[i], slots))
+		top = append(top, limitOf(&all[i], slots))
 	}
-	return resp, nil
+	return top
 }
 
 func limitOf(u *limit.InUse, slots int) *rpcv1.ShardLimit {
@@ -86,7 +113,9 @@ func limitOf(u *limit.InUse, slots int) *rpcv1.ShardLimit {
 			Tasklist: w.Tasklist, Priority: int32(w.Priority), WaitingForMs: w.For.Milliseconds(), Tasks: int64(w.Tasks),
 		})
 	}
-	return &rpcv1.ShardLimit{Use: use, Slots: int32(u.Entry), FullMs: u.Full.Milliseconds()}
+	return &rpcv1.ShardLimit{
+		Use: use, Slots: int32(u.Entry), FullMs: u.Full.Milliseconds(), Closed: u.Closed, Counting: u.Counting, NextStartMs: atLeastOne(u.Next),
+	}
 }
 
 // atLeastOne is a time in ms that is not 0 if it is more than none.

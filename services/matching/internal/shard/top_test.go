@@ -43,6 +43,17 @@ func TestListsOfAShard(t *testing.T) {
 		if err != nil || !proto.Equal(got, want) {
 			t.Errorf("%v %v, want %v", got, err, want)
 		}
+		got, err = w.shard.Describe(w.t.Context(), &rpcv1.DescribeShardRequest{
+			Domain: "d1", Tasklist: "mail", Explain: &rpcv1.ExplainTask{Type: "a", Group: "acme", Holders: 11},
+		})
+		said := &rpcv1.DescribeShardResponse{
+			Top: []*rpcv1.ShardLimit{want.Top[0].CloneVT()}, Ready: 4, Polled: true, Pollers: 3, Takers: 2, KnownForMs: 60_000,
+			LastPoller: &yardv1.Poller{Worker: "aacme+", Version: "v1", Types: []string{"a"}, TypesCount: 1, SeenAgoMs: 2000, WaitingPolls: 3},
+		}
+		said.Top[0].Closed, said.Top[0].Counting, said.Top[0].NextStartMs = true, true, 250
+		if err != nil || !proto.Equal(got, said) {
+			t.Errorf("%v %v, want %v", got, err, said)
+		}
 		w.mu.Lock()
 		w.hung[w.Group("d1")] = true
 		w.mu.Unlock()

@@ -37,6 +37,9 @@ type InUse struct {
 	Full, Observed, FullFor time.Duration
 	// Reclaimed counts slots that were found to be held by attempts that were over.
 	Reclaimed int64
+	// Closed: no slot or start can be booked now, Counting: since the attempts that use it are being counted. Next is when a closed rate is tried again.
+	Closed, Counting bool
+	Next             time.Duration
 	// Holders have their slots for the longest, Waiters wait for the longest.
 	Holders []SlotHolder
 	Waiters []SlotWaiter
@@ -65,16 +68,7 @@ func (d *Domain) LimitsInUse(each int, now time.Duration) (all []InUse, leftOut 
 	var used []*Limit
 	met, left := d.mostUsed()
 	for _, l := range met {
-		u := InUse{
-			Ref: l.Ref, Max: l.Max, Running: len(l.Slots), Entry: l.Entry, Used: max(l.used, l.Entry), Reclaimed: l.Usage.reclaimed,
-			Lists: len(l.waiters.all) + len(l.parkedLists()),
-		}
-		u.Full, u.Observed, u.FullFor = l.Usage.Hour(now)
-		u.Shadow, u.WouldWait = l.Shadow, l.Usage.beyond.Sum(now)
-		u.Rejected, u.Displaced = l.Usage.Rejected.Sum(now), l.Usage.Displaced.Sum(now)
-		if l.rated() {
-			u.Max = 0
-		}
+		u := standing(l, now)
 		if !l.Paused && u.Running+u.Entry+u.Lists+int(u.Full)+int(u.WouldWait+u.Rejected+u.Displaced) > 0 {
 			all, used = append(all, u), append(used, l)
 		}
@@ -92,6 +86,45 @@ func (d *Domain) LimitsInUse(each int, now time.Duration) (all []InUse, leftOut 
 		sorted = append(sorted, all[i])
 	}
 	return sorted, leftOut
+}
+
+// Covering are the limits that cover tasks of a type and a group in a tasklist, those in shadow left out, each with up to so many holders.
+func (d *Domain) Covering(tasklist, typ, group string, each int, now time.Duration) (all []InUse) {
+	looks := topLooksMax
+	for l := range d.paths.covering(tasklist, typ) {
+		if l.PerGroup {
+			one := l.ByGroup.Limits[group]
+			if group == "" || one == nil && !l.Counting() {
+				continue
+			}
+			if one != nil {
+				l = one
+			}
+		}
+		if l.Paused || l.Shadow {
+			continue
+		}
+		u := standing(l, now)
+		l.holders(&u, each, now, &looks)
+		l.waiting(&u, 0, now, &looks)
+		all = append(all, u)
+	}
+	return all
+}
+
+// standing is how a limit is used, without holders and waiters.
+func standing(l *Limit, now time.Duration) InUse {
+	u := InUse{
+		Ref: l.Ref, Max: l.Max, Running: len(l.Slots), Entry: l.Entry, Used: max(l.used, l.Entry), Reclaimed: l.Usage.reclaimed,
+		Lists: len(l.waiters.all) + len(l.parkedLists()), Closed: l.Closed(), Counting: l.Counting() || l.Blocked == table.Restoring,
+	}
+	u.Full, u.Observed, u.FullFor = l.Usage.Hour(now)
+	u.Shadow, u.WouldWait = l.Shadow, l.Usage.beyond.Sum(now)
+	u.Rejected, u.Displaced = l.Usage.Rejected.Sum(now), l.Usage.Displaced.Sum(now)
+	if l.rated() {
+		u.Max, u.Next = 0, max(0, l.freeAt-now)
+	}
+	return u
 }
 
 // mostUsed are the limits of a domain, and those of single groups, the full ones first, as far as they are looked at. left counts the others.

@@ -51,8 +51,7 @@ func (l *list) Tables() *tablecall.Tables[*list] { return l.domain.Tables }
 
 // polledFor reports whether a poll waits for a type here. One of a tasklist with several partitions may wait in any of them.
 func (l *list) polledFor(typ string) bool {
-	return l.node.Spread() || l.queue.Takes(typ) ||
-		slices.ContainsFunc(l.queue.Lines(), func(line *pairing.Line[*list, grab.Grant]) bool { return line.First().Accepts(typ) })
+	return l.node.Spread() || l.queue.Takes(typ) || l.queue.WaitsFor(typ)
 }
 
 // Called has the tree find out whether polls are left that partitions below may want.

@@ -1,6 +1,10 @@
 package pairing
 
-import "github.com/yardmaster-io/yardmaster/shared/heap"
+import (
+	"slices"
+
+	"github.com/yardmaster-io/yardmaster/shared/heap"
+)
 
 // Queue is the polls of a tasklist that wait and have room, first come first served. They stand in lines by
 // the types that they accept: a trigger that none of many equal polls accepts costs one look.
@@ -79,6 +83,11 @@ func (q *Queue[L, G]) Alive() int { return q.alive }
 
 // Names reports whether a poll accepts a type, of those that are not answered.
 func (q *Queue[L, G]) Names(typ string) bool { return q.sets[""] > 0 || q.takers[typ] > 0 }
+
+// WaitsFor reports whether a poll waits here that accepts a type.
+func (q *Queue[L, G]) WaitsFor(typ string) bool {
+	return slices.ContainsFunc(q.lines, func(l *Line[L, G]) bool { return l.first.Accepts(typ) })
+}
 
 // Lines are those of the polls that wait.
 func (q *Queue[L, G]) Lines() []*Line[L, G] { return q.lines }

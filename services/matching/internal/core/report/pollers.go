@@ -147,7 +147,7 @@ func (ps *Pollers) expire(now time.Duration) {
 	}
 }
 
-// of are those of a tasklist, in no order.
+// of are those of a tasklist, the one seen last first.
 func (ps *Pollers) of(domain, tasklist string, now time.Duration) []*Poller {
 	ps.expire(now)
 	of := ps.byDomain[domain]
@@ -183,10 +183,7 @@ func (ps *Pollers) Page(domain, tasklist, after string, limit int, now time.Dura
 	slices.SortFunc(found, func(a, b *Poller) int { return byWorker(a.worker, b.worker) })
 	bytes := 0
 	for _, p := range found {
-		one := Seen{
-			Worker: p.worker, Version: p.version, Types: slices.Clone(p.types), TypesN: p.typesN,
-			Ago: max(0, now-p.seen), Waiting: p.waiting,
-		}
+		one := p.shown(now)
 		if bytes += one.bytes(); len(seen.Seen) == limit || bytes > pollersBytesMax {
 			seen.More = true
 			break
@@ -194,6 +191,45 @@ func (ps *Pollers) Page(domain, tasklist, after string, limit int, now time.Dura
 		seen.Seen = append(seen.Seen, one)
 	}
 	return seen
+}
+
+// shown is what is known of a worker.
+func (p *Poller) shown(now time.Duration) Seen {
+	return Seen{
+		Worker: p.worker, Version: p.version, Types: slices.Clone(p.types), TypesN: p.typesN,
+		Ago: max(0, now-p.seen), Waiting: p.waiting,
+	}
+}
+
+// Serving is the workers that may take a task.
+type Serving struct {
+	// All polled the tasklist recently. Takers are those of them that accept the type; one with more types than are remembered counts, too.
+	All, Takers int
+	// Last is the one that polled last, of the takers if there are some; nil = there is none.
+	Last *Seen
+	// Known is as in Page.
+	Known time.Duration
+}
+
+// Serving is who polled a tasklist recently for tasks of a type.
+func (ps *Pollers) Serving(domain, tasklist, typ string, now time.Duration) Serving {
+	s := Serving{Known: now - ps.began}
+	var last *Poller
+	for _, p := range ps.of(domain, tasklist, now) { // the one seen last first
+		takes := p.typesN == 0 || p.typesN > len(p.types) || slices.Contains(p.types, typ)
+		if last == nil || takes && s.Takers == 0 {
+			last = p
+		}
+		s.All++
+		if takes {
+			s.Takers++
+		}
+	}
+	if last != nil {
+		seen := last.shown(now)
+		s.Last = &seen
+	}
+	return s
 }
 
 // byWorker is the order of pages: an empty name is no cursor, so it comes last.

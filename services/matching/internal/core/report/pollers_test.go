@@ -101,3 +101,34 @@ func TestAKnownPollerCostsNoMemory(t *testing.T) {
 	m.Types[0] = "c" // the poll's memory may be used again
 	testkit.Equal(t, "types", ps.Page("d", "l", "", 1, now).Seen[0].Types, []string{"a", "b"})
 }
+
+// Of the workers of a tasklist those count that may take a type. The last one of them is named, or the last one of all.
+func TestWhoServesATasklist(t *testing.T) {
+	ps := NewPollers(0)
+	many := make([]string, pollerTypesMax+1)
+	for i := range many {
+		many[i] = fmt.Sprintf("%02d", i)
+	}
+	saw := func(at time.Duration, worker, tasklist string, types ...string) {
+		ps.Saw(Poll{Domain: "d", Tasklist: tasklist, Worker: worker, Version: "v1", Types: types}, at)
+	}
+	said := func(typ string) string {
+		s := ps.Serving("d", "l", typ, 10*time.Second)
+		last := "none"
+		if s.Last != nil {
+			last = fmt.Sprint(s.Last.Worker, " ", s.Last.Ago)
+		}
+		return fmt.Sprint(s.Takers, " of ", s.All, ", ", last, ", ", s.Known)
+	}
+	testkit.Equal(t, "no worker", said("a"), "0 of 0, none, 10s")
+	saw(time.Second, "ann", "l", "a", "b")
+	saw(2*time.Second, "bob", "l", "b")
+	saw(3*time.Second, "cleo", "other")
+	testkit.Equal(t, "one of two", said("a"), "1 of 2, ann 9s, 10s")
+	testkit.Equal(t, "both", said("b"), "2 of 2, bob 8s, 10s")
+	testkit.Equal(t, "neither", said("c"), "0 of 2, bob 8s, 10s")
+	saw(4*time.Second, "dan", "l")
+	testkit.Equal(t, "one accepts all", said("c"), "1 of 3, dan 6s, 10s")
+	saw(5*time.Second, "eve", "l", many...)
+	testkit.Equal(t, "one accepts more than are remembered", said("c"), "2 of 4, eve 5s, 10s")
+}

@@ -19,6 +19,18 @@ func (x *Index) TriggersIn(at Column) int {
 	return 0
 }
 
+// TriggersOfType is how many triggers of a type the table holds, as far as is known. It looks at a column of each priority.
+func (x *Index) TriggersOfType(typ string) int {
+	n := 0
+	for p := PriorityFirst; p <= PriorityIdle; p++ {
+		n += x.TriggersIn(Column{Priority: p, Type: typ})
+		if g := x.groups[Column{Priority: p, Type: typ, Group: AnyGroup}]; g != nil {
+			n += g.triggers
+		}
+	}
+	return n
+}
+
 // TriggersOf is how many triggers of some types the table holds, as far as is known. Types are sorted. It looks at all columns.
 func (x *Index) TriggersOf(types []string) int {
 	n := 0

@@ -99,6 +99,7 @@ func compareGroups(t *rapid.T, x *Index, plain map[Column]*plainGroup) {
 		t.Fatalf("%d triggers of the types %v, want %d of %v", x.Triggers(), x.Types(9), triggers, types)
 	}
 	testkit.MustEqual(t, "triggers of both types", x.TriggersOf([]string{"a", "b"}), triggers)
+	testkit.MustEqual(t, "triggers of each type", x.TriggersOfType("a")+x.TriggersOfType("b"), triggers)
 }
 
 // What a look sets aside makes room for those behind it; where all of a type are passed, tasks without a group are not.

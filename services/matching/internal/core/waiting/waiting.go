@@ -84,6 +84,11 @@ func (s *Waiting[L]) Pollers(domain, tasklist, after string, limit int, now time
 	return s.pollers.Page(domain, tasklist, after, limit, now)
 }
 
+// Serving is who polled a tasklist recently for tasks of a type.
+func (s *Waiting[L]) Serving(domain, tasklist, typ string, now time.Duration) report.Serving {
+	return s.pollers.Serving(domain, tasklist, typ, now)
+}
+
 // Watchful reports whether something may become due before long.
 func (s *Waiting[L]) Watchful() bool { return s.polls.Len() > 0 || len(s.answers.byID) > 0 }
 
