@@ -80,6 +80,8 @@ var (
 	msForm   = regexp.MustCompile(`"([a-z_]+_at_ms|at_ms|since_ms|until_ms)":\d+`)
 	revForm  = regexp.MustCompile(`("revision":|revision )\d+`)
 	ageForm  = regexp.MustCompile(`oldest for \S+`)
+	utcForm  = regexp.MustCompile(`(at|until|since) \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC`)
+	lateForm = regexp.MustCompile(`(within the last|polled last,) [0-9hms]+`)
 	liveForm = regexp.MustCompile(`(these live): .* \(`)
 )
 
@@ -87,6 +89,8 @@ var (
 func steady(text string) string {
 	text = idForm.ReplaceAllString(text, "<task>")
 	text = timeForm.ReplaceAllString(text, "<time>")
+	text = utcForm.ReplaceAllString(text, "$1 <time>")
+	text = lateForm.ReplaceAllString(text, "$1 <age>")
 	text = msForm.ReplaceAllString(text, `"$1":0`)
 	text = revForm.ReplaceAllString(text, "${1}0")
 	text = liveForm.ReplaceAllString(text, "$1: <names> (")

@@ -129,7 +129,7 @@ func deadGet(a *command.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printTask(a, task)
+			return printTask(a, task, "")
 		}),
 	}
 }

@@ -48,11 +48,12 @@ func uniqueText(t *yardv1.Task) string {
 	return fmt.Sprintf("%s, until %v after its end", t.UniqueKey, time.Duration(t.UniqueForMs)*time.Millisecond)
 }
 
-// printTask writes all that is known of a task, its history last.
-func printTask(a *command.App, t *yardv1.Task) error {
+// printTask writes all that is known of a task, and why it waits, its history last.
+func printTask(a *command.App, t *yardv1.Task, why string) error {
 	return a.Show(t, func(about *command.Table) {
 		about.Row("task", t.TaskId)
 		about.Row("state", t.State.Name())
+		about.Some("why", why)
 		about.Row("type", t.Type)
 		about.Row("tasklist", t.Tasklist+" (domain "+t.Domain+")")
 		about.Row("priority", t.Priority)

@@ -26,7 +26,7 @@ func TestI14_WhatOthersWroteIsTextOnly(t *testing.T) {
 		"tasks": {2, func() error { return printTasks(a, []*yardv1.Task{task}, nil) }},
 		"news":  {1, func() error { return printEvents(a, task, 0) }},
 		"end":   {2, func() error { return printEnd(a, task) }},
-		"task":  {0, func() error { return printTask(a, task) }},
+		"task":  {0, func() error { return printTask(a, task, evil) }},
 	} {
 		out.Reset()
 		err := c.print()

@@ -26,7 +26,7 @@ const watchEvery = 200 * time.Millisecond
 // TaskCommand is `yard task`.
 func TaskCommand(a *command.App) *cobra.Command {
 	return command.Group("task", "Submit, look at, watch, change and cancel tasks",
-		taskSubmit(a), taskGet(a), taskList(a), taskWatch(a), taskCancel(a), taskUpdate(a), taskRunNow(a))
+		taskSubmit(a), taskGet(a), taskExplain(a), taskList(a), taskWatch(a), taskCancel(a), taskUpdate(a), taskRunNow(a))
 }
 
 func taskGet(a *command.App) *cobra.Command {
@@ -39,7 +39,7 @@ func taskGet(a *command.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printTask(a, task)
+			return printTask(a, task, whyText(ctx, a, c, task))
 		}),
 	}
 }
