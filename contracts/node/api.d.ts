@@ -2125,7 +2125,7 @@ export interface Reason {
   ref?: string;
   /** BEHIND_ORDER_KEY: the first task of the order key. */
   task_id?: string;
-  /** BEHIND_ORDER_KEY: how many tasks wait behind the first one. NOT_ADMITTED: how many messages of the queue (1 to 1000 tasks each) are not read yet. LIMIT_FULL and RATE: how many tasks wait for it. NO_WORKER, NO_WORKER_FOR_TYPE and NO_WORKER_FREE: how many tasks of its type wait in its tasklist. */
+  /** BEHIND_ORDER_KEY: how many tasks wait behind the first one. NOT_ADMITTED: how many messages of the queue (1 to 1000 tasks each) are not read yet, if no other domain's tasks are in it. LIMIT_FULL and RATE: how many tasks wait for it. NO_WORKER, NO_WORKER_FOR_TYPE and NO_WORKER_FREE: how many tasks of its type wait in its tasklist. */
   waiting?: number;
   /** LIMIT_FULL: how full the limit is, and the ten attempts at most that have had its slots for the longest. */
   limit?: LimitUse;

@@ -205,7 +205,7 @@ func TestExplainWorkers(t *testing.T) {
 	})
 }
 
-// TestExplainATaskOnDisk: in which queue it waits, and about how much lies before it; paused as well.
+// TestExplainATaskOnDisk: in which queue it waits; paused as well.
 func TestExplainATaskOnDisk(t *testing.T) {
 	t.Parallel()
 	const window, batch, batches = 100, 50, 8
@@ -215,13 +215,8 @@ func TestExplainATaskOnDisk(t *testing.T) {
 		last = w.submit(many(batch, &yardv1.NewTask{Type: "x"})...)[batch-1]
 	}
 	r := w.why(last, "NOT_ADMITTED NO_WORKER")[0]
-	w.eventually(func() error { // the count of what is not read comes now and then
-		if r = w.why(last, "NOT_ADMITTED NO_WORKER")[0]; r.Waiting < batches/2 {
-			return fmt.Errorf("%+v", r)
-		}
-		return nil
-	})
-	if !strings.HasPrefix(r.Ref, "p") || !r.About { // a lane: small submits share the most urgent one
+	// A lane: small submits share the most urgent one. Tasks of other domains may lie in it, so it is not said how many.
+	if !strings.HasPrefix(r.Ref, "p") || !r.About || r.Waiting != 0 {
 		t.Errorf("on disk: %+v", r)
 	}
 	w.paused(yard.OfTasklist(list))

@@ -150,7 +150,8 @@ type Reason struct {
 	Ref string `protobuf:"bytes,7,opt,name=ref,proto3" json:"ref,omitempty"`
 	// BEHIND_ORDER_KEY: the first task of the order key.
 	TaskId string `protobuf:"bytes,8,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
-	// BEHIND_ORDER_KEY: how many tasks wait behind the first one. NOT_ADMITTED: how many messages of the queue (1 to 1000 tasks each) are not read yet. LIMIT_FULL
+	// BEHIND_ORDER_KEY: how many tasks wait behind the first one. NOT_ADMITTED: how many messages of the queue (1 to 1000 tasks each) are not read yet, if no other
+	// domain's tasks are in it. LIMIT_FULL
 	// and RATE: how many tasks wait for it. NO_WORKER, NO_WORKER_FOR_TYPE and NO_WORKER_FREE: how many tasks of its type wait in its tasklist.
 	Waiting int64 `protobuf:"varint,9,opt,name=waiting,proto3" json:"waiting,omitempty"`
 	// LIMIT_FULL: how full the limit is, and the ten attempts at most that have had its slots for the longest.

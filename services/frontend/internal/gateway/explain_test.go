@@ -134,11 +134,11 @@ func TestExplainSaysWhatIsNotKnown(t *testing.T) {
 	})
 }
 
-// TestExplainNamesTheQueue: the narrowest one of the lane that has the task.
+// TestExplainNamesTheQueue: the narrowest one of the lane that has the task. How much waits in one that others share is not said.
 func TestExplainNamesTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		queues := []*yardv1.Queue{{Lane: "p3", Unread: 9}, {Lane: "p2", Unread: 8}, {Lane: "p3", Domain: "shop", Unread: 7, LowClass: true}, {Lane: "p3", Domain: "shop", Tasklist: "other"}}
-		for lane, want := range map[string]string{"p3": "NOT_ADMITTED p3/shop 7", "p2": "NOT_ADMITTED p2 8"} {
+		for lane, want := range map[string]string{"p3": "NOT_ADMITTED p3/shop 7", "p2": "NOT_ADMITTED p2 0"} {
 			e := newExplained(t, &rpcv1.GetTaskResponse{Lane: lane, Task: &yardv1.Task{State: yardv1.TaskState_TASK_STATE_QUEUED}}, shardsSay{freeWorker(), freeWorker()}, func(d *Deps) {
 				d.Owners.HistoryDescribe = func(_ context.Context, p int, req *rpcv1.DescribePartitionRequest) (*rpcv1.DescribePartitionResponse, error) {
 					if p != 1 || req.Domain != "shop" || req.Queues == 0 {

@@ -124,7 +124,7 @@ func queueIn(all []*yardv1.Queue, lane string, task *yardv1.Task) (found *explai
 		}
 		ref := strings.Join(slices.DeleteFunc([]string{one.Lane, one.Domain, one.Tasklist}, func(part string) bool { return part == "" }), "/")
 		if found == nil || len(ref) > len(found.Ref) {
-			found = &explain.Queue{Ref: ref, Unread: one.Unread, LowClass: one.LowClass}
+			found = &explain.Queue{Ref: ref, Unread: one.Unread, Own: one.Domain != "", LowClass: one.LowClass}
 		}
 	}
 	return found

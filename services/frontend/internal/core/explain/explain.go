@@ -75,9 +75,9 @@ type Task struct {
 type Queue struct {
 	// Ref names the queue: its lane, and the domain and the tasklist that are split off.
 	Ref string
-	// Unread counts its messages that are not read. LowClass: its domain is over its full weight.
-	Unread   int64
-	LowClass bool
+	// Unread counts its messages that are not read, if it has no other domain's: Own. LowClass: its domain is over its full weight.
+	Unread        int64
+	Own, LowClass bool
 }
 
 // First is the first task of the order key of a task that waits for its turn.

@@ -86,10 +86,14 @@ func TestEachReason(t *testing.T) {
 		},
 		"on disk": {
 			[]func(*Facts){state(Queued), func(f *Facts) { f.Queue = &Queue{Ref: "p3", Unread: 84} }},
-			"NOT_ADMITTED The task is on disk and is not admitted yet: about 84 messages of its queue p3 are not read. (about)",
+			"NOT_ADMITTED The task is on disk and is not admitted yet: messages of its queue p3, which is that of several domains, are not read. (about)",
+		},
+		"on disk, in a queue of its domain": {
+			[]func(*Facts){state(Queued), func(f *Facts) { f.Queue = &Queue{Ref: "p3/shop", Unread: 84, Own: true} }},
+			"NOT_ADMITTED The task is on disk and is not admitted yet: about 84 messages of its queue p3/shop are not read. (about)",
 		},
 		"on disk, over its rate": {
-			[]func(*Facts){state(Queued), func(f *Facts) { f.Queue = &Queue{Ref: "p3/shop", Unread: 1, LowClass: true} }},
+			[]func(*Facts){state(Queued), func(f *Facts) { f.Queue = &Queue{Ref: "p3/shop", Unread: 1, Own: true, LowClass: true} }},
 			"NOT_ADMITTED The task is on disk and is not admitted yet: about 1 message of its queue p3/shop are not read." +
 				" The domain shop is over its full_weight_tasks_per_s, so the queue has one turn of five. (about)",
 		},

@@ -44,8 +44,12 @@ func (f *Facts) ofQueue() []Reason {
 	}
 	r := Reason{Code: NotAdmitted, About: true, Text: "The task is on disk and is not admitted yet."}
 	if q := f.Queue; q != nil {
-		r.Ref, r.Waiting = q.Ref, q.Unread
-		r.Text = fmt.Sprintf("The task is on disk and is not admitted yet: about %s of its queue %s are not read.", count(q.Unread, "message"), q.Ref)
+		r.Ref = q.Ref
+		r.Text = fmt.Sprintf("The task is on disk and is not admitted yet: messages of its queue %s, which is that of several domains, are not read.", q.Ref)
+		if q.Own {
+			r.Waiting = q.Unread
+			r.Text = fmt.Sprintf("The task is on disk and is not admitted yet: about %s of its queue %s are not read.", count(q.Unread, "message"), q.Ref)
+		}
 		if q.LowClass {
 			r.Text += fmt.Sprintf(" The domain %s is over its full_weight_tasks_per_s, so the queue has one turn of five.", f.Task.Domain)
 		}
