@@ -25,8 +25,8 @@ type timerProc struct {
 	w     *world
 	owner *timersim.Owner
 	clock serverclock.Estimate
-	// serving: it has loaded all and is subscribed. busy: a step is under way, and all else waits.
-	serving, busy bool
+	// serving: it has loaded what is due soon, and fires. whole: it has loaded all, and answers. busy: a step is under way, and all else waits.
+	serving, whole, busy bool
 	// next is the first message that it has not read, inbox what is read and not taken in.
 	next    uint64
 	inbox   []timersim.Message
@@ -90,7 +90,7 @@ func (p *timerProc) until(what func() bool, then func()) {
 	})
 }
 
-// load reads the cursor, and then the store.
+// load reads the cursor, and then what is to be known of the store.
 func (p *timerProc) load() {
 	var cursor []byte
 	var seq uint64
@@ -103,30 +103,67 @@ func (p *timerProc) load() {
 				p.w.violated("%s: %v", p.name, err)
 				return
 			}
-			p.readOn(func() { p.serve(seq) })
+			p.loadFirst(seq)
 		})
 	})
 }
 
-// readOn reads up to the end of the store.
-func (p *timerProc) readOn(then func()) {
-	end := uint64(0)
-	p.until(func() bool { end = p.w.waiting.last(); return true }, func() { p.readUpTo(end, then) })
+// loadFirst loads what is to be known before anything fires, or all.
+func (p *timerProc) loadFirst(seq uint64) {
+	end, from := uint64(0), p.owner.EarlyFrom()
+	var tail []timersim.Message
+	p.until(func() bool {
+		if end = p.w.waiting.last(); from > 0 {
+			tail = p.w.waiting.tail(from, end)
+		}
+		return true
+	}, func() {
+		var subjects []string
+		p.until(func() bool { subjects = p.w.waiting.subjects(); return true }, func() {
+			first, rest := p.owner.NearFirst(subjects, tail, end)
+			p.read(1, end, func(do func()) { do() }, func(m timersim.Message) {
+				if !rest || first[m.Subject] {
+					p.arrive(m)
+				}
+			}, func() {
+				p.next = end + 1
+				p.serve(seq)
+				if p.whole = !rest; rest {
+					p.loadRest(first, end)
+				}
+			})
+		})
+	})
 }
 
-func (p *timerProc) readUpTo(end uint64, then func()) {
-	if p.next > end {
-		then()
+// loadRest loads the messages up to the end that were not loaded first.
+func (p *timerProc) loadRest(first map[string]bool, end uint64) {
+	p.read(1, end, p.call, func(m timersim.Message) {
+		if !first[m.Subject] {
+			p.w.check.arrived(p, m.Seq, p.owner.Rest(m))
+		}
+	}, func() {
+		p.owner.Whole()
+		p.whole = true
+		p.w.say(p.name, "has loaded the rest, %d tasks wait", p.owner.Waiting())
+	})
+}
+
+// read reads some messages of the store, and then the others up to the end. It takes them where run says.
+func (p *timerProc) read(from, end uint64, run func(func()), take func(timersim.Message), then func()) {
+	if from > end {
+		run(then)
 		return
 	}
-	upTo := min(end, p.next+uint64(p.w.dice.IntN(12)))
+	upTo := min(end, from+uint64(p.w.dice.IntN(12)))
 	var all []timersim.Message
-	p.until(func() bool { all = p.w.waiting.tail(p.next, upTo); return true }, func() {
-		for _, m := range all {
-			p.arrive(m)
-		}
-		p.next = upTo + 1
-		p.readUpTo(end, then)
+	p.until(func() bool { all = p.w.waiting.tail(from, upTo); return true }, func() {
+		run(func() {
+			for _, m := range all {
+				take(m)
+			}
+			p.do(0, func() { p.read(upTo+1, end, run, take, then) })
+		})
 	})
 }
 
@@ -148,6 +185,7 @@ func (p *timerProc) learn(looks int, then func()) {
 	})
 }
 
+// serve fires, and answers when all is loaded.
 func (p *timerProc) serve(seq uint64) {
 	if err := p.owner.Loaded(); err != nil {
 		p.w.violated("%s: %v", p.name, err)
@@ -171,30 +209,19 @@ func (p *timerProc) approach() {
 			return
 		}
 		p.w.say(p.name, "loads %v up to %d", subjects, upTo)
-		p.do(0, func() { p.readBuckets(subjects, 1, upTo) })
+		p.do(0, func() { p.loadBuckets(subjects, upTo) })
 	})
 }
 
-// readBuckets reads some messages of buckets, and then the others.
-func (p *timerProc) readBuckets(subjects []string, from, upTo uint64) {
-	if from > upTo {
-		p.call(func() {
-			p.owner.BucketsLoaded()
-			p.do(0, p.approach)
-		})
-		return
-	}
-	end := min(upTo, from+uint64(p.w.dice.IntN(12)))
-	var all []timersim.Message
-	p.until(func() bool { all = p.w.waiting.tail(from, end); return true }, func() {
-		p.call(func() {
-			for _, m := range all {
-				if slices.Contains(subjects, m.Subject) {
-					p.owner.Near(m)
-				}
-			}
-			p.do(0, func() { p.readBuckets(subjects, end+1, upTo) })
-		})
+// loadBuckets reads buckets that come into memory.
+func (p *timerProc) loadBuckets(subjects []string, upTo uint64) {
+	p.read(1, upTo, p.call, func(m timersim.Message) {
+		if slices.Contains(subjects, m.Subject) {
+			p.owner.Near(m)
+		}
+	}, func() {
+		p.owner.BucketsLoaded()
+		p.do(0, p.approach)
 	})
 }
 
@@ -244,10 +271,10 @@ func (p *timerProc) turn() {
 	if p.busy || p.dead || !p.serving {
 		return
 	}
-	for _, m := range p.inbox {
-		p.arrive(m)
+	for len(p.inbox) > 0 && p.owner.Takes(p.inbox[0]) {
+		p.arrive(p.inbox[0])
+		p.inbox = p.inbox[1:]
 	}
-	p.inbox = nil
 	calls := p.calls
 	p.calls = nil
 	for _, do := range calls {
@@ -361,7 +388,7 @@ func (p *timerProc) purgeAll(all []timersim.Purge) {
 func (w *world) askTimer(op *historysim.Op, answer func(historysim.Outcome)) {
 	var all []*timerProc
 	for _, p := range w.livingTimers() {
-		if p.serving {
+		if p.whole {
 			all = append(all, p)
 		}
 	}
@@ -378,9 +405,9 @@ func (p *timerProc) ask(op *historysim.Op, answer func(historysim.Outcome)) {
 	p.call(func() { p.answer(c) })
 }
 
-// answer answers a question once the timer has read all that was stored when it came.
+// answer answers a question once the timer has loaded all, and read all that was stored when it came.
 func (p *timerProc) answer(c *timerCall) {
-	if p.owner.ReadTo() < c.end {
+	if !p.whole || p.owner.ReadTo() < c.end {
 		p.do(retryAfter, func() { p.call(func() { p.answer(c) }) })
 		return
 	}

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -55,6 +56,16 @@ func (t *timerStore) tail(from, upTo uint64) (all []timersim.Message) {
 	for i := from - 1; i < upTo; i++ {
 		if !t.gone[i] {
 			all = append(all, t.messages[i])
+		}
+	}
+	return all
+}
+
+// subjects are those that have messages.
+func (t *timerStore) subjects() (all []string) {
+	for i, m := range t.messages {
+		if !t.gone[i] && !slices.Contains(all, m.Subject) {
+			all = append(all, m.Subject)
 		}
 	}
 	return all

@@ -145,7 +145,10 @@ func get(ctx context.Context, js jetstream.JetStream, stream string, query Query
 	return r, nil
 }
 
-// Subjects are the subjects of a stream that match a filter, as the stream's leader says: at most 100,000.
+// SubjectsMost is how many subjects Subjects returns, at most.
+const SubjectsMost = 100_000
+
+// Subjects are the subjects of a stream that match a filter, as the stream's leader says: at most SubjectsMost.
 func Subjects(ctx context.Context, js jetstream.JetStream, stream, filter string) ([]string, error) {
 	var a struct {
 		State struct {

@@ -4004,8 +4004,10 @@ type Cursor struct {
 	// The domain that this is the cursor of; empty = all that are not in apart.
 	Domain string `protobuf:"bytes,11,opt,name=domain,proto3" json:"domain,omitempty"`
 	// The cursors of domains that are fired by themselves, in turn with the others, at most 16. They have neither an epoch
-	// nor a log version, and have none apart themselves.
-	Apart         []*Cursor `protobuf:"bytes,12,rep,name=apart,proto3" json:"apart,omitempty"`
+	// nor a log version nor early_from, and have none apart themselves.
+	Apart []*Cursor `protobuf:"bytes,12,rep,name=apart,proto3" json:"apart,omitempty"`
+	// Of what the messages before this sequence of the store fire early, the cursor covers all; 0 = that is not known.
+	EarlyFrom     uint64 `protobuf:"varint,13,opt,name=early_from,json=earlyFrom,proto3" json:"early_from,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4122,6 +4124,13 @@ func (x *Cursor) GetApart() []*Cursor {
 		return x.Apart
 	}
 	return nil
+}
+
+func (x *Cursor) GetEarlyFrom() uint64 {
+	if x != nil {
+		return x.EarlyFrom
+	}
+	return 0
 }
 
 // CursorPart spans the waiting tasks up to one in the order of firing, among the
@@ -5416,7 +5425,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x1a\n" +
 	"\bbookings\x18\x03 \x01(\fR\bbookings\x12\x16\n" +
-	"\x06limits\x18\x04 \x03(\tR\x06limits\"\x85\x03\n" +
+	"\x06limits\x18\x04 \x03(\tR\x06limits\"\xa4\x03\n" +
 	"\x06Cursor\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x1e\n" +
 	"\vbase_due_ms\x18\x02 \x01(\x03R\tbaseDueMs\x12\x19\n" +
@@ -5433,7 +5442,9 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x05ahead\x18\n" +
 	" \x03(\v2\x17.yard.log.v1.CursorPartR\x05ahead\x12\x16\n" +
 	"\x06domain\x18\v \x01(\tR\x06domain\x12)\n" +
-	"\x05apart\x18\f \x03(\v2\x13.yard.log.v1.CursorR\x05apart\"x\n" +
+	"\x05apart\x18\f \x03(\v2\x13.yard.log.v1.CursorR\x05apart\x12\x1d\n" +
+	"\n" +
+	"early_from\x18\r \x01(\x04R\tearlyFrom\"x\n" +
 	"\n" +
 	"CursorPart\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x1e\n" +

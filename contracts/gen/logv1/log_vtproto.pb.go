@@ -1141,6 +1141,7 @@ func (m *Cursor) CloneVT() *Cursor {
 	r.LastIndex = m.LastIndex
 	r.LogVersion = m.LogVersion
 	r.Domain = m.Domain
+	r.EarlyFrom = m.EarlyFrom
 	if rhs := m.Ahead; rhs != nil {
 		tmpContainer := make([]*CursorPart, len(rhs))
 		for k, v := range rhs {
@@ -4743,6 +4744,11 @@ func (m *Cursor) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.EarlyFrom != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.EarlyFrom))
+		i--
+		dAtA[i] = 0x68
+	}
 	if len(m.Apart) > 0 {
 		for iNdEx := len(m.Apart) - 1; iNdEx >= 0; iNdEx-- {
 			size, err := m.Apart[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
@@ -7216,6 +7222,9 @@ func (m *Cursor) SizeVT() (n int) {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
+	}
+	if m.EarlyFrom != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.EarlyFrom))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -17066,6 +17075,25 @@ func (m *Cursor) UnmarshalVT(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
+		case 13:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field EarlyFrom", wireType)
+			}
+			m.EarlyFrom = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.EarlyFrom |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -28641,6 +28669,25 @@ func (m *Cursor) UnmarshalVTUnsafe(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
+		case 13:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field EarlyFrom", wireType)
+			}
+			m.EarlyFrom = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.EarlyFrom |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

@@ -75,6 +75,9 @@ type step uint8
 // version is the log version of what it writes.
 const version = 1
 
+// renewAfter is after how many messages of the store a cursor is written though nothing fires.
+const renewAfter = 8
+
 const (
 	loading step = iota
 	idle
@@ -83,7 +86,7 @@ const (
 	over
 )
 
-// Owner is the machine: Resume, Arrive and Loaded, or Load; then the other steps.
+// Owner is the machine: Resume, Arrive and Loaded, or Load; then the other steps. Between Resume and Arrive there may be NearFirst.
 type Owner struct {
 	partition int
 	epoch     uint64
@@ -93,6 +96,8 @@ type Owner struct {
 	readTo    uint64
 	cursorSeq uint64
 	step      step
+	// restTo is the end of what is loaded last, 0 = all is loaded.
+	restTo uint64
 	// appending is the cursor of the append that is under way.
 	appending due.Cursor
 }
@@ -182,6 +187,7 @@ func (o *Owner) Resume(cursor []byte, cursorSeq uint64, nowMS int64) error {
 // Loaded ends the loading. All that was in the store after the cursor was read must have arrived.
 func (o *Owner) Loaded() error {
 	o.must(loading)
+	o.readTo = max(o.readTo, o.restTo)
 	c := o.table.Cursor()
 	if covered := c.Seq(); covered > o.readTo {
 		return fmt.Errorf("timersim: the cursor covers messages up to %d, the store ends at %d", covered, o.readTo)
@@ -197,12 +203,14 @@ func (o *Owner) ReadTo() uint64 { return o.readTo }
 // Waiting is how many tasks wait.
 func (o *Owner) Waiting() int { return o.table.Len() }
 
-// Fire begins to store the next chunk of due tasks. It is false where none is due.
+// Fire begins to store the next chunk of due tasks, or a cursor without tasks. It is false if nothing is to be stored.
 func (o *Owner) Fire(nowMS int64) (Append, bool) {
 	o.must(idle)
 	chunk, ok := o.table.NextChunk(nowMS, o.limits)
 	if !ok {
-		return Append{}, false
+		if chunk.Cursor = o.table.Renew(); chunk.Cursor.EarlyFrom < o.table.Cursor().EarlyFrom+renewAfter {
+			return Append{}, false
+		}
 	}
 	o.step = storing
 	return o.append(chunk.Messages, chunk.Cursor), true

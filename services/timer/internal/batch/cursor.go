@@ -12,7 +12,7 @@ import (
 // EncodeCursor encodes a firing cursor, of a log version.
 func EncodeCursor(c due.Cursor, version uint32) ([]byte, error) {
 	stored := encodeLine(&c.Line)
-	stored.Epoch, stored.LogVersion = c.Epoch, version
+	stored.Epoch, stored.LogVersion, stored.EarlyFrom = c.Epoch, version, c.EarlyFrom
 	for i := range c.Apart {
 		if c.Apart[i].Domain == "" {
 			break
@@ -56,7 +56,7 @@ func DecodeCursor(data []byte) (due.Cursor, error) {
 	if len(c.Apart) > due.ApartMost {
 		return due.Cursor{}, fmt.Errorf("decode the firing cursor: %d domains are apart, want at most %d", len(c.Apart), due.ApartMost)
 	}
-	cursor := due.Cursor{Epoch: c.Epoch}
+	cursor := due.Cursor{Epoch: c.Epoch, EarlyFrom: c.EarlyFrom}
 	if err := decodeLine(&c, &cursor.Line); err != nil {
 		return due.Cursor{}, err
 	}

@@ -1,13 +1,17 @@
 package firing
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/batch"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/far"
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
@@ -51,6 +55,12 @@ func Decode(m Stored) (*batch.Message, batch.Index, error) {
 		body, index = &batch.Message{}, batch.Index{}
 	}
 	index.Seq, index.AtMS, index.Bucket, index.Fence = m.Seq, m.AtMS, m.Bucket, m.Fence
+	for i := range index.Tasks {
+		if t := &index.Tasks[i]; t.ID != (ids.TaskID{}) && (topology.TimerBucket(t.DueMS) != m.Bucket || i > far.IndexMost) {
+			index.Malformed = cmp.Or(index.Malformed, fmt.Errorf("record %d: it is due in another minute, or there are too many before it", i))
+			*t = due.Task{}
+		}
+	}
 	return body, index, err
 }
 

@@ -3,6 +3,7 @@ package firing_test
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -10,7 +11,9 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -90,4 +93,53 @@ func BenchmarkFireEarly(b *testing.B) {
 			b.ReportMetric(float64(c.total*b.N)/b.Elapsed().Seconds(), "tasks/s")
 		})
 	}
+}
+
+// BenchmarkTakeover measures a takeover of a million tasks of 256 bytes that are due within 30 days, twenty to a message: how long it takes until a task
+// fires that is due by then, and until all are known.
+func BenchmarkTakeover(b *testing.B) {
+	const tasks, perMessage, minutes = 1_000_000, 20, 30 * 24 * 60
+	w := newWorld(b)
+	random := rand.New(rand.NewPCG(1, 2))
+	for range tasks / perMessage / 1000 {
+		var some []natslog.Msg
+		for range 1000 {
+			dueMS := time.Now().Add(time.Hour).UnixMilli() + random.Int64N(minutes)*60_000
+			m := &logv1.Batch{}
+			for range perMessage {
+				w.made++
+				id := ids.NewTaskID(time.UnixMilli(int64(w.made)), 0, w.made)
+				m.Tasks = append(m.Tasks, &logv1.Record{
+					Id: id[:], Domain: "shop", Tasklist: "mail", Type: "email.send", Priority: 3, Payload: make([]byte, 256), DueAtMs: dueMS, Parkings: 1,
+				})
+			}
+			some = append(some, natslog.Msg{Subject: topology.Timer(0, topology.TimerBucket(dueMS)), Data: testkit.Encoded(b, m)})
+		}
+		for _, a := range natslog.AppendEach(b.Context(), w.nc, some) {
+			testkit.NoError(b, a.Err)
+		}
+	}
+	r := w.own()
+	all := w.park(1, time.Now())
+	w.eachOnce(all)
+	r.stop()
+	for b.Loop() {
+		all = append(all, w.park(1, time.Now())...)
+		began := time.Now()
+		r := w.own()
+		testkit.Eventually(b, soon, func() error {
+			if r.fired.Load() == 0 {
+				return errors.New("not yet")
+			}
+			return nil
+		})
+		b.ReportMetric(time.Since(began).Seconds(), "s/first")
+		n, err := r.Waiting(b.Context(), "shop", "")
+		b.ReportMetric(time.Since(began).Seconds(), "s/whole")
+		if err != nil || n != tasks {
+			b.Fatal(n, err)
+		}
+		r.stop()
+	}
+	w.eachOnce(all)
 }

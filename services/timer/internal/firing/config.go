@@ -94,6 +94,8 @@ const (
 	// approachEvery is how often it is asked which buckets are to come into memory, loadTasks how many of their tasks come in between two chunks.
 	approachEvery = time.Second
 	loadTasks     = 2000
+	// renewAfter is after how many messages of the store a cursor is written though nothing fires.
+	renewAfter = 256
 	// earlyParallel is how many buckets get early messages at a time.
 	earlyParallel = 16
 	// earlyTasks, earlyBytes and earlyReads, the messages of the store that they lie in, bound the stays of a domain that fire early together,

@@ -13,8 +13,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
-// fire stores the next chunk of due tasks, if there is one. It ends with an
-// error only where this owner must end.
+// fire stores the next chunk of due tasks, if there is one, or now and then a cursor without tasks, so that the next owner need not read much before it
+// fires. It ends with an error only where this owner must end.
 func (o *Owner) fire(ctx context.Context) (fired bool, err error) {
 	if time.Now().Before(o.retryAt) {
 		return false, nil
@@ -25,7 +25,9 @@ func (o *Owner) fire(ctx context.Context) (fired bool, err error) {
 	}
 	chunk, ok := o.table.NextChunk(o.Now().UnixMilli(), o.limits)
 	if !ok {
-		return false, nil
+		if chunk.Cursor = o.table.Renew(); chunk.Cursor.EarlyFrom < o.table.Cursor().EarlyFrom+renewAfter {
+			return false, nil
+		}
 	}
 	all, err := o.encode(ctx, chunk)
 	if err != nil {

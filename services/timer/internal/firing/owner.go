@@ -81,6 +81,9 @@ type Owner struct {
 	cursors int
 	// loads is the reading of buckets that come near.
 	loads sync.WaitGroup
+	// isWhole: all of the store was loaded; whole is closed then. Until then only what was loaded first fires, and callers wait.
+	isWhole bool
+	whole   chan struct{}
 }
 
 // New makes the owner of a partition.
@@ -94,6 +97,7 @@ func New(d Deps) *Owner {
 		arrivals: make(chan arrival, arrivalsMax),
 		asks:     make(chan func(), arrivalsMax),
 		ended:    make(chan struct{}),
+		whole:    make(chan struct{}),
 		searches: turns.NewLine(turns.Config{Most: searchersMax, Rest: 1}),
 		locates:  turns.NewLine(turns.Config{AtOnce: locatingMax, Most: locatersMax}),
 		earlies:  turns.NewLine(turns.Config{Most: earlyMax, Rest: 1}),
@@ -105,8 +109,8 @@ func New(d Deps) *Owner {
 	return o
 }
 
-// Load reads which tasks were fired, and then the whole store. If another owner fires meanwhile, this one has an old cursor, and all that it stores is
-// refused.
+// Load reads which tasks were fired, and then the store: all of it, or what is due soon, and Run reads the rest. If another owner fires meanwhile, this one
+// has an old cursor, and all that it stores is refused.
 func (o *Owner) Load(ctx context.Context) error {
 	began := time.Now()
 	cursor, seq, err := o.Log.Cursor(ctx)
@@ -122,21 +126,24 @@ func (o *Owner) Load(ctx context.Context) error {
 			"it was created again, and its tasks would be taken for fired; remove the cursor", covered, end)
 	}
 	o.table.Resume(cursor, rand.Uint64(), o.Now().UnixMilli())
-	err = o.Store.ReadRange(ctx, 1, end, func(m Stored) error {
-		a, err := o.decode(ctx, m)
-		if err == nil {
-			err = o.arrive(ctx, a)
-		}
-		return err
-	})
+	rest, err := restReader{o}.loadFirst(ctx, cursor.EarlyFrom, end)
 	if err != nil {
 		return fmt.Errorf("load: %w", err)
 	}
 	o.table.Loaded()
 	o.readTo, o.cursorSeq = end, seq
-	o.report()
-	o.Logger.Info("waiting tasks loaded", "tasks", o.table.Len(), "messages_up_to", end, "duration", time.Since(began))
+	o.Logger.Info("waiting tasks loaded", "tasks", o.table.Len(), "messages_up_to", end, "with_a_rest", rest, "duration", time.Since(began))
+	if !rest {
+		o.becomeWhole()
+	}
 	return nil
+}
+
+// becomeWhole says that all of the store was loaded.
+func (o *Owner) becomeWhole() {
+	o.isWhole = true
+	close(o.whole)
+	o.report()
 }
 
 // Run fires what is due until ctx ends; a chunk being stored is finished first.
@@ -148,6 +155,11 @@ func (o *Owner) Run(parent context.Context) error {
 	from := o.readTo + 1
 	parts.Go(func() {
 		if err := o.read(ctx, from); err != nil {
+			stop(err)
+		}
+	})
+	parts.Go(func() {
+		if err := (restReader{o}).loadRest(ctx, from-1); err != nil {
 			stop(err)
 		}
 	})
@@ -172,6 +184,13 @@ func (o *Owner) read(ctx context.Context, from uint64) error {
 		a, err := o.decode(ctx, m)
 		if err != nil {
 			return err
+		}
+		if len(a.index.Early) > 0 { // of an owner that does not know that it is superseded
+			select {
+			case <-o.whole:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 		}
 		select {
 		case o.arrivals <- a:
@@ -243,10 +262,7 @@ func (o *Owner) arrive(ctx context.Context, a arrival) error {
 	if err := (farReader{o}).bringEarly(ctx, &a.index); err != nil {
 		return err
 	}
-	if n := o.table.Load(a.index); n > 0 {
-		o.Gauges.Outdated(n)
-		o.Logger.Warn("tasks are void: the history owner that parked them was replaced", "sequence", a.index.Seq, "tasks", n)
-	}
+	o.reportVoid(&a.index, o.table.Load(a.index))
 	o.versionRead = max(o.versionRead, a.version)
 	o.readTo = max(o.readTo, a.index.Seq)
 	if a.body.Records() > 0 && a.firstDueMS < o.Now().Add(cacheAhead).UnixMilli() {
@@ -269,6 +285,9 @@ func (o *Owner) wakeIn() (time.Duration, bool) {
 }
 
 func (o *Owner) report() {
+	if !o.isWhole {
+		return
+	}
 	o.Gauges.Waiting(o.table.Len(), o.table.Near())
 	at, ok := o.table.Next()
 	if !ok {
@@ -318,9 +337,21 @@ func (o *Owner) catchUp(ctx context.Context) error {
 // ErrNotServing: the owner has ended; another one will answer.
 var ErrNotServing = errors.New("the owner of the timer partition has ended")
 
-// ask has the loop call do, and waits for it. After an error do may still be called, or run just now: what it
+// ask has the loop call do when all of the store was loaded, and waits for it. After an error do may still be called, or run just now: what it
 // sets is not to be read then.
 func (o *Owner) ask(ctx context.Context, do func()) error {
+	select {
+	case <-o.whole:
+		return o.askNow(ctx, do)
+	case <-o.ended:
+		return ErrNotServing
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// askNow is ask for the loading itself.
+func (o *Owner) askNow(ctx context.Context, do func()) error {
 	done := make(chan struct{})
 	select {
 	case o.asks <- func() { do(); close(done) }:

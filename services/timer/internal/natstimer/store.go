@@ -50,14 +50,35 @@ func (s *Store) ReadRange(ctx context.Context, from, upTo uint64, handle func(fi
 
 // ReadBuckets implements firing.Store.
 func (s *Store) ReadBuckets(ctx context.Context, buckets []int64, from, upTo uint64, handle func(firing.Stored) error) error {
-	if upTo < from {
+	return s.readBuckets(ctx, s.readFrom(from), buckets, upTo, handle)
+}
+
+func (s *Store) readBuckets(ctx context.Context, what natslog.ReadConfig, buckets []int64, upTo uint64, handle func(firing.Stored) error) error {
+	if upTo < what.StartSeq {
 		return nil
 	}
-	what := s.readFrom(from)
 	for _, b := range buckets {
 		what.Filters = append(what.Filters, topology.Timer(s.p, b))
 	}
 	return natslog.ReadRange(ctx, s.js, what, upTo, s.pass(ctx, handle))
+}
+
+// Buckets implements firing.Store.
+func (s *Store) Buckets(ctx context.Context) (all []int64, ok bool, err error) {
+	subjects, err := natslog.Subjects(ctx, s.js, topology.TimerStream(s.p), topology.TimerAny(s.p))
+	for _, subject := range subjects {
+		if bucket, isBucket := topology.TimerBucketOf(subject); isBucket {
+			all = append(all, bucket)
+		}
+	}
+	return all, len(subjects) < natslog.SubjectsMost, err
+}
+
+// ReadFirst implements firing.Store.
+func (s *Store) ReadFirst(ctx context.Context, buckets []int64, upTo uint64, handle func(firing.Stored) error) error {
+	what := s.readFrom(1)
+	what.Filters = []string{topology.TimerFence(s.p)}
+	return s.readBuckets(ctx, what, buckets, upTo, handle)
 }
 
 // Read implements firing.Store.

@@ -131,7 +131,7 @@ type Purge struct {
 // Purgeable returns the buckets of which everything was fired or is void, and
 // whose last message with tasks is not above parked, which is how far history is known to
 // remember what it parked. End is the store's last sequence, asked for after
-// parked: nothing is purgeable until that has been loaded.
+// parked: nothing is purgeable until all up to there has been loaded.
 //
 // A second copy of a record is written only by who cannot know of the first,
 // that is, while the first is above parked; so all copies are loaded by then. A
@@ -143,7 +143,7 @@ type Purge struct {
 //
 // Fences go when Purged has reported that the messages they void are gone.
 func (t *Table) Purgeable(parked, end uint64) []Purge {
-	if t.lastSeq < end {
+	if t.lastSeq < end || t.rest != nil {
 		return nil
 	}
 	var all []Purge

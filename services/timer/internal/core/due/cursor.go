@@ -73,6 +73,8 @@ type Cursor struct {
 	// Epoch is the writer's: a random number of each ownership, by which an owner
 	// knows its own cursor again when it did not hear whether it was stored.
 	Epoch uint64
+	// EarlyFrom is a sequence of the store: what the early messages before it fire is covered, all of it; 0 = that is not known.
+	EarlyFrom uint64
 	// Line is that of all domains but those that are apart.
 	Line
 	// Apart are the domains that have lines of their own. Unused ones are zero and come last.
@@ -126,6 +128,7 @@ func (c *Cursor) lines() int {
 
 // Seq is the highest sequence that c speaks of.
 func (c *Cursor) Seq() (seq uint64) {
+	seq = max(c.EarlyFrom, 1) - 1
 	for n := range c.lines() {
 		seq = max(seq, c.line(n).highest())
 	}

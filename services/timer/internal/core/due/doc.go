@@ -36,6 +36,12 @@
 //
 // All owners read the same messages in the same order, so they agree on K2: it is that of the first early message.
 //
+// How an owner fires before it has loaded all: it loads the near buckets whole, and those of the early messages from Cursor.EarlyFrom on. All messages about
+// a stay lie in its bucket: the copies of its record, which have one due time, and its early messages. So with
+// the fences, which are loaded too, all is known of the stays of a loaded bucket. Of a stay in another bucket no cursor covers K1, since it is not near. It has no K2 that is not covered already: the
+// early message would lie before EarlyFrom, and then the cursor covers K1 or K2; or it lies behind, and then the bucket is loaded. An early message that
+// comes meanwhile waits until all is loaded, and rounds end before its sequence.
+//
 // A fence voids what replaced history owners write behind it. Which message is void depends on the fences before it alone, and those stay in the store as
 // long as the message does: so every owner finds the same messages void.
 package due

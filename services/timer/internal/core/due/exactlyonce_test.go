@@ -79,7 +79,7 @@ func (w *world) rest(t *rapid.T, o *owner) {
 	for w.reload(o, 100); o.known != w.cursorSeq; w.reload(o, 100) {
 	}
 	o.skew = 0
-	for w.approach(o, 1000) || w.take(t, o) {
+	for w.loadRest(o, 1000) || w.approach(o, 1000) || w.take(t, o) {
 		if o.chunk != nil {
 			w.commit(t, o)
 		}
@@ -100,6 +100,7 @@ func (w *world) replaced(s stay) bool {
 // what is left of the store.
 func (w *world) matches(t *rapid.T) {
 	o := w.idle(t)
+	w.loadRest(o, len(w.store))
 	w.feed(o, len(w.store))
 	if o.known != w.cursorSeq {
 		t.Skip("overtaken")
@@ -111,6 +112,7 @@ func (w *world) matches(t *rapid.T) {
 	if w.reload(loaded, 100); loaded.known != w.cursorSeq {
 		t.Skip("overtaken")
 	}
+	w.loadRest(loaded, len(w.store))
 	lived, fresh := w.waitingOf(o), w.waitingOf(loaded)
 	if !maps.Equal(lived, fresh) {
 		t.Fatalf("lived: %v\nloaded: %v", lived, fresh)
@@ -149,7 +151,16 @@ func (w *world) actions() map[string]func(*rapid.T) {
 			w.now += rapid.SampledFrom([]int64{100, 1000, 4000, 2 * testMinute}).Draw(t, "ms")
 		},
 		"come near": func(t *rapid.T) { w.approach(w.idle(t), rapid.IntRange(0, 4).Draw(t, "messages")) },
-		"read":      func(t *rapid.T) { w.feed(w.idle(t), rapid.IntRange(1, 4).Draw(t, "messages")) },
+		"the rest":  func(t *rapid.T) { w.loadRest(w.idle(t), rapid.IntRange(1, 4).Draw(t, "messages")) },
+		"renew": func(t *rapid.T) {
+			o := w.idle(t)
+			if c := o.table.Renew(); !w.swap(o, c, 0) {
+				w.reload(o, 100)
+			} else {
+				o.table.Commit(w.now+o.skew, w.cursorSeq)
+			}
+		},
+		"read": func(t *rapid.T) { w.feed(w.idle(t), rapid.IntRange(1, 4).Draw(t, "messages")) },
 		"take":      func(t *rapid.T) { w.take(t, w.idle(t)) },
 		"fire": func(t *rapid.T) { // some chunks, while time goes by
 			o := w.idle(t)
@@ -162,7 +173,11 @@ func (w *world) actions() map[string]func(*rapid.T) {
 			}
 		},
 		"crash":      func(t *rapid.T) { w.reload(w.pick(t), 100) },
-		"fire early": func(t *rapid.T) { w.fireEarly(t, w.idle(t), w.someStay(t).id) },
+		"fire early": func(t *rapid.T) {
+			if o := w.idle(t); o.rest == 0 {
+				w.fireEarly(t, o, w.someStay(t).id)
+			}
+		},
 		"a late early message": func(t *rapid.T) { // of an owner that was overtaken long ago, or that makes no sense
 			s := w.someStay(t)
 			one, bucket := Early{ID: s.id, Generation: s.parkings + uint32(w.random.IntN(2))}, w.dueOf[s]/testBucket+rapid.Int64Range(0, 1).Draw(t, "bucket")

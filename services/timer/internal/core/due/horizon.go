@@ -90,6 +90,11 @@ func (t *Table) EarlyFar(m *Message) (needed []Ref) {
 	if t.horizon.cfg.BucketMS == 0 || m.Bucket <= int64(t.horizon.last) || m.Seq <= t.lastSeq {
 		return nil
 	}
+	return t.earlyFar(m)
+}
+
+// earlyFar notes which tasks that are not near an early message has fired, by the cursor, and names the others.
+func (t *Table) earlyFar(m *Message) (needed []Ref) {
 	for i, one := range m.Early {
 		if h, near := t.byID.find(one.ID); near && t.entries.at(h).parkings == one.Generation {
 			continue
@@ -134,7 +139,7 @@ func (t *Table) Bring(all []Reread) {
 // Loaded. None = nothing is to be done now.
 func (t *Table) Approach(nowMS int64) (buckets []int64, upTo uint64) {
 	h := &t.horizon
-	if h.cfg.BucketMS == 0 || h.last < h.to || !h.loaded {
+	if h.cfg.BucketMS == 0 || h.last < h.to || !h.loaded || t.rest != nil {
 		return nil, 0
 	}
 	target := int32(h.bucketOf(nowMS + h.cfg.HorizonMS))
@@ -236,7 +241,7 @@ func (t *Table) goBack(last int32) {
 	for n := handle(0); uint32(n) < t.entries.size; n++ {
 		e := t.entries.at(n)
 		_, isEarly := t.early[n]
-		if e.place == placeFree || e.bucket <= last || isEarly || e.index > far.IndexMost || h.bucketOf(e.dueMS) != int64(e.bucket) {
+		if e.place == placeFree || e.bucket <= last || isEarly {
 			continue
 		}
 		at, g := far.Place{Seq: e.seq, Index: e.index}, t.groups.at(e.group).Group

@@ -317,17 +317,6 @@ func TestI12_AVoidTaskOfAFarBucketIsVoid(t *testing.T) {
 	testkit.Equal(t, "fired", fire(s.table, 60*testMinute), []ids.TaskID{testID(1), testID(3)})
 }
 
-// TestARecordOfAnotherMinuteIsNear: the cursor speaks of its time before its bucket is near.
-func TestARecordOfAnotherMinuteIsNear(t *testing.T) {
-	m := message(1, 1000, 1)
-	m.Bucket = 60
-	s := newFarStore(t, 100, m)
-	testkit.Equal(t, "fired", fire(s.table, 1000), []ids.TaskID{testID(1)})
-	m.Bucket = 9
-	s = newFarStore(t, 4, m, message(2, 2*testMinute, upFrom(10, 9)...)) // the horizon goes back
-	testkit.Equal(t, "fired", fire(s.table, 1000), []ids.TaskID{testID(1)})
-}
-
 // TestABucketIsPurgedWhenItWasNear, and counts nothing any more.
 func TestABucketIsPurgedWhenItWasNear(t *testing.T) {
 	s := newFarStore(t, 100, message(1, 60*testMinute, 1), message(2, 90*testMinute, 2))

@@ -1,6 +1,7 @@
 package due
 
 import (
+	"maps"
 	"math/rand/v2"
 	"slices"
 
@@ -52,6 +53,8 @@ type owner struct {
 	// near are the buckets that are being loaded, up to a sequence, from one on.
 	near       []int64
 	upTo, from uint64
+	// rest is the first sequence of what is loaded last, to restEnd; 0 = all is loaded.
+	rest, restEnd uint64
 }
 
 const testMinute = 60_000
@@ -86,24 +89,73 @@ func (w *world) reload(o *owner, recentMost int) {
 		cursor, o.known = w.before, w.beforeSeq
 	}
 	o.table.Resume(cursor, w.epochs, w.now+o.skew)
-	w.feed(o, len(w.store))
+	w.load(o, cursor.EarlyFrom)
 	o.table.Loaded()
+}
+
+// load loads what an owner is to know before it fires.
+func (w *world) load(o *owner, earlyFrom uint64) {
+	all, end := map[int64]bool{}, uint64(len(w.store))
+	var early []int64
+	for _, m := range w.store {
+		if w.purged[m.Seq] || m.Fence {
+			continue
+		}
+		if all[m.Bucket] = true; m.Seq >= earlyFrom && len(m.Early) > 0 {
+			early = append(early, m.Bucket)
+		}
+	}
+	first, ok := o.table.NearFirst(slices.Sorted(maps.Keys(all)), early, end)
+	if !ok {
+		w.feed(o, len(w.store))
+		return
+	}
+	for _, m := range w.store {
+		if !w.purged[m.Seq] && (m.Fence || slices.Contains(first, m.Bucket)) {
+			w.arrive(o, m)
+		}
+	}
+	o.read, o.rest, o.restEnd = end, 1, end
+}
+
+// loadRest loads up to n messages of what is loaded last.
+func (w *world) loadRest(o *owner, n int) bool {
+	if o.rest == 0 {
+		return false
+	}
+	for ; n > 0 && o.rest <= o.restEnd; o.rest++ {
+		if m := w.store[o.rest-1]; !w.purged[m.Seq] {
+			o.table.LoadRest(m)
+			n--
+		}
+	}
+	if o.rest > o.restEnd {
+		o.table.Whole()
+		o.rest = 0
+	}
+	return true
 }
 
 func (w *world) feed(o *owner, n int) {
 	for ; n > 0 && o.read < uint64(len(w.store)); n-- {
 		m := w.store[o.read]
+		if o.rest > 0 && len(m.Early) > 0 {
+			return // it waits
+		}
 		o.read++
-		if w.purged[m.Seq] {
-			continue
+		if !w.purged[m.Seq] {
+			w.arrive(o, m)
 		}
-		for _, r := range o.table.EarlyFar(&m) {
-			if w.bring(o, r.ID); w.purged[r.Seq] {
-				o.table.Far().Lose(&m)
-			}
-		}
-		o.table.Load(m)
 	}
+}
+
+func (w *world) arrive(o *owner, m Message) {
+	for _, r := range o.table.EarlyFar(&m) {
+		if w.bring(o, r.ID); w.purged[r.Seq] {
+			o.table.Far().Lose(&m)
+		}
+	}
+	o.table.Load(m)
 }
 
 // again reads the records where a task may lie that is not near.

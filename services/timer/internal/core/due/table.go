@@ -2,6 +2,7 @@ package due
 
 import (
 	"math"
+	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/far"
@@ -41,7 +42,7 @@ type Message struct {
 	// Early names stays of this bucket that fire at once, all of one Domain and Tasklist.
 	Early            []Early
 	Domain, Tasklist string
-	// Tasks in the order of the message. The zero Task stands for a record that
+	// Tasks in the order of the message, all due in its bucket, at most far.IndexMost and one. The zero Task stands for a record that
 	// cannot be read and is passed over.
 	Tasks []Task
 }
@@ -78,6 +79,8 @@ type Table struct {
 	// far are the tasks that are not near, and where they lie.
 	far     far.Index
 	horizon horizon
+	// rest is what is still to be loaded; nil = nothing.
+	rest *rest
 	// early are the stays that fire before they are due.
 	early   map[handle]early
 	groups  groups
@@ -131,29 +134,45 @@ func (t *Table) Load(m Message) (outdated int) {
 		t.fences.raise(m.Seq, m.Epoch)
 		return 0
 	}
-	b := t.buckets.at(int32(m.Bucket))
-	b.lastSeq = m.Seq
-	if len(m.Tasks) > 0 {
-		b.lastTasks = m.Seq
+	if t.rest != nil && t.horizon.loaded && len(m.Early) > 0 {
+		panic("due: an early message was loaded before the table was whole")
 	}
 	t.fireEarly(&m)
-	if t.fences.outdated(&m) {
-		b.outdated = append(b.outdated, m.Seq)
+	if t.file(&m) {
 		return len(m.Tasks)
 	}
+	t.addTasks(&m)
+	t.shrink()
+	return 0
+}
+
+// file counts a message in its bucket, and reports whether it is void.
+func (t *Table) file(m *Message) (void bool) {
+	b := t.buckets.at(int32(m.Bucket))
+	b.lastSeq = max(b.lastSeq, m.Seq)
+	if len(m.Tasks) > 0 {
+		b.lastTasks = max(b.lastTasks, m.Seq)
+	}
+	if void = t.fences.outdated(m); void {
+		at, _ := slices.BinarySearch(b.outdated, m.Seq)
+		b.outdated = slices.Insert(b.outdated, at, m.Seq)
+	}
+	return void
+}
+
+// addTasks adds the tasks of a message.
+func (t *Table) addTasks(m *Message) {
 	isFar := t.horizon.isFar(m.Bucket)
 	for i := range m.Tasks {
 		task, at := &m.Tasks[i], far.Place{Seq: m.Seq, Index: uint32(i)}
 		switch {
 		case task.ID == (ids.TaskID{}):
-		case isFar && t.horizon.bucketOf(task.DueMS) == m.Bucket && at.Index <= far.IndexMost:
+		case isFar:
 			t.addFar(at, int32(m.Bucket), task)
 		default:
 			t.add(at, int32(m.Bucket), task)
 		}
 	}
-	t.shrink()
-	return 0
 }
 
 // add adds a task that is near.
@@ -222,6 +241,9 @@ func (t *Table) advance(h handle) {
 func (t *Table) Loaded() (lost int) {
 	t.mustNotBeFiring()
 	t.lastSeq = max(t.lastSeq, t.lines.cursor.Seq())
+	if t.rest != nil {
+		t.lastSeq = max(t.lastSeq, t.rest.end)
+	}
 	t.horizon.last, t.horizon.loaded, t.lines.noRound = t.horizon.to, true, false
 	t.horizon.next, lost = t.buckets.nearUpTo(t.horizon.last)
 	t.lines.nearMS = t.horizon.nearMS()

@@ -1,0 +1,46 @@
+package due
+
+import (
+	"testing"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// TestVoidTasksThatAreLoadedLast: the fence before the first of them is not purged, and a bucket is purged up to its last message.
+func TestVoidTasksThatAreLoadedLast(t *testing.T) {
+	table := New(farConfig(100))
+	table.Resume(Cursor{EarlyFrom: 1}, 1, 0)
+	first, ok := table.NearFirst([]int64{0, 60}, nil, 3)
+	testkit.MustEqual(t, "loaded first", first, []int64{0})
+	testkit.MustEqual(t, "not all", ok, true)
+	table.Load(fenceAt(1, 2))
+	table.Load(message(3, 1000, 2))
+	table.Loaded()
+	table.Load(fenceAt(4, 3))
+	testkit.Equal(t, "void", table.Load(of(2, message(5, 60*testMinute, 3))), 1)
+	testkit.Equal(t, "void", table.LoadRest(of(1, message(2, 60*testMinute, 1))), 1)
+	testkit.Equal(t, "purgeable before all is loaded", table.Purgeable(9, 5), nil)
+	table.Whole()
+	table.Load(message(6, 1000, 4))
+	testkit.Equal(t, "purgeable", table.Purgeable(9, 6), []Purge{{Bucket: 60, UpTo: 5}})
+	testkit.Equal(t, "fired", fire(table, 1000), []ids.TaskID{testID(2), testID(4)})
+}
+
+// TestAllIsLoadedFirst if the cursor does not say which early messages have fired, if all is near, or if too much is.
+func TestAllIsLoadedFirst(t *testing.T) {
+	var many []int64
+	for n := range int64(firstMost + 1) {
+		many = append(many, n-2*firstMost)
+	}
+	for name, c := range map[string]struct {
+		cursor  Cursor
+		buckets []int64
+	}{"no sequence": {Cursor{}, []int64{0, 60}}, "all is near": {Cursor{EarlyFrom: 1}, []int64{0, 1}}, "too much is near": {Cursor{EarlyFrom: 1}, append(many, 60)}} {
+		table := New(farConfig(100))
+		table.Resume(c.cursor, 1, 0)
+		if first, ok := table.NearFirst(c.buckets, nil, 3); ok || first != nil {
+			t.Errorf("%s: %v is loaded first", name, first)
+		}
+	}
+}
