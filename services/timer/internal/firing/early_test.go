@@ -235,12 +235,12 @@ func TestI10_WhoLoadsACursorKnowsTheEarlyMessagesBeforeIt(t *testing.T) {
 	w := newWorld(t)
 	all := w.park(2, time.Now().Add(time.Hour))
 	r := w.own()
-	next := w.owner(func(d *firing.Deps) {
+	next := w.own(func(d *firing.Deps) {
 		d.Log = interruptedLog{d.Log, func() {
 			fireEarly(t, r, all[:1])
 			w.eachOnce(all[:1])
 		}}
 	})
-	testkit.NoError(t, next.Load(t.Context()))
-	testkit.Equal(t, "wait after the load", next.waiting.Load(), 1)
+	countsTo(t, "wait after the load", next.waiting.Load, 1)
+	w.eachOnce(all[:1])
 }

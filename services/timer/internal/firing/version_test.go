@@ -117,9 +117,10 @@ func TestMalformedMessagesGoIntoQuarantine(t *testing.T) {
 	w.raw(bucket, noBatch)
 	w.made++
 	id := ids.NewTaskID(time.UnixMilli(int64(w.made)), 0, w.made)
-	mixed := []*logv1.Record{{Id: []byte("short"), Domain: "shop", Tasklist: "mail"}, {
+	mixed := []*logv1.Record{{Id: []byte("short"), Domain: "shop", Tasklist: "mail", DueAtMs: dueAt.UnixMilli()}, {
 		Id: id[:], Domain: "shop", Tasklist: "mail", Type: "t", Priority: 3, DueAtMs: dueAt.UnixMilli(), Parkings: 1,
-	}}
+	}, {Id: make([]byte, len(id)), Domain: "shop", Tasklist: "mail", Type: "t", Priority: 3, DueAtMs: dueAt.Add(-time.Minute).UnixMilli(), Parkings: 1}}
+	mixed[2].Id[0] = 1
 	w.write(mixed...)
 	good = append(good, mixed[1])
 	w.raw("yard.timer.0.no-bucket", []byte("lost its way"))
