@@ -162,7 +162,7 @@ export interface ExplainResponse {
   reasons?: Reason[];
 }
 
-/** CountTimersRequest (timers.count): how many tasks of the domain are due in each span of the time to come. It counts the tasks that wait for their time in the timer store: delayed ones, and those that wait more than 10 s for their next attempt. The next runs of schedules are no tasks yet: schedules.next shows them. */
+/** CountTimersRequest (timers.count): how many tasks of the domain are due in each span of the time to come. It counts the tasks that wait for their time in the timer store: delayed ones, and those that wait more than 10 s for their next attempt. The next runs of schedules are no tasks yet: schedules.next shows them. The counts of a domain are exact. Those of its tasklists and types are exact if it has few: of tasks that are due in more than 10 minutes, each partition counts the first 1000 tasklists and types of a domain by name. Of further types it counts the tasks by tasklist alone, and without a tasklist if there are very many tasklists. A request for a tasklist or a type counts these tasks too, since they may be of it. */
 export interface CountTimersRequest {
   /** Default: all. */
   tasklist?: string;
@@ -2099,9 +2099,9 @@ export interface TimerSpan {
 
 /** TimerCount is how many tasks of a tasklist and a type are due. */
 export interface TimerCount {
-  /** The tasklist. */
+  /** The tasklist; empty = those that are not counted by name. */
   tasklist?: string;
-  /** The type. */
+  /** The type; empty = those of the tasklist that are not counted by name. */
   type?: string;
   /** How many there are. */
   tasks?: number;

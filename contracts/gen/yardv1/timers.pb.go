@@ -25,6 +25,10 @@ const (
 
 // CountTimersRequest (timers.count): how many tasks of the domain are due in each span of the time to come. It counts the tasks that wait for their time in the
 // timer store: delayed ones, and those that wait more than 10 s for their next attempt. The next runs of schedules are no tasks yet: schedules.next shows them.
+//
+// The counts of a domain are exact. Those of its tasklists and types are exact if it has few: of tasks that are due in more than 10 minutes, each partition
+// counts the first 1000 tasklists and types of a domain by name. Of further types it counts the tasks by tasklist alone, and without a tasklist if there are
+// very many tasklists. A request for a tasklist or a type counts these tasks too, since they may be of it.
 type CountTimersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Default: all.
@@ -239,9 +243,9 @@ func (x *TimerSpan) GetTasks() int64 {
 // TimerCount is how many tasks of a tasklist and a type are due.
 type TimerCount struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The tasklist.
+	// The tasklist; empty = those that are not counted by name.
 	Tasklist string `protobuf:"bytes,1,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
-	// The type.
+	// The type; empty = those of the tasklist that are not counted by name.
 	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
 	// How many there are.
 	Tasks         int64 `protobuf:"varint,3,opt,name=tasks,proto3" json:"tasks,omitempty"`

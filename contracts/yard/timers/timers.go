@@ -45,7 +45,8 @@ type Span struct {
 	Tasks      int64
 }
 
-// Kind is how many tasks of a tasklist and a type are due.
+// Kind is how many tasks of a tasklist and a type are due. Without a type it is the further types of the tasklist, without both the further tasklists: if a
+// domain has more than 1000 kinds, not all are counted by name.
 type Kind struct {
 	Tasklist, Type string
 	Tasks          int64

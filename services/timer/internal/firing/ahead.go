@@ -33,11 +33,11 @@ func (o Ahead) Count(ctx context.Context, s *ahead.Sums) (waiting int, err error
 				var some []farKind
 				err := o.ask(ctx, func() {
 					counts := o.table.Counts()
-					n = counts.Waiting(s.Domain, s.Tasklist)
-					at, more = counts.Far(at, s.Until, func(bucket int64, g *due.Group, tasks int) bool {
-						if g.Domain == s.Domain {
-							some = append(some, farKind{bucket, ahead.Kind{Domain: g.Domain, Tasklist: g.Tasklist, Type: g.Type}, tasks})
-						}
+					if n = counts.Waiting(s.Domain, s.Tasklist); s.Tasklist != "" {
+						n += counts.Others(s.Domain)
+					}
+					at, more = counts.Far(s.Domain, at, s.Until, func(bucket int64, g *due.Group, tasks int) bool {
+						some = append(some, farKind{bucket, ahead.Kind{Domain: g.Domain, Tasklist: g.Tasklist, Type: g.Type}, tasks})
 						return false
 					})
 				})

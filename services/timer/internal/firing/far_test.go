@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/ahead"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/far"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -242,4 +244,44 @@ func TestFarTasksAreListed(t *testing.T) {
 	}
 	shop.Limit = 1
 	testkit.Equal(t, "one record at a time", fmt.Sprint(list(shop)), fmt.Sprint([][]string{named(sooner[3]), named(sooner[4]), nil}))
+}
+
+// TestFarTasksOfManyKindsAreAllListed: a list by tasklist and type finds a task though neither is counted by name, and a count takes it for one that may be.
+func TestFarTasksOfManyKindsAreAllListed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var c clock
+	own := func(_ int, r *logv1.Record) {
+		r.Tasklist, r.Type = fmt.Sprint("list-", w.made), fmt.Sprint("type-", w.made)
+	}
+	var parked []*logv1.Record
+	for n := range 4 {
+		parked = append(parked, w.park(1000, time.Now().Add(time.Duration(n%2+1)*time.Hour), own)...)
+	}
+	r := w.ownFar(&c)
+	countsTo(t, "wait", r.waiting.Load, 4000)
+	for _, n := range []int{0, 1500, 3500} {
+		f := all("shop")
+		f.Limit, f.Tasklist, f.Type = 10_000, parked[n].Tasklist, parked[n].Type
+		found := 0
+		for at, more := (firing.Position{}), true; more; {
+			var err error
+			at, more, err = r.ListFar(t.Context(), f, at, func([]byte) (bool, error) { found++; return false, nil })
+			testkit.NoError(t, err)
+		}
+		testkit.Equal(t, "found", found, 1)
+		sums := ahead.New(ahead.Question{Domain: "shop", Tasklist: f.Tasklist, Type: f.Type, Until: math.MaxInt64, Width: 1, Most: 10})
+		waiting, err := firing.Ahead{Owner: r.Owner}.Count(t.Context(), sums)
+		testkit.NoError(t, err)
+		tasks := int64(0)
+		for _, s := range sums.Spans() {
+			tasks += s.Tasks
+		}
+		if tasks < 1 || int64(waiting) != tasks || tasks > 2001 {
+			t.Errorf("%d may be of task %d, %d wait", tasks, n, waiting)
+		}
+	}
+	domains, err := r.Domains(t.Context(), slices.Values([]string{"shop"}))
+	testkit.NoError(t, err)
+	testkit.Equal(t, "wait of the domain", domains["shop"].Tasks, 4000)
 }

@@ -4,6 +4,7 @@
 package timers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,11 +106,14 @@ func table(t *command.Table, counts *timers.Counts) {
 	Kinds(t, counts)
 }
 
+// others stands for the tasklists and types that are not counted by name.
+const others = "(others)"
+
 // Kinds adds the tasks that are due by tasklist and type, and the sums.
 func Kinds(t *command.Table, counts *timers.Counts) {
 	t.Row("TASKLIST", "TYPE", "TASKS")
 	for _, k := range counts.Kinds {
-		t.Row(k.Tasklist, k.Type, k.Tasks)
+		t.Row(cmp.Or(k.Tasklist, others), cmp.Or(k.Type, others), k.Tasks)
 	}
 	sum := fmt.Sprint(counts.Tasks, " in all")
 	if counts.Later > 0 {

@@ -19,7 +19,7 @@ func counts() *timers.Counts {
 	at := time.Date(2026, 11, 30, 8, 0, 0, 0, time.Local)
 	return &timers.Counts{
 		Spans: []timers.Span{{Start: at, End: at.Add(time.Hour), Tasks: 40}, {Start: at.Add(2 * time.Hour), End: at.Add(3 * time.Hour), Tasks: 2}},
-		Kinds: []timers.Kind{{Tasklist: "mail", Type: "email.send", Tasks: 42}}, Tasks: 42, Later: 7,
+		Kinds: []timers.Kind{{Tasklist: "mail", Type: "email.send", Tasks: 30}, {Tasklist: "mail", Tasks: 10}, {Tasks: 2}}, Tasks: 42, Later: 7,
 	}
 }
 
@@ -33,7 +33,9 @@ func TestAHistogramIsPrinted(t *testing.T) {
 		"2026-11-30 10:00:00.000  2      ██",
 		"",
 		"TASKLIST  TYPE        TASKS",
-		"mail      email.send  42",
+		"mail      email.send  30",
+		"mail      (others)    10",
+		"(others)  (others)    2",
 		"42 in all, and 7 are due later",
 		"",
 	}, "\n"))

@@ -44,14 +44,17 @@ type Sums struct {
 // New makes empty sums.
 func New(q Question) *Sums { return &Sums{q, map[int64]int64{}, map[Kind]int64{}} }
 
-// Add adds tasks of a bucket if they count.
+// Add adds tasks of a bucket if they count, or may: a kind without a tasklist is of many, and one without a type is of many types.
 func (s *Sums) Add(bucket int64, k Kind, tasks int64) {
-	if bucket < s.From || bucket >= s.Until || k.Domain != s.Domain || s.Tasklist != "" && k.Tasklist != s.Tasklist || s.Type != "" && k.Type != s.Type {
+	if bucket < s.From || bucket >= s.Until || k.Domain != s.Domain || !mayBe(k.Tasklist, s.Tasklist) || !mayBe(k.Type, s.Type) {
 		return
 	}
 	s.spans[s.span(bucket)] += tasks
 	s.kinds[k] += tasks
 }
+
+// mayBe reports whether a name may be the one that is wanted, empty = any.
+func mayBe(name, wanted string) bool { return wanted == "" || name == "" || name == wanted }
 
 // span is where the span of a bucket begins.
 func (s *Sums) span(bucket int64) int64 {

@@ -10,7 +10,7 @@ import (
 type bucket struct {
 	// live tasks are near and still to be fired.
 	live int
-	// far counts those that are not near, by tasklist and type, waiting how many. isFar: records of it are to be read when it comes near.
+	// far counts those that are not near, by kind, waiting how many. isFar: records of it are to be read when it comes near.
 	far     map[groupHandle]farCount
 	waiting int
 	isFar   bool
@@ -20,8 +20,7 @@ type bucket struct {
 	outdated []uint64
 }
 
-// farCount is how many tasks of a bucket wait that are not near, those of one tasklist and type. Without a type it is less than 0: of a task that another owner
-// had fire early only the tasklist is known.
+// farCount is how many tasks of a bucket wait that are not near, those of one kind. The bytes are right for a domain as a whole.
 type farCount struct {
 	tasks int
 	bytes int64
@@ -50,24 +49,46 @@ func (bs *buckets) at(number int32) *bucket {
 func (bs *buckets) count(number int32, of *Group, tasks int, bytes int64) {
 	b := bs.at(number)
 	b.waiting, bs.waiting = b.waiting+tasks, bs.waiting+tasks
-	g := bs.groups.take(Group{Domain: of.Domain, Tasklist: of.Tasklist, Type: of.Type})
+	var kind Group
+	if tasks > 0 {
+		kind = bs.kindFor(of)
+	} else {
+		kind = bs.kindOf(b, of)
+	}
+	g := bs.groups.take(kind)
 	c, known := b.far[g]
 	if known {
 		bs.groups.drop(g)
-	} else if b.far == nil {
-		b.far = map[groupHandle]farCount{}
+	} else {
+		bs.begin(b, g)
 	}
-	b.far[g] = farCount{c.tasks + tasks, c.bytes + bytes}
-	if bs.groups.at(g).queue.count(tasks, bytes); c.tasks+tasks == 0 {
+	c = farCount{c.tasks + tasks, c.bytes + bytes}
+	b.far[g] = c
+	if bs.groups.at(g).queue.count(tasks, bytes); c == (farCount{}) {
 		bs.drop(b, g)
 	}
 }
 
-// drop forgets what a bucket counts of a tasklist and type.
+// begin has a bucket count a kind.
+func (bs *buckets) begin(b *bucket, g groupHandle) {
+	if b.far == nil {
+		b.far = map[groupHandle]farCount{}
+	}
+	d := bs.groups.at(g).queue.domain
+	if d.kinds == nil {
+		d.kinds = map[groupHandle]int{}
+	}
+	d.kinds[g]++
+}
+
+// drop forgets what a bucket counts of a kind.
 func (bs *buckets) drop(b *bucket, g groupHandle) {
-	c := b.far[g]
+	c, q := b.far[g], bs.groups.at(g).queue
 	delete(b.far, g)
-	bs.groups.at(g).queue.count(-c.tasks, -c.bytes)
+	q.count(-c.tasks, -c.bytes)
+	if q.domain.kinds[g]--; q.domain.kinds[g] == 0 {
+		delete(q.domain.kinds, g)
+	}
 	bs.groups.drop(g)
 }
 

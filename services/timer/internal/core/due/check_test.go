@@ -72,7 +72,7 @@ func (t *Table) check(tb fataler) {
 // checkBuckets compares what buckets count with what waits, and adds what waits far.
 func (t *Table) checkBuckets(tb fataler, live map[int32]int, used int, waiting map[*queue]int, totals map[*domain]Total) {
 	tb.Helper()
-	far := 0
+	far, kinds := 0, map[groupHandle]int{}
 	for number, b := range t.buckets.all {
 		if b.live != live[number] {
 			t.fatal(tb, "bucket %d counts %d of %d", number, b.live, live[number])
@@ -80,6 +80,9 @@ func (t *Table) checkBuckets(tb fataler, live map[int32]int, used int, waiting m
 		inBucket := 0
 		for g, c := range b.far {
 			q := t.groups.at(g).queue
+			if kinds[g]++; c.tasks < 0 {
+				t.fatal(tb, "bucket %d counts %d tasks of %v", number, c.tasks, t.groups.at(g).Group)
+			}
 			inBucket += c.tasks
 			waiting[q] += c.tasks
 			d := q.domain
@@ -91,6 +94,17 @@ func (t *Table) checkBuckets(tb fataler, live map[int32]int, used int, waiting m
 		if b.isFar && number > t.horizon.to && number < t.horizon.next {
 			t.fatal(tb, "bucket %d is far, and the next one is %d", number, t.horizon.next)
 		}
+	}
+	inUse := 0
+	for _, d := range t.lines.domains.byName {
+		for g, n := range d.kinds {
+			if inUse++; kinds[g] != n || t.groups.at(g).queue.domain != d {
+				t.fatal(tb, "%d buckets count %v, and %d do", n, t.groups.at(g).Group, kinds[g])
+			}
+		}
+	}
+	if inUse != len(kinds) {
+		t.fatal(tb, "%d kinds are counted, and domains have %d", len(kinds), inUse)
 	}
 	if used != t.live || far != t.buckets.waiting {
 		t.fatal(tb, "%d of %d are near, %d of %d are far", t.live, used, t.buckets.waiting, far)

@@ -18,7 +18,7 @@ type Counts struct {
 func (t *Table) Counts() Counts { return Counts{&t.groups, &t.buckets, &t.horizon} }
 
 // Waiting counts the waiting tasks of a tasklist, or of all tasklists of the
-// domain where tasklist is empty.
+// domain if tasklist is empty. It misses those that only Others counts.
 func (c Counts) Waiting(domain, tasklist string) int {
 	if tasklist != "" {
 		if q := c.groups.queues[queueKey{domain, tasklist}]; q != nil {
@@ -75,27 +75,37 @@ func (c Counts) FirstFarMS() (ms int64, ok bool) {
 	return int64(c.horizon.next) * c.horizon.cfg.BucketMS, true
 }
 
-// farVisits is about how many buckets, and tasklists in them, a search for a far bucket visits.
+// farVisits is about how many buckets, and kinds in them, a search for a far bucket visits.
 const farVisits = 10_000
 
-// FarBucket is the first bucket from one on in which tasks of a domain wait that are not near, and of a tasklist, empty = any. One call visits a bounded
+// FarBucket is the first bucket from one on in which tasks of a domain may wait that are not near, and of a tasklist, empty = any. One call visits a bounded
 // number of buckets: if it has not found one, and there are more, another call goes on at the number.
 func (c Counts) FarBucket(domain, tasklist string, from int64) (number int64, found, more bool) {
-	if c.Waiting(domain, tasklist) == 0 {
+	if c.Waiting(domain, tasklist)+c.Others(domain) == 0 {
 		return from, false, false
 	}
-	number, more = c.Far(from, math.MaxInt64, func(_ int64, g *Group, _ int) bool {
-		found = g.Domain == domain && (tasklist == "" || g.Tasklist == tasklist)
+	number, more = c.Far(domain, from, math.MaxInt64, func(_ int64, g *Group, _ int) bool {
+		found = tasklist == "" || g.Tasklist == "" || g.Tasklist == tasklist
 		return found
 	})
 	return number, found, found || more
 }
 
-// Far hands the counts of the far buckets from one on and before another one to visit, those of each tasklist and type, until that has enough. One call visits a
-// bounded number of buckets: with more, another call goes on at next.
+// Others counts the tasks of a domain that are counted without their tasklists.
+func (c Counts) Others(domain string) int {
+	if q := c.groups.queues[queueKey{domain: domain}]; q != nil {
+		return q.waiting
+	}
+	return 0
+}
+
+// Far hands the counts of a domain in the far buckets from one on and before another one to visit, those of each kind, until that has enough. A kind has a
+// tasklist and a type. Without a type it is all other types of the tasklist, without both it is all other tasklists. One call visits a bounded number of
+// buckets: with more, another call goes on at next.
 //
-// Of a task that another owner had fire early the type is not known. There is a count without a type, which is less than 0, until the bucket comes near.
-func (c Counts) Far(from, until int64, visit func(bucket int64, g *Group, tasks int) (enough bool)) (next int64, more bool) {
+// The count of a tasklist is not more than it has. Of a task that another owner had fire early the type is not known, and another type of the tasklist has one
+// less until the bucket comes near.
+func (c Counts) Far(domain string, from, until int64, visit func(bucket int64, g *Group, tasks int) (enough bool)) (next int64, more bool) {
 	next = max(from, c.horizon.firstFar())
 	for left := farVisits; next < until && next <= int64(c.buckets.last); next++ {
 		if left--; left < 0 {
@@ -105,12 +115,11 @@ func (c Counts) Far(from, until int64, visit func(bucket int64, g *Group, tasks 
 		if b == nil {
 			continue
 		}
-		left -= len(b.far)
-		for h, n := range b.far {
-			if visit(next, &c.groups.at(h).Group, n.tasks) {
-				return next, false
-			}
+		lookups, enough := c.buckets.ofDomain(b, domain, func(g *Group, tasks int) bool { return tasks > 0 && visit(next, g, tasks) })
+		if enough {
+			return next, false
 		}
+		left -= lookups
 	}
 	return next, false
 }

@@ -21,7 +21,7 @@ func countAhead(table *Table, q ahead.Question) (sums *ahead.Sums, steps int) {
 		})
 	}
 	for next, more := q.From, true; more; steps++ {
-		next, more = table.Counts().Far(next, q.Until, func(bucket int64, g *Group, tasks int) bool {
+		next, more = table.Counts().Far(q.Domain, next, q.Until, func(bucket int64, g *Group, tasks int) bool {
 			sums.Add(bucket, ahead.Kind{Domain: g.Domain, Tasklist: g.Tasklist, Type: g.Type}, int64(tasks))
 			return sums.Enough(bucket)
 		})
@@ -51,7 +51,7 @@ func TestACountIsShort(t *testing.T) {
 func TestACountEndsBeforeABucket(t *testing.T) {
 	s := newFarStore(t, 100, message(1, 60*testMinute, 1), message(2, 70*testMinute, 2), message(3, 80*testMinute, 3))
 	var visited []int64
-	next, more := s.table.Counts().Far(0, 80, func(bucket int64, _ *Group, _ int) bool {
+	next, more := s.table.Counts().Far("a", 0, 80, func(bucket int64, _ *Group, _ int) bool {
 		visited = append(visited, bucket)
 		return false
 	})

@@ -11,6 +11,8 @@ type domain struct {
 	refs int
 	// total is what waits of it in all tasklists.
 	total Total
+	// kinds are those of its tasks that are not near, each with how many buckets count it.
+	kinds map[groupHandle]int
 	// heap has its waiting tasks, but those that are late.
 	heap heap
 	// line is the number of its line in the cursor.
