@@ -208,7 +208,7 @@ func (o *Owner) Fire(nowMS int64) (Append, bool) {
 	o.must(idle)
 	chunk, ok := o.table.NextChunk(nowMS, o.limits)
 	if !ok {
-		if chunk.Cursor = o.table.Renew(); chunk.Cursor.EarlyFrom < o.table.Cursor().EarlyFrom+renewAfter {
+		if chunk.Cursor = (due.Rest{Table: o.table}).Renew(); chunk.Cursor.EarlyFrom < o.table.Cursor().EarlyFrom+renewAfter {
 			return Append{}, false
 		}
 	}

@@ -2,6 +2,7 @@ package timersim
 
 import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
 )
 
 // EarlyFrom is from which sequence on NearFirst needs the messages of the store; 0 = all messages are to arrive before Loaded.
@@ -22,7 +23,7 @@ func (o *Owner) NearFirst(subjects []string, tail []Message, end uint64) (first 
 			early = append(early, k.index.Bucket)
 		}
 	}
-	buckets, ok := o.table.NearFirst(all, early, end)
+	buckets, ok := due.Rest{Table: o.table}.NearFirst(all, early, end)
 	if !ok {
 		return nil, false
 	}
@@ -38,13 +39,13 @@ func (o *Owner) Rest(m Message) (outdated int) {
 	o.must(idle)
 	k := o.decode(m)
 	o.kept[m.Seq] = k
-	return o.table.LoadRest(k.index)
+	return due.Rest{Table: o.table}.Load(k.index)
 }
 
 // Whole says that all up to the end went to Rest. Until then messages with early tasks may not arrive, and no one may ask.
 func (o *Owner) Whole() {
 	o.must(idle)
-	o.table.Whole()
+	due.Rest{Table: o.table}.Whole()
 	o.restTo = 0
 }
 

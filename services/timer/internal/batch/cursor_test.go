@@ -13,7 +13,7 @@ import (
 
 func TestACursorIsReadAsItWasWritten(t *testing.T) {
 	c := due.Cursor{
-		Epoch: 1, Line: due.Line{Base: due.Mark{DueMS: 2, Seq: 3}, Round: due.Mark{DueMS: 4, Seq: 5}, Last: due.Key{DueMS: 6, Seq: 7, Index: 8}},
+		Epoch: 1, EarlyFrom: 9, Line: due.Line{Base: due.Mark{DueMS: 2, Seq: 3}, Round: due.Mark{DueMS: 4, Seq: 5}, Last: due.Key{DueMS: 6, Seq: 7, Index: 8}},
 	}
 	for parts := range due.AheadMost + 1 {
 		if parts > 0 {

@@ -52,7 +52,7 @@ func TestI13StoredBatchesAreReadAsTheyWere(t *testing.T) {
 		if again, err := EncodeCursor(c, 1); err != nil || !bytes.Equal(again, m.Data) {
 			t.Errorf("cursor %d is written differently: %v", m.Seq, err)
 		}
-		fmt.Fprintf(&b, "cursor %d epoch=%d base=%+v round=%+v last=%+v ahead=%+v\n", m.Seq, c.Epoch, c.Base, c.Round, c.Last, c.Ahead)
+		fmt.Fprintf(&b, "cursor %d epoch=%d early_from=%d base=%+v round=%+v last=%+v ahead=%+v\n", m.Seq, c.Epoch, c.EarlyFrom, c.Base, c.Round, c.Last, c.Ahead)
 	}
 	testkit.Golden(t, "testdata/timer.txt", b.Bytes())
 }

@@ -25,7 +25,7 @@ func (o *Owner) fire(ctx context.Context) (fired bool, err error) {
 	}
 	chunk, ok := o.table.NextChunk(o.Now().UnixMilli(), o.limits)
 	if !ok {
-		if chunk.Cursor = o.table.Renew(); chunk.Cursor.EarlyFrom < o.table.Cursor().EarlyFrom+renewAfter {
+		if chunk.Cursor = (due.Rest{Table: o.table}).Renew(); chunk.Cursor.EarlyFrom < o.table.Cursor().EarlyFrom+renewAfter {
 			return false, nil
 		}
 	}

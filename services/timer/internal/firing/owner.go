@@ -132,18 +132,10 @@ func (o *Owner) Load(ctx context.Context) error {
 	}
 	o.table.Loaded()
 	o.readTo, o.cursorSeq = end, seq
-	o.Logger.Info("waiting tasks loaded", "tasks", o.table.Len(), "messages_up_to", end, "with_a_rest", rest, "duration", time.Since(began))
-	if !rest {
-		o.becomeWhole()
+	if o.Logger.Info("tasks that are due soon are loaded", "tasks", o.table.Near(), "messages_up_to", end, "duration", time.Since(began)); !rest {
+		restReader{o}.becomeWhole()
 	}
 	return nil
-}
-
-// becomeWhole says that all of the store was loaded.
-func (o *Owner) becomeWhole() {
-	o.isWhole = true
-	close(o.whole)
-	o.report()
 }
 
 // Run fires what is due until ctx ends; a chunk being stored is finished first.
@@ -262,7 +254,7 @@ func (o *Owner) arrive(ctx context.Context, a arrival) error {
 	if err := (farReader{o}).bringEarly(ctx, &a.index); err != nil {
 		return err
 	}
-	o.reportVoid(&a.index, o.table.Load(a.index))
+	restReader{o}.reportVoid(&a.index, o.table.Load(a.index))
 	o.versionRead = max(o.versionRead, a.version)
 	o.readTo = max(o.readTo, a.index.Seq)
 	if a.body.Records() > 0 && a.firstDueMS < o.Now().Add(cacheAhead).UnixMilli() {
@@ -342,27 +334,7 @@ var ErrNotServing = errors.New("the owner of the timer partition has ended")
 func (o *Owner) ask(ctx context.Context, do func()) error {
 	select {
 	case <-o.whole:
-		return o.askNow(ctx, do)
-	case <-o.ended:
-		return ErrNotServing
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// askNow is ask for the loading itself.
-func (o *Owner) askNow(ctx context.Context, do func()) error {
-	done := make(chan struct{})
-	select {
-	case o.asks <- func() { do(); close(done) }:
-	case <-o.ended:
-		return ErrNotServing
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	select {
-	case <-done:
-		return nil
+		return restReader{o}.askNow(ctx, do)
 	case <-o.ended:
 		return ErrNotServing
 	case <-ctx.Done():

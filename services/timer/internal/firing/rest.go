@@ -53,7 +53,7 @@ func (o restReader) chooseFirst(ctx context.Context, earlyFrom, end uint64) (fir
 	if err != nil || !ok {
 		return nil, false, err
 	}
-	first, ok = o.table.NearFirst(buckets, early, end)
+	first, ok = due.Rest{Table: o.table}.NearFirst(buckets, early, end)
 	return first, ok, nil
 }
 
@@ -88,7 +88,7 @@ func (o restReader) loadRest(ctx context.Context, end uint64) error {
 	}
 	if err == nil {
 		err = o.askNow(ctx, func() {
-			o.table.Whole()
+			due.Rest{Table: o.table}.Whole()
 			o.becomeWhole()
 		})
 	}
@@ -102,14 +102,42 @@ func (o restReader) loadRest(ctx context.Context, end uint64) error {
 func (o restReader) takeRest(some []arrival) {
 	for _, a := range some {
 		o.versionRead = max(o.versionRead, a.version)
-		o.reportVoid(&a.index, o.table.LoadRest(a.index))
+		o.reportVoid(&a.index, due.Rest{Table: o.table}.Load(a.index))
 	}
 }
 
 // reportVoid reports tasks of a message that are void.
-func (o *Owner) reportVoid(m *due.Message, tasks int) {
+func (o restReader) reportVoid(m *due.Message, tasks int) {
 	if tasks > 0 {
 		o.Gauges.Outdated(tasks)
 		o.Logger.Warn("tasks are void: the history owner that parked them was replaced", "sequence", m.Seq, "tasks", tasks)
+	}
+}
+
+// becomeWhole says that all of the store was loaded.
+func (o restReader) becomeWhole() {
+	o.isWhole = true
+	close(o.whole)
+	o.report()
+	o.Logger.Info("waiting tasks loaded", "tasks", o.table.Len())
+}
+
+// askNow is ask for the loading itself.
+func (o restReader) askNow(ctx context.Context, do func()) error {
+	done := make(chan struct{})
+	select {
+	case o.asks <- func() { do(); close(done) }:
+	case <-o.ended:
+		return ErrNotServing
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case <-done:
+		return nil
+	case <-o.ended:
+		return ErrNotServing
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }

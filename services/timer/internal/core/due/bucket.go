@@ -45,6 +45,19 @@ func (bs *buckets) at(number int32) *bucket {
 	return b
 }
 
+// file counts a message.
+func (bs *buckets) file(m *Message, void bool) {
+	b := bs.at(int32(m.Bucket))
+	b.lastSeq = max(b.lastSeq, m.Seq)
+	if len(m.Tasks) > 0 {
+		b.lastTasks = max(b.lastTasks, m.Seq)
+	}
+	if void {
+		at, _ := slices.BinarySearch(b.outdated, m.Seq)
+		b.outdated = slices.Insert(b.outdated, at, m.Seq)
+	}
+}
+
 // count counts tasks of a bucket that are not near, or are no longer.
 func (bs *buckets) count(number int32, of *Group, tasks int, bytes int64) {
 	b := bs.at(number)

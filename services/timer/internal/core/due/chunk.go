@@ -76,16 +76,8 @@ func (t *Table) NextChunk(nowMS int64, limits Limits) (Chunk, bool) {
 	if t.plan.tasks == 0 {
 		return Chunk{}, false
 	}
-	t.next.EarlyFrom = t.earlyFrom(&t.next)
+	t.next.EarlyFrom = Rest{t}.earlyFrom(&t.next)
 	return Chunk{Messages: t.plan.messages(), Cursor: t.next, Tasks: t.plan.tasks}, true
-}
-
-// Renew returns the cursor of a chunk without tasks, which speaks of all early messages up to now. It is stored as other chunks are, and ends with Commit.
-func (t *Table) Renew() Cursor {
-	t.mustNotBeFiring()
-	t.next = t.lines.cursor
-	t.next.EarlyFrom = t.earlyFrom(&t.next)
-	return t.next
 }
 
 // takeTurn takes the next tasks of a line into the chunk.

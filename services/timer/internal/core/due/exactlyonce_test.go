@@ -151,16 +151,7 @@ func (w *world) actions() map[string]func(*rapid.T) {
 			w.now += rapid.SampledFrom([]int64{100, 1000, 4000, 2 * testMinute}).Draw(t, "ms")
 		},
 		"come near": func(t *rapid.T) { w.approach(w.idle(t), rapid.IntRange(0, 4).Draw(t, "messages")) },
-		"the rest":  func(t *rapid.T) { w.loadRest(w.idle(t), rapid.IntRange(1, 4).Draw(t, "messages")) },
-		"renew": func(t *rapid.T) {
-			o := w.idle(t)
-			if c := o.table.Renew(); !w.swap(o, c, 0) {
-				w.reload(o, 100)
-			} else {
-				o.table.Commit(w.now+o.skew, w.cursorSeq)
-			}
-		},
-		"read": func(t *rapid.T) { w.feed(w.idle(t), rapid.IntRange(1, 4).Draw(t, "messages")) },
+		"read":      func(t *rapid.T) { w.feed(w.idle(t), rapid.IntRange(1, 4).Draw(t, "messages")) },
 		"take":      func(t *rapid.T) { w.take(t, w.idle(t)) },
 		"fire": func(t *rapid.T) { // some chunks, while time goes by
 			o := w.idle(t)
@@ -172,7 +163,7 @@ func (w *world) actions() map[string]func(*rapid.T) {
 				w.now += w.random.Int64N(300)
 			}
 		},
-		"crash":      func(t *rapid.T) { w.reload(w.pick(t), 100) },
+		"crash": func(t *rapid.T) { w.reload(w.pick(t), 100) },
 		"fire early": func(t *rapid.T) {
 			if o := w.idle(t); o.rest == 0 {
 				w.fireEarly(t, o, w.someStay(t).id)
@@ -222,7 +213,23 @@ func (w *world) actions() map[string]func(*rapid.T) {
 		"":               w.check,
 	}
 	maps.Copy(all, w.historyActions())
+	maps.Copy(all, w.restActions())
 	return all
+}
+
+// restActions are those of an owner that fires before it has loaded all.
+func (w *world) restActions() map[string]func(*rapid.T) {
+	return map[string]func(*rapid.T){
+		"load the rest": func(t *rapid.T) { w.loadRest(w.idle(t), rapid.IntRange(1, 4).Draw(t, "messages")) },
+		"renew": func(t *rapid.T) {
+			o := w.idle(t)
+			if c := (Rest{o.table}).Renew(); !w.swap(o, c, 0) {
+				w.reload(o, 100)
+			} else {
+				o.table.Commit(w.now+o.skew, w.cursorSeq)
+			}
+		},
+	}
 }
 
 // historyActions are those of the history owners, the last one and replaced ones.

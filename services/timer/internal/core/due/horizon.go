@@ -90,30 +90,7 @@ func (t *Table) EarlyFar(m *Message) (needed []Ref) {
 	if t.horizon.cfg.BucketMS == 0 || m.Bucket <= int64(t.horizon.last) || m.Seq <= t.lastSeq {
 		return nil
 	}
-	return t.earlyFar(m)
-}
-
-// earlyFar notes which tasks that are not near an early message has fired, by the cursor, and names the others.
-func (t *Table) earlyFar(m *Message) (needed []Ref) {
-	for i, one := range m.Early {
-		if h, near := t.byID.find(one.ID); near && t.entries.at(h).parkings == one.Generation {
-			continue
-		}
-		marked, ok := t.far.Has(one.ID, one.Place)
-		if !ok || marked {
-			continue
-		}
-		at := Key{DueMS: m.AtMS, Seq: m.Seq, Index: uint32(i)}
-		if t.lines.cursor.Fired(m.Domain, at) {
-			t.far.Mark(one.ID, one.Place)
-			of := Group{Domain: m.Domain, Tasklist: m.Tasklist}
-			t.buckets.count(int32(m.Bucket), &of, -1, -int64(one.Bytes))
-			t.recent.remember(one.ID, one.Generation, of, t.nowMS)
-			continue
-		}
-		needed = append(needed, Ref{Seq: one.Place.Seq, Index: one.Place.Index, ID: one.ID})
-	}
-	return needed
+	return Rest{t}.earlyFar(m)
 }
 
 // Reread is a record that was read again.

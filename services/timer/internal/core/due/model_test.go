@@ -105,7 +105,7 @@ func (w *world) load(o *owner, earlyFrom uint64) {
 			early = append(early, m.Bucket)
 		}
 	}
-	first, ok := o.table.NearFirst(slices.Sorted(maps.Keys(all)), early, end)
+	first, ok := Rest{o.table}.NearFirst(slices.Sorted(maps.Keys(all)), early, end)
 	if !ok {
 		w.feed(o, len(w.store))
 		return
@@ -125,12 +125,12 @@ func (w *world) loadRest(o *owner, n int) bool {
 	}
 	for ; n > 0 && o.rest <= o.restEnd; o.rest++ {
 		if m := w.store[o.rest-1]; !w.purged[m.Seq] {
-			o.table.LoadRest(m)
+			Rest{o.table}.Load(m)
 			n--
 		}
 	}
 	if o.rest > o.restEnd {
-		o.table.Whole()
+		Rest{o.table}.Whole()
 		o.rest = 0
 	}
 	return true

@@ -1,5 +1,10 @@
 package due
 
+import (
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/far"
+)
+
 // firstMost is how many buckets are loaded before an owner fires, at most. With more, all of the store is.
 const firstMost = 1000
 
@@ -11,11 +16,14 @@ type rest struct {
 	first map[int64]bool
 }
 
+// Rest has a table load what is due soon first, and the rest while it fires.
+type Rest struct{ *Table }
+
 // NearFirst chooses the buckets that are loaded before the owner fires, those of a store that has some buckets and ends at a sequence: the near ones, and
 // those that the early messages from Cursor.EarlyFrom to the end are in. It comes after Resume. With ok the messages of first and the fences go to Load, the
-// others up to the end go to LoadRest after Loaded, both in order. Until Whole no early message goes to Load that is behind the end. Without ok all
+// others up to the end go to Rest.Load after Loaded, both in order. Until Whole no early message goes to Load that is behind the end. Without ok all
 // messages go to Load.
-func (t *Table) NearFirst(buckets, early []int64, end uint64) (first []int64, ok bool) {
+func (t Rest) NearFirst(buckets, early []int64, end uint64) (first []int64, ok bool) {
 	wanted := map[int64]bool{}
 	for _, number := range early {
 		wanted[number] = true
@@ -32,26 +40,73 @@ func (t *Table) NearFirst(buckets, early []int64, end uint64) (first []int64, ok
 	return first, true
 }
 
-// LoadRest adds what a message holds that was not loaded first, and returns how many of its tasks are void. Its early messages have fired what they name,
+// Load adds what a message holds that was not loaded first, and returns how many of its tasks are void. Its early messages have fired what they name,
 // or count for nothing.
-func (t *Table) LoadRest(m Message) (outdated int) {
+func (t Rest) Load(m Message) (outdated int) {
 	t.mustNotBeFiring()
 	if m.Fence || m.Seq > t.rest.end || t.rest.first[m.Bucket] {
 		return 0
 	}
 	t.earlyFar(&m)
-	if t.file(&m) {
+	return t.addAll(&m)
+}
+
+// addAll adds the tasks of a message, and returns how many of them are void.
+func (t Rest) addAll(m *Message) (void int) {
+	outdated := t.fences.outdated(m)
+	if t.buckets.file(m, outdated); outdated {
 		return len(m.Tasks)
 	}
-	t.addTasks(&m)
+	isFar := t.horizon.isFar(m.Bucket)
+	for i := range m.Tasks {
+		task, at := &m.Tasks[i], far.Place{Seq: m.Seq, Index: uint32(i)}
+		switch {
+		case task.ID == (ids.TaskID{}):
+		case isFar:
+			t.addFar(at, int32(m.Bucket), task)
+		default:
+			t.add(at, int32(m.Bucket), task)
+		}
+	}
 	return 0
 }
 
-// Whole says that all that was in the store went to LoadRest.
-func (t *Table) Whole() { t.rest = nil }
+// Whole says that all that was in the store went to Load.
+func (t Rest) Whole() { t.rest = nil }
+
+// earlyFar notes which tasks that are not near an early message has fired, by the cursor, and names the others.
+func (t Rest) earlyFar(m *Message) (needed []Ref) {
+	for i, one := range m.Early {
+		if h, near := t.byID.find(one.ID); near && t.entries.at(h).parkings == one.Generation {
+			continue
+		}
+		marked, ok := t.far.Has(one.ID, one.Place)
+		if !ok || marked {
+			continue
+		}
+		at := Key{DueMS: m.AtMS, Seq: m.Seq, Index: uint32(i)}
+		if t.lines.cursor.Fired(m.Domain, at) {
+			t.far.Mark(one.ID, one.Place)
+			of := Group{Domain: m.Domain, Tasklist: m.Tasklist}
+			t.buckets.count(int32(m.Bucket), &of, -1, -int64(one.Bytes))
+			t.recent.remember(one.ID, one.Generation, of, t.nowMS)
+			continue
+		}
+		needed = append(needed, Ref{Seq: one.Place.Seq, Index: one.Place.Index, ID: one.ID})
+	}
+	return needed
+}
+
+// Renew returns the cursor of a chunk without tasks, which speaks of all early messages up to now. It is stored as other chunks are, and ends with Commit.
+func (t Rest) Renew() Cursor {
+	t.mustNotBeFiring()
+	t.next = t.lines.cursor
+	t.next.EarlyFrom = t.earlyFrom(&t.next)
+	return t.next
+}
 
 // earlyFrom is the first sequence from which on early messages may be unknown to a cursor: it covers neither of the two keys of what they fire.
-func (t *Table) earlyFrom(c *Cursor) uint64 {
+func (t Rest) earlyFrom(c *Cursor) uint64 {
 	from := t.lastSeq + 1
 	for h, x := range t.early {
 		domain := t.lines.domainOf(t.entries.at(h)).name

@@ -11,7 +11,7 @@ import (
 func TestVoidTasksThatAreLoadedLast(t *testing.T) {
 	table := New(farConfig(100))
 	table.Resume(Cursor{EarlyFrom: 1}, 1, 0)
-	first, ok := table.NearFirst([]int64{0, 60}, nil, 3)
+	first, ok := Rest{table}.NearFirst([]int64{0, 60}, nil, 3)
 	testkit.MustEqual(t, "loaded first", first, []int64{0})
 	testkit.MustEqual(t, "not all", ok, true)
 	table.Load(fenceAt(1, 2))
@@ -19,9 +19,9 @@ func TestVoidTasksThatAreLoadedLast(t *testing.T) {
 	table.Loaded()
 	table.Load(fenceAt(4, 3))
 	testkit.Equal(t, "void", table.Load(of(2, message(5, 60*testMinute, 3))), 1)
-	testkit.Equal(t, "void", table.LoadRest(of(1, message(2, 60*testMinute, 1))), 1)
+	testkit.Equal(t, "void", Rest{table}.Load(of(1, message(2, 60*testMinute, 1))), 1)
 	testkit.Equal(t, "purgeable before all is loaded", table.Purgeable(9, 5), nil)
-	table.Whole()
+	Rest{table}.Whole()
 	table.Load(message(6, 1000, 4))
 	testkit.Equal(t, "purgeable", table.Purgeable(9, 6), []Purge{{Bucket: 60, UpTo: 5}})
 	testkit.Equal(t, "fired", fire(table, 1000), []ids.TaskID{testID(2), testID(4)})
@@ -39,7 +39,7 @@ func TestAllIsLoadedFirst(t *testing.T) {
 	}{"no sequence": {Cursor{}, []int64{0, 60}}, "all is near": {Cursor{EarlyFrom: 1}, []int64{0, 1}}, "too much is near": {Cursor{EarlyFrom: 1}, append(many, 60)}} {
 		table := New(farConfig(100))
 		table.Resume(c.cursor, 1, 0)
-		if first, ok := table.NearFirst(c.buckets, nil, 3); ok || first != nil {
+		if first, ok := (Rest{table}).NearFirst(c.buckets, nil, 3); ok || first != nil {
 			t.Errorf("%s: %v is loaded first", name, first)
 		}
 	}

@@ -2,7 +2,6 @@ package due
 
 import (
 	"math"
-	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/far"
@@ -138,41 +137,9 @@ func (t *Table) Load(m Message) (outdated int) {
 		panic("due: an early message was loaded before the table was whole")
 	}
 	t.fireEarly(&m)
-	if t.file(&m) {
-		return len(m.Tasks)
-	}
-	t.addTasks(&m)
+	outdated = Rest{t}.addAll(&m)
 	t.shrink()
-	return 0
-}
-
-// file counts a message in its bucket, and reports whether it is void.
-func (t *Table) file(m *Message) (void bool) {
-	b := t.buckets.at(int32(m.Bucket))
-	b.lastSeq = max(b.lastSeq, m.Seq)
-	if len(m.Tasks) > 0 {
-		b.lastTasks = max(b.lastTasks, m.Seq)
-	}
-	if void = t.fences.outdated(m); void {
-		at, _ := slices.BinarySearch(b.outdated, m.Seq)
-		b.outdated = slices.Insert(b.outdated, at, m.Seq)
-	}
-	return void
-}
-
-// addTasks adds the tasks of a message.
-func (t *Table) addTasks(m *Message) {
-	isFar := t.horizon.isFar(m.Bucket)
-	for i := range m.Tasks {
-		task, at := &m.Tasks[i], far.Place{Seq: m.Seq, Index: uint32(i)}
-		switch {
-		case task.ID == (ids.TaskID{}):
-		case isFar:
-			t.addFar(at, int32(m.Bucket), task)
-		default:
-			t.add(at, int32(m.Bucket), task)
-		}
-	}
+	return outdated
 }
 
 // add adds a task that is near.
