@@ -164,11 +164,7 @@ func (w *world) actions() map[string]func(*rapid.T) {
 			}
 		},
 		"crash": func(t *rapid.T) { w.reload(w.pick(t), 100) },
-		"fire early": func(t *rapid.T) {
-			if o := w.idle(t); o.rest == 0 {
-				w.fireEarly(t, o, w.someStay(t).id)
-			}
-		},
+		"fire early": func(t *rapid.T) { w.fireEarly(t, w.idle(t), w.someStay(t).id) },
 		"a late early message": func(t *rapid.T) { // of an owner that was overtaken long ago, or that makes no sense
 			s := w.someStay(t)
 			one, bucket := Early{ID: s.id, Generation: s.parkings + uint32(w.random.IntN(2))}, w.dueOf[s]/testBucket+rapid.Int64Range(0, 1).Draw(t, "bucket")

@@ -285,6 +285,9 @@ func (w *world) firesAt(s stay, dueMS int64) int64 {
 
 // fireEarly has a task fire, as an owner sees it that may have been overtaken. The message may get lost, and be stored twice.
 func (w *world) fireEarly(t *rapid.T, o *owner, id ids.TaskID) {
+	if o.rest > 0 {
+		t.Skip("callers wait until all is loaded")
+	}
 	w.bring(o, id)
 	needed, a := o.table.FireEarly([]Wanted{{ID: id}}, w.now+o.skew)
 	messages := EarlyMessages(needed)
