@@ -163,7 +163,7 @@ func (w *world) actions() map[string]func(*rapid.T) {
 				w.now += w.random.Int64N(300)
 			}
 		},
-		"crash": func(t *rapid.T) { w.reload(w.pick(t), 100) },
+		"crash":      func(t *rapid.T) { w.reload(w.pick(t), 100) },
 		"fire early": func(t *rapid.T) { w.fireEarly(t, w.idle(t), w.someStay(t).id) },
 		"a late early message": func(t *rapid.T) { // of an owner that was overtaken long ago, or that makes no sense
 			s := w.someStay(t)
