@@ -41,8 +41,11 @@ const (
 // busyRetryAfter is when to ask again if too many of the domain wait for their turn.
 const busyRetryAfter = time.Second
 
-// Serve subscribes to the calls of partition p until ctx ends.
+// Serve subscribes to the calls of partition p until ctx ends. It does so when the owner has loaded all: until then callers try again.
 func Serve(ctx context.Context, nc *nats.Conn, p int, o *firing.Owner, replies *natsrpc.Replies, log *slog.Logger) error {
+	if _, err := o.Waiting(ctx, "", ""); err != nil { // it waits until all is loaded
+		return nil // ctx has ended, or the owner, which says why
+	}
 	var subs []*nats.Subscription
 	defer func() {
 		for _, s := range subs {
