@@ -295,9 +295,6 @@ func (l *lists) stream(s string) {
 
 // bucket reads and watches a bucket.
 func (l *lists) bucket(b string) {
-	s := topology.BucketStream(b)
-	l.publish(
-		api("STREAM.INFO", s), api("STREAM.MSG.GET", s),
-		api("CONSUMER.CREATE", s)+".>", api("CONSUMER.INFO", s)+".*", api("CONSUMER.DELETE", s)+".*", "$JS.FC."+s+".>",
-	)
+	l.stream(topology.BucketStream(b))
+	l.publish("$JS.FC." + topology.BucketStream(b) + ".>") // if nats.go watches
 }

@@ -117,7 +117,7 @@ func libraryOf(dir string) string {
 // leavesOnNATS are the packages of contracts and shared that wrap NATS.
 var leavesOnNATS = []string{
 	"contracts/catalog", "contracts/yard", "contracts/yard/events",
-	"shared/natsrpc", "shared/natslog", "shared/quarantine", "shared/provision", "shared/ownership", "shared/storage", "shared/process",
+	"shared/natsrpc", "shared/natslog", "shared/bucketwatch", "shared/quarantine", "shared/provision", "shared/ownership", "shared/storage", "shared/process",
 }
 
 // packageClasses holds who may import what, by class.

@@ -13,9 +13,9 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/yardmaster-io/yardmaster/contracts/pace"
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
-	"github.com/yardmaster-io/yardmaster/shared/pace"
 )
 
 // A cursor reads with a pull consumer that the server keeps in memory and that
@@ -48,8 +48,6 @@ const (
 	createTimeoutFirst = time.Second
 	createTriesShort   = 10
 	createTimeoutLast  = 8 * time.Second
-	// deleteTimeout bounds the removal of a consumer.
-	deleteTimeout = time.Second
 	// overheadBytes covers what the server counts beside a message's payload:
 	// its subject and the acknowledgement subject.
 	overheadBytes = 4 << 10
@@ -184,7 +182,7 @@ func (c *cursor) create(ctx context.Context) error {
 		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
 		OptStartSeq:       c.want,
 		AckPolicy:         jetstream.AckNonePolicy,
-		InactiveThreshold: idleConsumerKept,
+		InactiveThreshold: pace.Of(idleConsumerKept),
 		MemoryStorage:     true,
 		Replicas:          1,
 	}
@@ -193,11 +191,28 @@ func (c *cursor) create(ctx context.Context) error {
 	} else {
 		cfg.FilterSubjects = c.cfg.Filters
 	}
+	if err := c.subscribe(cfg.Name); err != nil {
+		return err
+	}
+	made, err := c.js.CreateConsumer(ctx, c.cfg.Stream, cfg)
+	if err != nil {
+		c.failed++
+		return err
+	}
+	c.failed = 0
+	if made.CachedInfo().NumPending == 0 {
+		c.caughtUp()
+	}
+	return nil
+}
+
+// subscribe listens to a consumer.
+func (c *cursor) subscribe(consumer string) error {
 	c.forgetStatus() // what happened before this consumer does not concern it
 	if c.times = 1; c.nc.ConnectedClusterName() == "" {
 		c.times = aloneTimes
 	}
-	c.name, c.inbox = cfg.Name, c.nc.NewInbox()
+	c.name, c.inbox = consumer, c.nc.NewInbox()
 	// Room for all that one request can bring, so that nats.go never drops: its
 	// messages, its heartbeats, its last status, and a late one of the request before.
 	c.in = make(chan *nats.Msg, pullMsgs+int(pullExpiry/pullHeartbeat)+8)
@@ -206,16 +221,19 @@ func (c *cursor) create(ctx context.Context) error {
 		return err
 	}
 	c.sub, c.delivered, c.pull, c.open = sub, 0, 0, false
-	if _, err := c.js.CreateConsumer(ctx, c.cfg.Stream, cfg); err != nil {
-		c.failed++
-		return err
-	}
-	c.failed = 0
 	c.bytesMax = max(c.bytesMax, int(c.nc.MaxPayload())+overheadBytes)
 	return nil
 }
 
-// close forgets the consumer; the server is notified, and finds out by itself if it
+// caughtUp reports, the first time, that all is handled that matched at the start.
+func (c *cursor) caughtUp() {
+	if report := c.cfg.CaughtUp; report != nil {
+		c.cfg.CaughtUp = nil
+		report()
+	}
+}
+
+// close forgets the consumer. The server is notified, without waiting for its answer, and finds out by itself if it
 // cannot be reached.
 func (c *cursor) close() {
 	if c.sub == nil {
@@ -226,12 +244,8 @@ func (c *cursor) close() {
 	if !c.nc.IsConnected() {
 		return
 	}
-	// Not the reader's context: it has often ended by now.
-	ctx, cancel := context.WithTimeout(context.Background(), deleteTimeout)
-	defer cancel()
-	ctx, end := natsrpc.WhileConnected(ctx, c.nc)
-	defer end()
-	if err := c.js.DeleteConsumer(ctx, c.cfg.Stream, c.name); err != nil {
+	end := apiSubject(c.js, "CONSUMER.DELETE."+c.cfg.Stream+"."+c.name)
+	if err := c.nc.PublishRequest(end, c.inbox+".deleted", nil); err != nil {
 		c.log.Debug("a consumer was not removed; the server removes it later", "stream", c.cfg.Stream, "consumer", c.name, "error", err)
 	}
 }

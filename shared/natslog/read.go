@@ -32,6 +32,8 @@ type ReadConfig struct {
 	// bytes. Default PrefetchBytesDefault; never less than the server's largest
 	// message, which could not be read else.
 	PrefetchBytes int
+	// CaughtUp, if there is one, is called once: when all is handled that matched at the start. Only Read calls it.
+	CaughtUp func()
 	// Log tells of interruptions. Default: nothing does.
 	Log *slog.Logger
 }
@@ -56,6 +58,9 @@ func Read(ctx context.Context, js jetstream.JetStream, cfg ReadConfig, handle fu
 		}
 		if err := handle(r); err != nil {
 			return err
+		}
+		if r.Pending == 0 {
+			c.caughtUp()
 		}
 	}
 }

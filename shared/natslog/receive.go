@@ -8,7 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/yardmaster-io/yardmaster/shared/pace"
+	"github.com/yardmaster-io/yardmaster/contracts/pace"
 )
 
 // Status codes and headers of the pull protocol.
@@ -34,18 +34,13 @@ func (c *cursor) receive(ctx context.Context) (Record, error) {
 		if err != nil {
 			return Record{}, err
 		}
-		if len(msg.Data) == 0 && msg.Header.Get(headerStatus) != "" {
+		if isControl(msg) {
 			if err := c.control(msg); err != nil {
 				return Record{}, err
 			}
 			continue
 		}
-		c.progress = true
-		c.msgsLeft--
-		c.bytesLeft -= msg.Size()
-		if c.msgsLeft <= 0 || c.bytesLeft <= 0 {
-			c.open = false // next asks for more once this one is handled
-		}
+		c.received(msg)
 		meta, err := msg.Metadata()
 		if err != nil {
 			return Record{}, fmt.Errorf("%w: %w", errBroken, err)
@@ -64,6 +59,19 @@ func (c *cursor) receive(ctx context.Context) (Record, error) {
 		}, nil
 	}
 }
+
+// received counts a message of the open request.
+func (c *cursor) received(msg *nats.Msg) {
+	c.progress = true
+	c.msgsLeft--
+	c.bytesLeft -= msg.Size()
+	if c.msgsLeft <= 0 || c.bytesLeft <= 0 {
+		c.open = false // the next one asks for more once this one is handled
+	}
+}
+
+// isControl reports whether a message is one of the server about the consumer.
+func isControl(msg *nats.Msg) bool { return len(msg.Data) == 0 && msg.Header.Get(headerStatus) != "" }
 
 // wait returns the next message of any kind.
 func (c *cursor) wait(ctx context.Context) (*nats.Msg, error) {

@@ -9,9 +9,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/bucketwatch"
 )
 
-// Bucket opens a KV bucket. While its servers elect who leads it, or are away, it waits until ctx
+// Bucket opens a KV bucket, with watches of package bucketwatch. While its servers elect who leads it, or are away, it waits until ctx
 // ends. A bucket that does not exist is an error.
 func Bucket(ctx context.Context, js jetstream.JetStream, name string, log *slog.Logger) (kv jetstream.KeyValue, err error) {
 	a := &applier{js: js, opts: Options{Log: log}}
@@ -19,7 +20,10 @@ func Bucket(ctx context.Context, js jetstream.JetStream, name string, log *slog.
 		kv, err = js.KeyValue(ctx, name)
 		return err
 	})
-	return kv, err
+	if err != nil {
+		return nil, err
+	}
+	return bucketwatch.Of(js, kv, a.opts.Log), nil
 }
 
 // Await reads the partitioning of the cluster. If the cluster is to be whole, it waits until somebody has created all of it;

@@ -7,7 +7,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server/ats"
 
-	"github.com/yardmaster-io/yardmaster/shared/pace"
+	"github.com/yardmaster-io/yardmaster/contracts/pace"
 )
 
 // slower is how many times less often an engine in fake time looks after itself: each such moment costs real time. More would have it notice late

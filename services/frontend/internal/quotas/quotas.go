@@ -16,8 +16,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/pace"
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
-	"github.com/yardmaster-io/yardmaster/shared/pace"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/quota"
 	"github.com/yardmaster-io/yardmaster/shared/backoff"

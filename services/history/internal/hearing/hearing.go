@@ -13,8 +13,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/pace"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/roster"
-	"github.com/yardmaster-io/yardmaster/shared/pace"
 )
 
 // Workers is the roster of a process, for all partitions that it owns, safe for concurrent use. It outlives them, so an

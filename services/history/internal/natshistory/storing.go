@@ -8,7 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/yardmaster-io/yardmaster/shared/pace"
+	"github.com/yardmaster-io/yardmaster/contracts/pace"
 )
 
 const (

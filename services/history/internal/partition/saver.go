@@ -8,9 +8,9 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/contracts/pace"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
-	"github.com/yardmaster-io/yardmaster/shared/pace"
 )
 
 // saver writes the checkpoint by compare-and-set. The epoch names the owner: it is claimed once, by the one that raises

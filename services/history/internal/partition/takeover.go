@@ -8,9 +8,9 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/contracts/pace"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
-	"github.com/yardmaster-io/yardmaster/shared/pace"
 )
 
 // takeOver makes this owner the current one and rebuilds the state. The order matters:

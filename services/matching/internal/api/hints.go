@@ -8,12 +8,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/shard"
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 )
 
@@ -76,35 +78,7 @@ func (p *Port) consumeOnce(ctx context.Context, s *shard.Shard, timeout time.Dur
 	if lost || again {
 		s.Put(func(in *match.Inputs) { in.HintsLost, in.ReleasesLost = in.HintsLost || lost, true })
 	}
-	failed := make(chan error, 1)
-	consuming, err := consumer.Consume(
-		func(m jetstream.Msg) { p.hints(s, m) },
-		jetstream.PullMaxMessages(256),
-		jetstream.PullHeartbeat(time.Second), jetstream.PullExpiry(10*time.Second),
-		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
-			select {
-			case failed <- err:
-			default:
-			}
-		}),
-	)
-	if err != nil {
-		return err
-	}
-	defer consuming.Stop()
-	select {
-	case <-ctx.Done():
-		consuming.Drain() // hand over what has come
-		select {
-		case <-consuming.Closed():
-		case <-time.After(stopTimeout):
-		}
-		return nil
-	case err := <-failed:
-		return err
-	case <-consuming.Closed():
-		return errors.New("closed")
-	}
+	return natslog.Consume(ctx, p.js, consumer, p.Log, func(m *nats.Msg) { p.hints(s, m) })
 }
 
 // consumer finds or makes the consumer of this ownership, and removes those of the ones
@@ -175,10 +149,10 @@ func (p *Port) succeed(ctx context.Context, stream jetstream.Stream) (delivered 
 
 func hintConsumer(epoch uint64) string { return hintConsumerPrefix + strconv.FormatUint(epoch, 10) }
 
-func (p *Port) hints(s *shard.Shard, m jetstream.Msg) {
-	h, err := readHints(m.Data())
+func (p *Port) hints(s *shard.Shard, m *nats.Msg) {
+	h, err := readHints(m.Data)
 	if err != nil {
-		p.Log.Error("an unreadable hint was dropped", "subject", m.Subject(), "bytes", len(m.Data()), "error", err)
+		p.Log.Error("an unreadable hint was dropped", "subject", m.Subject, "bytes", len(m.Data), "error", err)
 		p.failed("drop a hint", m.Term())
 		return
 	}

@@ -57,7 +57,7 @@ type Port struct {
 	// frame and events are reused by what only the shard's loop calls.
 	frame  []byte
 	events *encoder
-	// deliveries are the messages of the hint stream that are not taken care of (jetstream.Msg), by the number
+	// deliveries are the messages of the hint stream that are not taken care of (*nats.Msg), by the number
 	// that the core knows them by, and lastDelivery the last number. The consumer bounds them.
 	deliveries   sync.Map
 	lastDelivery atomic.Uint64
@@ -202,7 +202,7 @@ func (p *Port) Ack(a arrival.Ack) {
 	if !ok {
 		return
 	}
-	if m := found.(jetstream.Msg); a.OK {
+	if m := found.(*nats.Msg); a.OK {
 		p.failed("acknowledge a hint", m.Ack())
 	} else {
 		p.failed("put a hint off", m.NakWithDelay(hintsRetry))

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/pace"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
-	"github.com/yardmaster-io/yardmaster/shared/pace"
 
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )

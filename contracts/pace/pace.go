@@ -1,6 +1,7 @@
 // Package pace says how often a process looks after itself: heartbeats, leases, comparisons, reports.
 //
-// Owns: one factor for the whole process. It is 1, except in tests in fake time: there each such moment costs real time, and a day has many.
+// Owns: one factor for the whole process. It is 1, except in tests in fake time, where the engine and its clients are one process. Nothing there dies
+// without the others, so there is nothing to notice; and each such moment costs real time, of which a fake week has many.
 //
 // Never does: change when a task is due, or how long anything of a task may take.
 //
@@ -17,6 +18,9 @@ var slower atomic.Int64
 
 // Of is how long the process waits that waits for d at its usual pace.
 func Of(d time.Duration) time.Duration { return d * time.Duration(max(slower.Load(), 1)) }
+
+// Usual is the opposite of Of: how long the process waits at its usual pace that waits for d.
+func Usual(d time.Duration) time.Duration { return d / time.Duration(max(slower.Load(), 1)) }
 
 // Slow has the process wait by times as long, until usual is called. It must not be called side by side with itself.
 func Slow(by int) (usual func()) {
