@@ -91,7 +91,7 @@ const (
 	cacheAhead = time.Minute
 	// arrivalsMax is how many messages wait for the loop.
 	arrivalsMax = 64
-	// approachEvery is how often it is asked which buckets are to come into memory, loadTasks how many of their tasks come in between two chunks.
+	// approachEvery is how soon it is asked again which buckets are to come into memory, loadTasks how many of their tasks come in between two chunks.
 	approachEvery = time.Second
 	loadTasks     = 2000
 	// renewAfter is after how many messages of the store a cursor is written though nothing fires.

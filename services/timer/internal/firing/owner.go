@@ -251,6 +251,7 @@ func (o *Owner) drain(ctx context.Context) error {
 
 // arrive takes a message into the index, and keeps what is due soon at hand. It fails if ctx ends.
 func (o *Owner) arrive(ctx context.Context, a arrival) error {
+	farReader{o}.approach(ctx) // time has passed, and what is due soon need not be read from the store again
 	if err := (farReader{o}).bringEarly(ctx, &a.index); err != nil {
 		return err
 	}
@@ -270,8 +271,9 @@ func (o *Owner) wakeIn() (time.Duration, bool) {
 	if o.table.Len() == o.table.Near() {
 		return in, ok
 	}
-	if !ok || in > approachEvery {
-		in = approachEvery
+	approach := max(time.UnixMilli(o.table.Far().ApproachMS()).Sub(o.Now()), approachEvery)
+	if !ok || in > approach {
+		in = approach
 	}
 	return in, true
 }

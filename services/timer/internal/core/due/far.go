@@ -11,12 +11,16 @@ type Far struct {
 	index   *far.Index
 	recent  *recent
 	buckets *buckets
+	horizon *horizon
 }
 
 // Far are the tasks that are not near.
 func (t *Table) Far() Far {
-	return Far{near: &t.byID, index: &t.far, recent: &t.recent, buckets: &t.buckets}
+	return Far{near: &t.byID, index: &t.far, recent: &t.recent, buckets: &t.buckets, horizon: &t.horizon}
 }
+
+// ApproachMS is when Table.Approach has something to do next, Unix ms, unless buckets are being loaded or there is no room for their tasks.
+func (f Far) ApproachMS() int64 { return f.horizon.approachMS() }
 
 // Places are where a task may lie that is not near; nil = it is near or not here. All of them are to be read for Waits or Table.Bring.
 func (f Far) Places(id ids.TaskID) []far.Place {

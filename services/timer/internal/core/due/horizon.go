@@ -28,6 +28,9 @@ func newHorizon(cfg Config) horizon {
 	return horizon{cfg: cfg, last: math.MinInt32, to: math.MaxInt32, next: math.MaxInt32, shrinkAbove: cfg.NearMost}
 }
 
+// approachMS is when the next bucket is to come near.
+func (h *horizon) approachMS() int64 { return int64(h.next)*h.cfg.BucketMS - h.cfg.HorizonMS/2 }
+
 // begin has the buckets near whose time has nearly come.
 func (h *horizon) begin(nowMS int64) {
 	if h.cfg.BucketMS > 0 {
@@ -124,7 +127,7 @@ func (t *Table) Approach(nowMS int64) (buckets []int64, upTo uint64) {
 		h.last, h.to = free, free
 		t.lines.nearMS = h.nearMS()
 	}
-	if h.next > target || int64(h.next)*h.cfg.BucketMS > nowMS+h.cfg.HorizonMS/2 {
+	if h.next > target || h.approachMS() > nowMS {
 		return nil, 0
 	}
 	_, fires := t.Next()

@@ -427,3 +427,16 @@ func TestR23_ACursorIsRewoundWhileABucketIsLoaded(t *testing.T) {
 	s.table.Loaded()
 	testkit.Equal(t, "fired", len(fire(s.table, 60*testMinute)), 0)
 }
+
+// TestABucketComesNearAtTheNextApproach, and not before.
+func TestABucketComesNearAtTheNextApproach(t *testing.T) {
+	s := newFarStore(t, 100, message(1, 60*testMinute, 1), message(2, 90*testMinute, 2))
+	for _, want := range []int64{60, 90} {
+		next := s.table.Far().ApproachMS()
+		testkit.MustEqual(t, "before", s.approach(next-1), nil)
+		testkit.MustEqual(t, "then", s.approach(next), []int64{want})
+	}
+	if next := s.table.Far().ApproachMS(); next < 1_000_000*testMinute {
+		t.Errorf("nothing is far, and yet it approaches at %d", next)
+	}
+}
