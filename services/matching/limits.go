@@ -16,22 +16,37 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/clock"
 )
 
-// pausesEvery is how often pauses are looked at that end by themselves. A shard reads the clock a moment later than that,
+// pausesEvery is how often pauses are looked at that end by themselves, at the pace of the process; and when the next one ends. A shard reads the clock a moment later than that,
 // and the clock may go back, so each end is announced for endedFor.
 const (
 	pausesEvery = 500 * time.Millisecond
 	endedFor    = 5 * time.Second
 )
 
-// endPauses tells all shards of pauses that end by themselves, until ctx ends.
-func (s *Service) endPauses(ctx context.Context, types *catalog.Catalog) {
-	for backoff.Sleep(ctx, pace.Of(pausesEvery)) {
-		now := s.Clock.Now().UnixMilli()
-		for domain, ends := range catalog.Pauses.Ends(types, now-pace.Of(endedFor).Milliseconds()) {
+// endPauses tells all shards of pauses that end by themselves, until ctx ends. There may be new ones when changed is ready.
+func (s *Service) endPauses(ctx context.Context, types *catalog.Catalog, changed <-chan struct{}) {
+	next := time.NewTimer(0)
+	defer next.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+			if !backoff.Sleep(ctx, pausesEvery) { // each look goes through all pauses
+				return
+			}
+		case <-next.C:
+		}
+		now, wait := s.Clock.Now().UnixMilli(), pace.Of(pausesEvery)
+		for domain, ends := range catalog.Pauses.Ends(types, now-endedFor.Milliseconds()) {
 			if ends <= now {
 				s.changes.changed(domain)
+				wait = min(wait, pausesEvery)
+			} else {
+				wait = min(wait, time.Duration(ends-now)*time.Millisecond)
 			}
 		}
+		next.Reset(wait)
 	}
 }
 

@@ -117,11 +117,18 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	types, err := catalog.WatchEvery(watching, config, pace.Of(catalog.CompareEvery), s.changes.changed)
+	changed := make(chan struct{}, 1)
+	types, err := catalog.WatchEvery(watching, config, pace.Of(catalog.CompareEvery), func(domain string) {
+		s.changes.changed(domain)
+		select {
+		case changed <- struct{}{}:
+		default: // they are looked at anyway
+		}
+	})
 	if err != nil {
 		return fmt.Errorf("watch the types: %w", err)
 	}
-	go s.endPauses(watching, types)
+	go s.endPauses(watching, types, changed)
 	go s.changes.run(watching, func(domain string) int {
 		return catalog.Types.Count(types, domain) + catalog.Tasklists.Count(types, domain) + catalog.Limits.Count(types, domain)
 	}, s.limitsChanged)
@@ -223,13 +230,16 @@ func above(ctx context.Context, ended error, term *ownership.Term) uint64 {
 	return 2 * term.Number()
 }
 
+// pollsEvery is how often a shard looks after polls for which nothing waits.
+const pollsEvery = 250 * time.Millisecond
+
 // matchConfig is what the core of one ownership is to know.
 func (s *Service) matchConfig(m int, epoch uint64, answerBytesMax int) match.Config {
 	c := s.Config.Shard
 	return match.Config{
 		Shard: m, Shards: s.Partitioning.Matching, Partitions: s.Partitioning.History,
 		Epoch: epoch, Seed: rand.Uint64(), AnswerBytesMax: answerBytesMax,
-		PollsMax: c.PollsMax, GrabEventsMax: c.GrabEventsMax, GrabsInFlight: c.GrabsInFlight, PopMax: c.PopMax,
+		PollsMax: c.PollsMax, GrabEventsMax: c.GrabEventsMax, GrabsInFlight: c.GrabsInFlight, PopMax: c.PopMax, PollsEvery: pace.Of(pollsEvery),
 	}
 }
 

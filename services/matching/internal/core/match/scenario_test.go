@@ -227,7 +227,7 @@ func TestIdleShardSleeps(t *testing.T) {
 	w.run(5 * time.Minute)
 	checkEmpty(t, o.s)
 	if sleep := o.fx.Wake - w.now; sleep < 30*time.Second && o.fx.Wake > 0 {
-		if o.s.watchful() {
+		if o.s.sweepIn() == sweepEvery {
 			t.Errorf("it wakes in %v", sleep)
 		}
 	}

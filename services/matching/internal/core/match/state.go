@@ -38,6 +38,8 @@ type Config struct {
 	AnswerBytesMax int
 	// PollsMax, GrabEventsMax, GrabsInFlight and PopMax are settings; see shard.Config.
 	PollsMax, GrabEventsMax, GrabsInFlight, PopMax int
+	// PollsEvery is how often it looks after polls for which nothing waits. Default sweepEvery.
+	PollsEvery time.Duration
 }
 
 // Times, on the clock of Now.Mono.
