@@ -26,11 +26,13 @@ type Workers struct {
 	// watchers learn that workers fell silent.
 	watchers map[int]func()
 	watched  int
+	// expected holds a token if a worker has become known by Expect.
+	expected chan struct{}
 }
 
 // New makes the roster of a process that begins to listen.
 func New() *Workers {
-	return &Workers{origin: time.Now().Add(-time.Second), roster: roster.New(pace.Of(roster.LateMax)), watchers: map[int]func(){}}
+	return &Workers{origin: time.Now().Add(-time.Second), roster: roster.New(pace.Of(roster.LateMax)), watchers: map[int]func(){}, expected: make(chan struct{}, 1)}
 }
 
 // Now is the roster's clock.
@@ -52,12 +54,20 @@ func (w *Workers) Heard(domain string, data []byte) {
 		ID: m.WorkerId, Name: m.Worker, Version: m.Version, Host: m.Host, Tasklists: m.Tasklists, Leaving: m.Leaving,
 		Every: time.Duration(m.EveryMs) * time.Millisecond, RunningFor: time.Duration(m.RunningForMs) * time.Millisecond,
 	}
-	if !s.Valid() {
+	if !s.Valid(pace.Of(roster.EveryMax)) {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.roster.Heard(domain, s, w.Now())
+}
+
+// Next is how long it takes until Fall finds something, if no sign comes before; false: never.
+func (w *Workers) Next() (in time.Duration, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at, ok := w.roster.Next()
+	return at - w.Now(), ok
 }
 
 // Any reports whether there is a worker that may fall silent, or that has a moment ago.
@@ -67,11 +77,15 @@ func (w *Workers) Any() bool {
 	return w.roster.Any()
 }
 
-// SignsEvery is how often a worker gives signs of life; 0 = it is not heard.
+// SignsEvery is how often a worker gives signs of life while it runs something; 0 = it is not heard.
 func (w *Workers) SignsEvery(domain, id string) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.roster.SignsEvery(roster.Key{Domain: domain, ID: id})
+	every := w.roster.SignsEvery(roster.Key{Domain: domain, ID: id})
+	if every > roster.EveryMax { // it runs nothing, and goes by package pace
+		return pace.Usual(every)
+	}
+	return every
 }
 
 // Expect takes in that a worker gave signs of life so often to another process.
@@ -79,7 +93,14 @@ func (w *Workers) Expect(domain, id string, every time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.roster.Expect(roster.Key{Domain: domain, ID: id}, every, w.Now())
+	select {
+	case w.expected <- struct{}{}:
+	default:
+	}
 }
+
+// Expected is ready when there may be a new worker by Expect.
+func (w *Workers) Expected() <-chan struct{} { return w.expected }
 
 // Listens takes in a message of the process to itself, which it sent at a time of Now.
 func (w *Workers) Listens(number uint64, sentAt time.Duration) {

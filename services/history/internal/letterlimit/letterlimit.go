@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/pace"
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
@@ -48,7 +47,7 @@ func (d *Deleter) Run(ctx context.Context) error {
 				d.apply(ctx, domain)
 			}
 		}
-		if !backoff.Sleep(ctx, pace.Of(d.Every)) {
+		if !backoff.Sleep(ctx, d.Every) {
 			return nil
 		}
 	}

@@ -3,6 +3,7 @@ package natshistory
 import (
 	"context"
 	"encoding/binary"
+	"math"
 	"slices"
 	"time"
 
@@ -58,7 +59,7 @@ func NewEar(mouth, hears *nats.Conn, workers *hearing.Workers, known func(domain
 
 // Run hears until ctx ends.
 func (e *Ear) Run(ctx context.Context) {
-	next := time.NewTimer(0)
+	next, at := time.NewTimer(0), e.workers.Now()
 	defer next.Stop()
 	for {
 		select {
@@ -66,16 +67,30 @@ func (e *Ear) Run(ctx context.Context) {
 			return
 		case m := <-e.in:
 			e.hear(m)
+		case <-e.workers.Expected():
 		case <-next.C:
 			e.speak()
 			e.workers.Fall(e.tell)
-			every := listenIdle
-			if e.workers.Any() {
-				every = listenEvery
-			}
-			next.Reset(pace.Of(every))
+			at = math.MaxInt64
+		}
+		wait := e.wait()
+		if now := e.workers.Now(); now+wait < at { // also for a worker of which nothing was known
+			at = now + wait
+			next.Reset(wait)
 		}
 	}
+}
+
+// wait is how long it takes until it speaks again: at the pace of the process, and when a worker may have fallen silent.
+func (e *Ear) wait() time.Duration {
+	every := pace.Of(listenIdle)
+	if e.workers.Any() {
+		every = pace.Of(listenEvery)
+	}
+	if in, ok := e.workers.Next(); ok {
+		every = min(every, max(in, listenEvery))
+	}
+	return every
 }
 
 // speak sends a message to itself: its number, and when it was sent. Where that fails, the next one that comes shows that one is missing.

@@ -2,6 +2,7 @@ package partition
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,9 +79,7 @@ func New(d Deps) *Owner {
 	if b.FullWeight == nil {
 		b.FullWeight = func(string) (int64, bool) { return 0, false }
 	}
-	if b.Workers == nil {
-		b.Workers = hearing.New()
-	}
+	b.Workers = cmp.Or(b.Workers, hearing.New())
 	b.work, b.stop = context.WithCancel(context.Background())
 	w := writers{b}
 	o := &Owner{
@@ -110,11 +109,10 @@ func (o *Owner) Run(ctx context.Context) error {
 	listening := make(chan error, 1)
 	go func() { listening <- o.turns.Listen(ctx, o.Workers.SignsEvery, o.dropped) }()
 	close(o.ready)
-	err := o.serve(ctx, listening)
-	if err == nil {
-		err = o.drain()
+	if err := o.serve(ctx, listening); err != nil {
+		return err
 	}
-	return err
+	return o.drain()
 }
 
 const (
@@ -171,9 +169,10 @@ func (t ofTurns) NowMS() int64                  { return max(t.o.now().MS, min(t
 
 // serve is the loop: step through what is queued, then flush.
 func (o *Owner) serve(ctx context.Context, listening <-chan error) error {
-	wake, beats, usual := time.NewTimer(beatEvery), pace.NewBeats(beatEvery), true
+	wake, beats, usual, idle, was := time.NewTimer(beatEvery), pace.NewBeats(beatEvery), true, false, false
 	defer wake.Stop()
 	for {
+		was, idle = idle, false
 		select {
 		case <-ctx.Done():
 			return nil
@@ -192,7 +191,9 @@ func (o *Owner) serve(ctx context.Context, listening <-chan error) error {
 		case <-wake.C:
 			if o.step(replica.Tick{}); beats.Due(usual) {
 				o.beat()
+				was = true // nothing has come since
 			}
+			idle = was
 		case <-o.early():
 			o.tellEarly()
 		}
@@ -205,7 +206,7 @@ func (o *Owner) serve(ctx context.Context, listening <-chan error) error {
 		if at, ok := o.core.NextWake(); ok {
 			wait = time.Duration(at-o.now().MS) * time.Millisecond
 		}
-		usual = wait < leaseWatched || len(o.waiters.byID) > 0
+		usual = !idle || wait < leaseWatched || len(o.waiters.byID) > 0
 		wake.Reset(max(1, min(wait, beats.In(usual))))
 	}
 }

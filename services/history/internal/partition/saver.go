@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,9 +33,7 @@ func (s *saver) claim(ctx context.Context) (before *logv1.Checkpoint, sentAt tim
 	if err != nil {
 		return nil, 0, fmt.Errorf("load the checkpoint: %w", err)
 	}
-	if before == nil {
-		before = &logv1.Checkpoint{}
-	}
+	before = cmp.Or(before, &logv1.Checkpoint{})
 	if err := logversion.Check(before.LogVersion); err != nil {
 		return nil, 0, fmt.Errorf("%w: the checkpoint: %w", ErrUnreadable, err)
 	}

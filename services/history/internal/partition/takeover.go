@@ -58,8 +58,8 @@ func (o *Owner) takeOver(ctx context.Context) error {
 	}
 	o.core = replica.New(replica.Config{
 		Shards: o.Partitioning.Matching, WindowTasks: o.Config.WindowTasks, WindowBytes: o.Config.WindowBytes, KeyTasks: o.Config.OrderKeyTasks,
-		LeaseFor: pace.Of(replica.LeaseFor), CheckpointEveryMS: pace.Of(o.Config.CheckpointEvery).Milliseconds(), PurgeEveryMS: o.Config.PurgeEvery.Milliseconds(),
-		SnapshotBytes: o.Config.SnapshotAfter, SnapshotEveryMS: o.Config.SnapshotEvery.Milliseconds(), Partitions: o.TasklistPartitions, FullWeight: fullWeight, SlowAfter: slowAfter,
+		LeaseFor: pace.Of(replica.LeaseFor), CheckpointEveryMS: pace.Of(o.Config.CheckpointEvery).Milliseconds(), PurgeEveryMS: pace.Of(o.Config.PurgeEvery).Milliseconds(),
+		SnapshotBytes: o.Config.SnapshotAfter, SnapshotEveryMS: pace.Of(o.Config.SnapshotEvery).Milliseconds(), Partitions: o.TasklistPartitions, FullWeight: fullWeight, SlowAfter: slowAfter,
 	}, start)
 	o.leaseUntil.Store(int64(claimedAt + pace.Of(replica.LeaseFor)))
 	upTo, err := o.turns.Claim(ctx, o.epoch)

@@ -72,10 +72,10 @@ func TestTheBoundsOfASign(t *testing.T) {
 		}
 		return s
 	}
-	if s := full(); !s.Valid() {
+	if s := full(); !s.Valid(EveryMax) {
 		t.Error("the largest sign is refused")
 	}
-	if s := (Sign{ID: "09azAZ-_09azAZ-_", Every: EveryMin}); !s.Valid() {
+	if s := (Sign{ID: "09azAZ-_09azAZ-_", Every: EveryMin}); !s.Valid(EveryMax) {
 		t.Error("the smallest sign is refused")
 	}
 	for name, more := range map[string]func(*Sign){
@@ -86,7 +86,7 @@ func TestTheBoundsOfASign(t *testing.T) {
 		"tasklists": func(s *Sign) { s.Tasklists = append(s.Tasklists, "x") }, "tasklist": func(s *Sign) { s.Tasklists[tasklistsMax-1] += "x" },
 	} {
 		s := full()
-		if more(&s); s.Valid() {
+		if more(&s); s.Valid(EveryMax) {
 			t.Errorf("%s: a sign that breaks the bound is valid", name)
 		}
 	}

@@ -64,10 +64,10 @@ type Sign struct {
 	Leaving bool
 }
 
-// Valid tells whether a sign keeps the rules.
-func (s *Sign) Valid() bool {
+// Valid tells whether a sign keeps the rules; everyMax is the longest interval.
+func (s *Sign) Valid(everyMax time.Duration) bool {
 	return len(s.ID) >= idBytesMin && len(s.ID) <= idBytesMax && strings.IndexFunc(s.ID, noID) < 0 &&
-		s.Every >= EveryMin && s.Every <= EveryMax && s.RunningFor >= 0 &&
+		s.Every >= EveryMin && s.Every <= everyMax && s.RunningFor >= 0 &&
 		len(s.Name) <= nameBytesMax && len(s.Version) <= versionBytesMax && len(s.Host) <= hostBytesMax && len(s.Tasklists) <= tasklistsMax &&
 		!slices.ContainsFunc(s.Tasklists, func(name string) bool { return len(name) > tasklistBytesMax })
 }
@@ -272,6 +272,18 @@ func (r *Roster) Fall(now time.Duration) (found int) {
 	}
 	r.fallen = slices.Delete(r.fallen, 0, said)
 	return found
+}
+
+// Next is when Fall finds something unless a sign comes, if there is anything to find.
+func (r *Roster) Next() (at time.Duration, ok bool) {
+	first, ok := r.due.Next()
+	at = time.Duration(first)
+	if len(r.fallen) > 0 {
+		if end := r.fallen[0].at + SaidFor; !ok || end < at {
+			at, ok = end, true
+		}
+	}
+	return at, ok
 }
 
 // Fallen are the workers that fell silent a moment ago.

@@ -310,3 +310,23 @@ func TestNoOneAliveIsSilentAndEveryoneDeadIs(t *testing.T) {
 		}
 	})
 }
+
+// TestNextIsWhenAWorkerFalls, and then when it is forgotten.
+func TestNextIsWhenAWorkerFalls(t *testing.T) {
+	e := newEar()
+	next := func(what string, want time.Duration) {
+		t.Helper()
+		at, ok := e.Next()
+		testkit.MustEqual(t, what, at, want)
+		testkit.MustEqual(t, what+" there is one", ok, want != 0)
+	}
+	e.upTo(start-second, start)
+	next("no worker", 0)
+	e.hear("shop", sign(1), start)
+	silent := start + 2*second + Slack
+	next("heard", silent)
+	testkit.MustEqual(t, "fell", e.upTo(start+second/10, silent+second/10), 1)
+	next("fallen", silent+second/10+SaidFor)
+	e.upTo(silent+second/5, silent+second/10+SaidFor)
+	next("forgotten", 0)
+}
