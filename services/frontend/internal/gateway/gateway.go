@@ -175,8 +175,7 @@ func OfSchedules[Req any](g *Gateway, do func(context.Context, schedules.Call, R
 	}
 }
 
-// tickEvery is how often what is due by time is done, tickMax that while no request and no poll is open. It is a bound, too: who polls gives up some
-// seconds after the end of its poll.
+// tickEvery is how often what is due by time is done, tickMax that while no request and no poll is open. While a request is open it is a bound, too.
 const tickEvery, tickMax = 25 * time.Millisecond, time.Second
 
 // Serve does what is due by time. When ctx ends it waits until every admitted
@@ -192,8 +191,8 @@ func (g *Gateway) Serve(ctx context.Context) error {
 			g.Polls.Tick(now)
 			g.Intake.Tick(now)
 			g.Operator.Tick(now)
-			if g.Run.Rest() && g.Polls.Waiting().Len() == 0 {
-				tick.Reset(tickMax)
+			if g.Run.Rest() {
+				tick.Reset(g.rests(now))
 			}
 		case <-g.Run.Woken():
 			tick.Reset(every)
@@ -204,6 +203,15 @@ func (g *Gateway) Serve(ctx context.Context) error {
 	tick.Reset(every)
 	g.Polls.Waiting().Stop()
 	return g.Run.Drain(tick.C, g.drain)
+}
+
+// rests is how long nothing is due while no request is open. A tick that comes when something is due comes a moment later.
+func (g *Gateway) rests(now time.Time) time.Duration {
+	due, ok := g.Polls.Waiting().Next()
+	if !ok {
+		return pace.Of(tickMax)
+	}
+	return max(tickEvery, min(pace.Of(tickEvery), due.Sub(now)))
 }
 
 // Hints are what takes them, by their subject.

@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/pace"
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
 
@@ -155,7 +156,7 @@ func (o *Operator) drainedSince() map[drained.Key]int64 {
 // ForgetDrains deletes what was said to workers that are gone, until ctx ends. All frontends do so.
 func (o *Operator) ForgetDrains(ctx context.Context) error {
 	watch := &drained.Watch{}
-	for backoff.Sleep(ctx, searchEvery) {
+	for backoff.Sleep(ctx, pace.Of(searchEvery)) {
 		o.forgetDrains(ctx, watch)
 	}
 	return nil

@@ -362,6 +362,25 @@ func (p *Polls) Opened(shard int, epoch uint64) {
 	p.sendAll(due)
 }
 
+// Next is when Tick is due, unless polls come; false: no poll is open.
+func (p *Polls) Next() (at time.Time, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.byEnd.Len() == 0 {
+		return at, false
+	}
+	at = p.byEnd.First().ends
+	if leaves, ok := p.idle.Next(); ok && leaves.Before(at) {
+		at = leaves
+	}
+	for _, one := range p.waiting {
+		if one.due.Before(at) {
+			at = one.due
+		}
+	}
+	return at, true
+}
+
 // Tick sends waiting polls again, and ends those whose time is long over.
 func (p *Polls) Tick(now time.Time) {
 	var due []*Poll

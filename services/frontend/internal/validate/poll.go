@@ -2,6 +2,7 @@ package validate
 
 import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/pace"
 )
 
 // Poll checks a poll. It fills in the tasklist of the subject, if that names one.
@@ -20,7 +21,7 @@ func Poll(req *yardv1.PollRequest, subject string) error {
 	if err := firstError(
 		name("/tasklist", req.Tasklist),
 		between("/max_tasks", req.MaxTasks, least, BatchMax),
-		between("/wait_ms", req.WaitMs, 0, ms(WaitMax)),
+		between("/wait_ms", req.WaitMs, 0, ms(pace.Of(WaitMax))),
 		text("/worker", req.Worker, WorkerBytesMax),
 		text("/worker_version", req.WorkerVersion, VersionBytesMax),
 		workerID("/worker_id", req.WorkerId),

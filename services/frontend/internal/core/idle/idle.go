@@ -223,6 +223,14 @@ func (l *tasklist) first() *waiting {
 	return nil
 }
 
+// Next is when the first poll has stayed long enough; false: none is here.
+func (p *Polls) Next() (at time.Time, ok bool) {
+	if p.byLeave.Len() == 0 {
+		return at, false
+	}
+	return p.byLeave.First().leaves, true
+}
+
 // Due returns the polls that have stayed long enough. It forgets tasklists that no one polls, and workers that are gone.
 func (p *Polls) Due(now time.Time) (sent []uint64) {
 	for p.byLeave.Len() > 0 && !now.Before(p.byLeave.First().leaves) {
