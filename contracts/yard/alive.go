@@ -2,12 +2,9 @@ package yard
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"os"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -15,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/contracts/yard/internal/signs"
 )
 
 const (
@@ -39,57 +37,30 @@ func WithSignsOfLife(every time.Duration) WorkerOption {
 	return func(c *workerConfig) { c.signs = every }
 }
 
-// signs are the signs of life of one run of a worker.
-type signs struct {
-	sign  *yardv1.WorkerAlive
-	began time.Time
-	// off: it sends none, so its polls do not name it.
-	off atomic.Bool
-}
-
-func newSigns(w *Worker) *signs {
-	id := make([]byte, 16)
-	_, _ = rand.Read(id) // never fails
+func newSigns(w *Worker) *signs.Signs {
 	host, _ := os.Hostname()
-	s := &signs{began: time.Now(), sign: &yardv1.WorkerAlive{
-		WorkerId: hex.EncodeToString(id), EveryMs: w.cfg.signs.Milliseconds(), Worker: w.cfg.identity, Version: w.cfg.version,
+	return signs.New(&yardv1.WorkerAlive{
+		Worker: w.cfg.identity, Version: w.cfg.version,
 		Host: clip(host, hostBytesMax), Tasklists: w.tasklists[:min(len(w.tasklists), signTasklistsMax)],
-	}}
-	s.off.Store(w.cfg.signs == 0)
-	return s
-}
-
-// id is what polls name; empty = nothing.
-func (s *signs) id() string {
-	if s.off.Load() {
-		return ""
-	}
-	return s.sign.WorkerId
+	}, w.cfg.signs, signAgain)
 }
 
 // live sends signs of life until ctx ends.
 func (s *session) live(ctx context.Context) {
-	for !s.signs.off.Load() {
-		wait := s.worker.cfg.signs
-		switch err := s.sendSign(false); {
-		case err == errNoSigns:
-			s.signs.off.Store(true)
+	s.signs.Run(ctx, func() error {
+		err := s.sendSign(false)
+		if err == errNoSigns {
+			s.signs.Off()
 			s.log.Warn("the worker may not send signs of life: if it dies, its attempts wait for the end of their heartbeats or deadlines", "subject", topology.AliveHint(s.worker.client.domain))
-			return
-		case err != nil:
-			wait = signAgain
 		}
-		if !pause(ctx, wait) {
-			return
-		}
-	}
+		return err
+	})
 }
 
 // sendSign sends a sign of life, or the last one.
 func (s *session) sendSign(leaving bool) error {
-	sign := s.signs.sign.CloneVT()
-	sign.RunningForMs, sign.Leaving = time.Since(s.signs.began).Milliseconds(), leaving
-	return s.engine.alive(sign)
+	running, unreported := s.slots.left()
+	return s.engine.alive(s.signs.Next(running+unreported > 0, leaving))
 }
 
 // alive implements engine.

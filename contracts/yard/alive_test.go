@@ -38,7 +38,7 @@ func TestAWorkerSendsSignsOfLife(t *testing.T) {
 			t.Errorf("%d signs in %v", len(signs), took)
 		}
 		other := newSigns(b.worker)
-		if other.id() == signs[0].WorkerId {
+		if other.ID() == signs[0].WorkerId {
 			t.Error("two runs have the same id")
 		}
 	})

@@ -126,7 +126,7 @@ const redriveRate = 200
 // once, however many redrive it at the same time. A task does not take its unique key again, and its times (StartWithin, FinishWithin) begin again.
 func (c *Client) Redrive(ctx context.Context, o RedriveOptions) (Redriven, error) {
 	sum := Redriven{Cursor: o.Cursor}
-	p := pace{rate: cmp.Or(max(o.Rate, 0), redriveRate), most: namedMax, preview: o.Preview}
+	p := steps{rate: cmp.Or(max(o.Rate, 0), redriveRate), most: namedMax, preview: o.Preview}
 	err := p.run(ctx, o.Cursor, o.TaskIDs, func(limit int32, cursor string, tasks []string) (int64, string, error) {
 		req := &yardv1.RedriveRequest{TaskIds: tasks, Preview: o.Preview, Retry: o.Retry.wire(), Reason: o.Reason, By: o.By, RequestId: ids.NewRequestID(time.Now()).String()}
 		if len(tasks) == 0 {
@@ -192,7 +192,7 @@ type PurgedDeadLetters struct {
 // PurgeDeadLetters deletes dead letters: their tasks stay ended, and cannot be redriven any more. It goes step by step as Redrive does.
 func (c *Client) PurgeDeadLetters(ctx context.Context, o PurgeDeadLettersOptions) (PurgedDeadLetters, error) {
 	sum := PurgedDeadLetters{Cursor: o.Cursor}
-	p := pace{rate: cmp.Or(max(o.Rate, 0), purgeRate), most: stepMax, preview: o.Preview}
+	p := steps{rate: cmp.Or(max(o.Rate, 0), purgeRate), most: stepMax, preview: o.Preview}
 	err := p.run(ctx, o.Cursor, o.TaskIDs, func(limit int32, cursor string, tasks []string) (int64, string, error) {
 		req := &yardv1.PurgeDeadLettersRequest{TaskIds: tasks, Preview: o.Preview, By: o.By}
 		if len(tasks) == 0 {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/pace"
 )
 
 const (
@@ -88,8 +89,8 @@ func (s *session) hear(d *yardv1.WorkerDrain, asked time.Time) {
 
 // askWhetherDrained asks, while the worker has no room for tasks, whether it is to stop, until ctx ends.
 func (s *session) askWhetherDrained(ctx context.Context) {
-	for pause(ctx, askEvery) {
-		id := s.signs.id()
+	for pause(ctx, pace.Of(askEvery)) {
+		id := s.signs.ID()
 		running, unreported := s.slots.left()
 		if id == "" || running < s.worker.cfg.concurrency && unreported < unreportedMax {
 			continue

@@ -8,6 +8,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/pace"
 	"github.com/yardmaster-io/yardmaster/contracts/yard/internal/turns"
 )
 
@@ -102,7 +103,7 @@ type pollEnd struct {
 
 // poll asks for up to as many tasks as slots were given.
 func (p *poller) poll(ctx context.Context, g given) (end pollEnd) {
-	wait := p.worker.cfg.pollWait
+	wait := pace.Of(p.worker.cfg.pollWait)
 	if g.Short {
 		wait = min(wait, turns.Length)
 	}
@@ -115,7 +116,7 @@ func (p *poller) poll(ctx context.Context, g given) (end pollEnd) {
 		Worker:   p.worker.cfg.identity,
 
 		WorkerVersion: p.worker.cfg.version,
-		WorkerId:      p.signs.id(),
+		WorkerId:      p.signs.ID(),
 	}
 	resp, err := p.engine.poll(g.ctx, req)
 	end.tasks, end.drain, end.err = resp.GetTasks(), resp.GetDrain(), err

@@ -64,7 +64,7 @@ func (c *Client) Purge(ctx context.Context, p Part, o PurgeOptions) (Purged, err
 
 func purge(ctx context.Context, o PurgeOptions, step func(limit int32, cursor string) (*yardv1.Purged, error)) (Purged, error) {
 	sum := Purged{Cursor: o.Cursor}
-	p := pace{rate: cmp.Or(max(o.Rate, 0), purgeRate), most: stepMax, preview: o.Preview, idle: purgeIdle}
+	p := steps{rate: cmp.Or(max(o.Rate, 0), purgeRate), most: stepMax, preview: o.Preview, idle: purgeIdle}
 	err := p.run(ctx, sum.Cursor, nil, func(limit int32, cursor string, _ []string) (int64, string, error) {
 		did, err := step(limit, cursor)
 		if err != nil {
@@ -84,8 +84,8 @@ func purge(ctx context.Context, o PurgeOptions, step func(limit int32, cursor st
 	return sum, err
 }
 
-// pace is how a purge or a redrive goes step by step.
-type pace struct {
+// steps are how a purge or a redrive goes, one after the other.
+type steps struct {
 	// rate is the most tasks a second, most the most tasks of a step. A preview has no rate.
 	rate, most int
 	preview    bool
@@ -95,7 +95,7 @@ type pace struct {
 
 // run takes steps until nothing is left, or ctx ends. A step is for its tasks, or, without any, for as many as the limit from the cursor on. It returns
 // how many it found, and the cursor of the next one.
-func (p pace) run(ctx context.Context, cursor string, tasks []string, step func(limit int32, cursor string, tasks []string) (found int64, next string, err error)) error {
+func (p steps) run(ctx context.Context, cursor string, tasks []string, step func(limit int32, cursor string, tasks []string) (found int64, next string, err error)) error {
 	limit := min(max(p.rate/stepsPerSecond, 1), p.most)
 	if p.preview {
 		limit = stepMax

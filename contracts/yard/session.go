@@ -15,6 +15,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/yard/internal/signs"
 )
 
 // engine is what a session needs of the engine; Client is the real one. Calls
@@ -75,7 +76,7 @@ type session struct {
 	complete *reporter
 	fail     *reporter
 	beats    *beater
-	signs    *signs
+	signs    *signs.Signs
 	drained  drainState
 	// stopPolls ends the polls; then the session ends.
 	stopPolls context.CancelFunc
@@ -125,7 +126,7 @@ func (s *session) run(ctx context.Context) error {
 	defer s.stopHandlers(ErrStopping)
 
 	var carriers, pollers sync.WaitGroup
-	if s.signs.id() != "" {
+	if s.signs.ID() != "" {
 		_ = s.sendSign(false) // before the first poll names it
 	}
 	carriers.Go(func() { s.live(lasting) })
@@ -162,7 +163,7 @@ func (s *session) run(ctx context.Context) error {
 	left := s.drain()
 	end()
 	carriers.Wait()
-	if left == nil && s.signs.id() != "" {
+	if left == nil && s.signs.ID() != "" {
 		_ = s.sendSign(true) // what it left behind would be taken back all the sooner without it
 	}
 	return errors.Join(err, left)
@@ -206,6 +207,7 @@ func (s *session) start(t *yardv1.PolledTask) {
 		return
 	}
 	s.slots.start()
+	s.signs.Begin(func() error { return s.sendSign(false) })
 	ctx, cancel := context.WithCancelCause(context.WithValue(s.handlerCtx, attemptKey{}, h))
 	h.cancel = cancel
 	if !h.Deadline.IsZero() {
