@@ -22,7 +22,7 @@ const (
 	// milliseconds.
 	patience = 90 * time.Second
 	// syncEvery keeps the disk out of tests: what is stored survives Restart, and need not survive a power cut.
-	syncEvery = "10m"
+	syncEvery = "8760h"
 	// reconnectWait is how long a client waits between two tries to reach an engine that restarts.
 	reconnectWait = 10 * time.Millisecond
 )

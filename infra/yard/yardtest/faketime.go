@@ -1,18 +1,21 @@
 package yardtest
 
 import (
+	"context"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
-
-	"github.com/nats-io/nats-server/v2/server/ats"
+	"time"
+	_ "unsafe" // for go:linkname
 
 	"github.com/yardmaster-io/yardmaster/contracts/pace"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
-// slower is how many times less often an engine in fake time looks after itself: each such moment costs real time. More would have it notice late
-// that a worker fell silent, or that a pause is over.
-const slower = 64
+// slower is how many times less often an engine in fake time looks after itself, and its clients: each such moment costs real time. A quarter of a second
+// becomes more than an hour.
+const slower = 20_000
 
 // FakeTime runs a test with an engine of its own, both in a bubble of testing/synctest. There time is fake: it begins at
 // midnight UTC of 2000-01-01, and jumps when every goroutine of the bubble waits for it. So a test that
@@ -24,8 +27,9 @@ const slower = 64
 //		...
 //	})
 //
-// The engine looks after itself while time jumps, 64 times less often than usual: an idle hour costs it less than a second, a day some seconds. All
-// times of tasks are exact. It notices up to half a minute late that a worker fell silent, or that a pause is over.
+// Time costs what happens in it: an hour with three tasks takes about 50 ms, and a week in which a schedule has a run each hour about a second. All times
+// are as in real time: of tasks, of the end of a pause, and of the moment when a worker counts as silent. The engine and its clients are one process, so
+// they check each other 20,000 times less often (package pace).
 //
 // The rules of a bubble hold here: goroutines of the test must end before it does, its channels and timers stay in it, and the one that
 // waits for anything but time and the bubble's own goroutines, such as a socket, stops the time. The engine
@@ -33,12 +37,34 @@ const slower = 64
 func FakeTime(t *testing.T, test func(t *testing.T, e *Engine)) {
 	t.Helper()
 	t.Setenv("YARDTEST_FAKE_TIME", "1") // ends a parallel test: nats.go keeps used timers for all of the process
-	ats.Register()                      // the server's clock for the age of its caches, one for all of the process
-	defer ats.Unregister()
+	accessUsers.Add(1)
+	defer accessUsers.Add(-1)
 	forgetTimers()
 	defer forgetTimers()
 	defer pace.Slow(slower)()
-	synctest.Test(t, func(t *testing.T) { test(t, start(t, &host{dir: t.TempDir(), faked: true})) })
+	synctest.Test(t, func(t *testing.T) {
+		go followTime(t.Context())
+		test(t, start(t, &host{dir: t.TempDir(), faked: true}))
+	})
+}
+
+// The server's clock for the age of its caches, one for all of the process, and how many use it. The first user starts a ticker, which has ten ticks in
+// each second of the bubble if it is the server; so we are the first, and set the clock.
+//
+//go:linkname accessTime github.com/nats-io/nats-server/v2/server/ats.utime
+var accessTime atomic.Int64
+
+//go:linkname accessUsers github.com/nats-io/nats-server/v2/server/ats.refs
+var accessUsers atomic.Int64
+
+// followTime sets the server's clock until ctx ends. A cache that is not used is looked at every ten seconds until it is old by that clock.
+func followTime(ctx context.Context) {
+	for {
+		accessTime.Store(time.Now().UnixNano())
+		if !backoff.Sleep(ctx, time.Minute) {
+			return
+		}
+	}
 }
 
 // forgetTimers empties the pools of the process. A timer that was made in a bubble must not be used outside, nor in another

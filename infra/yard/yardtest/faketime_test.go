@@ -3,6 +3,7 @@ package yardtest_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -90,8 +91,12 @@ func TestFakeTimeOfCrashes(t *testing.T) {
 		sendEmail.Handle(w, func(context.Context, email) (string, error) { return "sent", nil })
 		testkit.NoError(t, e.RunToEnd(t.Context(), w))
 		task, err := e.Client.Get(t.Context(), id)
-		const silent = 6 * time.Second // two signs of life, or longer if the engine was not there to miss them
-		if err != nil || task.Grants != 2 || task.Failures != 0 || task.FinishedAt.Sub(task.CreatedAt) < silent {
+		lost := slices.IndexFunc(task.Events, func(e yard.Event) bool { return e.Kind == "lost" })
+		if err != nil || task.Grants != 2 || task.Failures != 0 || lost < 0 {
+			t.Fatalf("%v, %v", task, err)
+		}
+		const silent, grace = 6 * time.Second, 10 * time.Second // two signs of life, and a while in which workers connect to an engine that has started
+		if after := task.Events[lost].At.Sub(task.CreatedAt); after < silent || after > silent+grace {
 			t.Errorf("%v, %v", task, err)
 		}
 	})

@@ -20,7 +20,7 @@ func TestAnIdleHourIsQuiet(t *testing.T) {
 		testkit.NoError(t, testkit.Err(nc.Subscribe(">", func(*nats.Msg) { messages.Add(1) })))
 		testkit.NoError(t, nc.Flush())
 		<-time.After(time.Hour)
-		if n := messages.Load(); n > 20_000 { // watches of buckets, at the pace of nats.go, are 9,000 of them
+		if n := messages.Load(); n > 20 {
 			t.Errorf("an idle hour has %d messages", n)
 		}
 	})

@@ -18,6 +18,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"reflect"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -116,7 +118,30 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		s.Stop()
 		return nil, err
 	}
+	if cfg.NoSocket {
+		s.quiet()
+	}
 	return s, nil
+}
+
+// quiet has the server look after itself less often: it forgets every second what it has logged a moment ago, and reads its own use of memory every ten
+// seconds. Neither is of use here, and a week of fake time has 600,000 seconds. The server has no options for that.
+func (s *Server) quiet() {
+	all := reflect.ValueOf(s.Server).Elem()
+	*hidden[chan time.Duration](all, "rateLimitLoggingCh") <- seldom
+	mu := hidden[sync.RWMutex](all, "mu")
+	mu.Lock()
+	defer mu.Unlock()
+	*hidden[time.Duration](all.FieldByName("sys").Elem(), "statsz") = seldom
+}
+
+// seldom is how often a server that is quiet looks after itself.
+const seldom = 365 * 24 * time.Hour
+
+// hidden is a field that its package does not export.
+func hidden[T any](of reflect.Value, name string) *T {
+	field := of.FieldByName(name)
+	return reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Interface().(*T)
 }
 
 // await returns when the server takes connections and JetStream is up.
