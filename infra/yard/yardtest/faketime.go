@@ -1,16 +1,13 @@
 package yardtest
 
 import (
-	"context"
 	"runtime"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
-	"time"
-	_ "unsafe" // for go:linkname
+
+	"github.com/nats-io/nats-server/v2/server/ats"
 
 	"github.com/yardmaster-io/yardmaster/contracts/pace"
-	"github.com/yardmaster-io/yardmaster/shared/backoff"
 )
 
 // slower is how many times less often an engine in fake time looks after itself, and its clients: each such moment costs real time. A quarter of a second
@@ -27,7 +24,7 @@ const slower = 20_000
 //		...
 //	})
 //
-// Time costs what happens in it: an hour with three tasks takes about 50 ms, and a week in which a schedule has a run each hour about a second. All times
+// Time costs what happens in it: an hour with three tasks takes about 60 ms, and a week in which a schedule has a run each hour 3 s. All times
 // are as in real time: of tasks, of the end of a pause, and of the moment when a worker counts as silent. The engine and its clients are one process, so
 // they check each other 20,000 times less often (package pace).
 //
@@ -37,34 +34,12 @@ const slower = 20_000
 func FakeTime(t *testing.T, test func(t *testing.T, e *Engine)) {
 	t.Helper()
 	t.Setenv("YARDTEST_FAKE_TIME", "1") // ends a parallel test: nats.go keeps used timers for all of the process
-	accessUsers.Add(1)
-	defer accessUsers.Add(-1)
+	ats.Register()                      // the server's clock for the age of its caches, one for all of the process
+	defer ats.Unregister()
 	forgetTimers()
 	defer forgetTimers()
 	defer pace.Slow(slower)()
-	synctest.Test(t, func(t *testing.T) {
-		go followTime(t.Context())
-		test(t, start(t, &host{dir: t.TempDir(), faked: true}))
-	})
-}
-
-// The server's clock for the age of its caches, one for all of the process, and how many use it. The first user starts a ticker, which has ten ticks in
-// each second of the bubble if it is the server; so we are the first, and set the clock.
-//
-//go:linkname accessTime github.com/nats-io/nats-server/v2/server/ats.utime
-var accessTime atomic.Int64
-
-//go:linkname accessUsers github.com/nats-io/nats-server/v2/server/ats.refs
-var accessUsers atomic.Int64
-
-// followTime sets the server's clock until ctx ends. A cache that is not used is looked at every ten seconds until it is old by that clock.
-func followTime(ctx context.Context) {
-	for {
-		accessTime.Store(time.Now().UnixNano())
-		if !backoff.Sleep(ctx, time.Minute) {
-			return
-		}
-	}
+	synctest.Test(t, func(t *testing.T) { test(t, start(t, &host{dir: t.TempDir(), faked: true})) })
 }
 
 // forgetTimers empties the pools of the process. A timer that was made in a bubble must not be used outside, nor in another

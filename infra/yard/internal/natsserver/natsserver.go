@@ -128,19 +128,30 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 // seconds. Neither is of use here, and a week of fake time has 600,000 seconds. The server has no options for that.
 func (s *Server) quiet() {
 	all := reflect.ValueOf(s.Server).Elem()
-	*hidden[chan time.Duration](all, "rateLimitLoggingCh") <- seldom
+	if forgets := hidden[chan time.Duration](all, "rateLimitLoggingCh"); forgets != nil {
+		*forgets <- seldom
+	}
+	system := all.FieldByName("sys")
 	mu := hidden[sync.RWMutex](all, "mu")
+	if mu == nil || system.Kind() != reflect.Pointer || system.IsNil() {
+		return
+	}
 	mu.Lock()
 	defer mu.Unlock()
-	*hidden[time.Duration](all.FieldByName("sys").Elem(), "statsz") = seldom
+	if every := hidden[time.Duration](system.Elem(), "statsz"); every != nil {
+		*every = seldom
+	}
 }
 
 // seldom is how often a server that is quiet looks after itself.
 const seldom = 365 * 24 * time.Hour
 
-// hidden is a field that its package does not export.
+// hidden is a field that its package does not export; nil = another version of the package has none of this type.
 func hidden[T any](of reflect.Value, name string) *T {
 	field := of.FieldByName(name)
+	if !field.IsValid() || field.Type() != reflect.TypeFor[T]() {
+		return nil
+	}
 	return reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Interface().(*T)
 }
 
