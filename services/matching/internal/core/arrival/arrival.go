@@ -34,7 +34,7 @@ func (t *Triggers) Without(groups map[string]bool) *Triggers {
 		return t
 	}
 	a := part{Chunk: table.Chunk{Triggers: t.Packed}, groups: t.Groups}
-	a.without(groups)
+	a.Keep(func(i int) bool { return !groups[t.Groups[i]] })
 	rest := *t
 	rest.Packed, rest.Groups = a.Triggers, a.groups
 	return &rest
@@ -105,16 +105,6 @@ func (a *part) Keep(keeps func(i int) bool) (out int) {
 	}
 	*a = left
 	return out
-}
-
-// without takes the triggers of some groups out.
-func (a *part) without(groups map[string]bool) {
-	if groups[a.Group] {
-		a.Triggers = nil
-	}
-	if a.groups != nil {
-		a.Keep(func(i int) bool { return !groups[a.groups[i]] })
-	}
 }
 
 // Place is where its first trigger stands in its column.

@@ -44,14 +44,10 @@ func TestDuplicatesAreLeftOut(t *testing.T) {
 	}
 }
 
-// tasklist counts its types per group, or not. The group idle has weight 0, and some groups are paused.
-type tasklist struct {
-	perGroup bool
-	paused   map[string]bool
-}
+// tasklist counts its types per group, or not. The group idle has weight 0.
+type tasklist struct{ perGroup bool }
 
 func (l *tasklist) UnknownGroups(at table.Column) bool { return l.perGroup && at.Group == "" }
-func (l *tasklist) Withheld() map[string]bool          { return l.paused }
 func (l *tasklist) Weights() fairness.Weights          { return fairness.Weights{"idle": 0} }
 
 // turn is the arrivals of a turn, and what became of messages.
@@ -118,35 +114,17 @@ func TestAMessageComesAgainAsAWhole(t *testing.T) {
 	testkit.Equal(t, "messages", len(s.acks), 1)
 }
 
-// TestSortLetsPausedGroupsGo: the others stay in their order. What is of groups that are not known has its domain asked for again.
-func TestSortLetsPausedGroupsGo(t *testing.T) {
-	s, l := begin(), &tasklist{}
-	for n, groups := range [][]string{{"g", "h", "g", "x"}, {"g"}, {"h"}} {
-		s.add(l, NewDelivery(uint64(n)), groups...)
-	}
-	s.PutBack(l, table.Chunk{Column: table.Column{Priority: 1, Type: "a", Group: "g"}, Triggers: packedTask(1)})
-	l.paused = map[string]bool{"g": true}
-	again := s.Sort()
-	testkit.Equal(t, "are left", fmt.Sprint(s.columns(), again, s.acks), "5@5:2 5@5:1 [] [{1 true}]")
-	if a := s.All[0]; !bytes.Equal(a.Triggers, slices.Concat(packedTask(1), packedTask(3))) || strings.Join(a.groups, "") != "hx" {
-		t.Errorf("%+v", a)
-	}
-	s.PutBack(l, table.Chunk{Tasklist: table.Tasklist{Domain: "d"}, Column: table.Column{Priority: 1, Type: "a"}, Triggers: packedTask(1)})
-	l.perGroup = true // a limit has come
-	again = s.Sort()
-	testkit.Equal(t, "by groups", fmt.Sprint(s.columns(), again), "h5@5:1 x5@5:1 h5@5:1 [d]")
-}
-
-// TestWhatWaitsIsRecalledOrLetGo: by its column, and whether its groups are known.
-func TestWhatWaitsIsRecalledOrLetGo(t *testing.T) {
-	s, l := begin(), &tasklist{}
-	s.add(l, NewDelivery(7), "g")
-	waits := append(slices.Clone(s.All), Of(l, table.Chunk{}), Of(l, table.Chunk{Column: table.Column{Group: "h"}}))
-	s.All = nil
-	waits = s.Recall(waits, (*Arrival[*tasklist]).Known)
-	testkit.Equal(t, "arrive again, wait", fmt.Sprint(len(s.All), len(waits)), "1 2")
-	waits = s.Release(waits, (*Arrival[*tasklist]).Unknown)
-	testkit.Equal(t, "wait, messages", fmt.Sprint(len(waits), waits[0].Group, len(s.acks)), "1h0")
+// TestArrivalsAreSorted: the most urgent and oldest first. Those of a tasklist can be released.
+func TestArrivalsAreSorted(t *testing.T) {
+	s, l, other := begin(), &tasklist{}, &tasklist{}
+	s.add(l, NewDelivery(1), "g")
+	s.add(other, NewDelivery(2), "h")
+	s.PutBack(l, table.Chunk{Column: table.Column{Priority: 1, Type: "a"}, ReadyAt: 9, Triggers: packedTask(1)})
+	s.PutBack(l, table.Chunk{Column: table.Column{Priority: 5, Type: "a"}, ReadyAt: 1, Triggers: packedTask(1)})
+	s.Sort()
+	testkit.Equal(t, "sorted", s.columns(), "1@9:1 5@1:1 5@5:1 5@5:1 ")
+	s.Release(func(of *tasklist) bool { return of == l })
+	testkit.Equal(t, "are left", fmt.Sprint(s.columns(), s.acks), "5@5:1 [{1 true}]")
 }
 
 // TestTriggersWithoutGroups: those of others stay, and the message as it is.

@@ -13,8 +13,7 @@ import (
 type List interface {
 	// UnknownGroups reports whether a column holds triggers of groups that are to be known, and are not.
 	UnknownGroups(at table.Column) bool
-	// Withheld are the groups of its domain that are paused, Weights those of its groups.
-	Withheld() map[string]bool
+	// Weights are those of the groups of its domain.
 	Weights() fairness.Weights
 }
 
@@ -23,18 +22,10 @@ type Arrival[L List] struct {
 	part
 	List L
 	from *Delivery
-	// known: it is known which groups its triggers are of.
-	known bool
 }
-
-// Known reports whether it is known which groups its triggers are of.
-func (a *Arrival[L]) Known() bool { return a.known }
 
 // Of is a chunk that is of no message any more.
 func Of[L List](l L, c table.Chunk) Arrival[L] { return Arrival[L]{part: part{Chunk: c}, List: l} }
-
-// Unknown reports whether it is in a column that groups share, and it is not known which groups its triggers are of.
-func (a *Arrival[L]) Unknown() bool { return a.Group == "" && !a.known }
 
 // Arrivals are those of a turn. The zero value has none.
 type Arrivals[L List] struct {
@@ -71,7 +62,7 @@ func (s *Arrivals[L]) PutBack(l L, c table.Chunk) {
 // Add cuts triggers of one column into chunks. History's times are of milliseconds: the
 // microseconds keep the chunks in order.
 func (s *Arrivals[L]) Add(l L, t *Triggers, from *Delivery) {
-	all := Arrival[L]{List: l, from: from, known: true, part: part{groups: t.Groups, Chunk: table.Chunk{
+	all := Arrival[L]{List: l, from: from, part: part{groups: t.Groups, Chunk: table.Chunk{
 		Tasklist: t.Tasklist, Column: table.Column{Priority: min(max(t.Priority, table.PriorityFirst), table.PriorityLast), Type: t.Type},
 		ReadyAt: t.ReadyAt, Cost: table.Cost(t.Cost), Triggers: t.Packed,
 	}}}
@@ -100,7 +91,6 @@ func (s *Arrivals[L]) withoutIdle(a *Arrival[L]) {
 		return
 	}
 	behind := *a
-	behind.known = false
 	behind.Priority, behind.ReadyAt = table.PriorityIdle, fairness.IdleFrom+a.ReadyAt
 	behind.Keep(func(i int) bool { return weights.Idle(a.groups[i]) })
 	behind.idle()
@@ -122,16 +112,14 @@ func (s *Arrivals[L]) byGroup(a *Arrival[L]) {
 		group := cmp.Or(name, table.NoGroup)
 		k, ok := at[group]
 		if !ok || s.All[k].Len() >= table.ChunkTriggersMax {
-			one := Arrival[L]{List: a.List, from: a.from, known: true, part: part{Chunk: table.Chunk{Tasklist: a.Tasklist, Column: a.Column, ReadyAt: a.ReadyAt, Cost: a.Cost}}}
+			one := Arrival[L]{List: a.List, from: a.from, part: part{Chunk: table.Chunk{Tasklist: a.Tasklist, Column: a.Column, ReadyAt: a.ReadyAt, Cost: a.Cost}}}
 			one.Group = group
 			if weights.Idle(name) {
 				one.Priority, one.ReadyAt = table.PriorityIdle, fairness.IdleFrom+a.ReadyAt
 			}
 			k, at[group] = len(s.All), len(s.All)
 			s.All = append(s.All, one)
-			if a.from != nil {
-				a.from.left++
-			}
+			a.from.left++
 		}
 		one := &s.All[k]
 		one.Triggers = append(one.Triggers, a.Trigger(i)...)
@@ -141,62 +129,19 @@ func (s *Arrivals[L]) byGroup(a *Arrival[L]) {
 	}
 }
 
-// Sort has the most urgent and oldest first, without those of groups that are paused. Those that are to stand in columns of one group each
-// are sorted by groups. It returns the domains of which some were let go, since their groups are not known: history is to send them again.
-func (s *Arrivals[L]) Sort() (again []string) {
-	for i := range s.All {
-		if a := &s.All[i]; len(a.List.Withheld()) > 0 {
-			a.without(a.List.Withheld())
-		}
-	}
-	s.All = s.Release(s.All, func(a *Arrival[L]) bool { return len(a.Triggers) == 0 })
-	again = s.split()
+// Sort has the most urgent and oldest first.
+func (s *Arrivals[L]) Sort() {
 	slices.SortStableFunc(s.All, func(a, b Arrival[L]) int {
 		return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.ReadyAt, b.ReadyAt))
 	})
-	return again
 }
 
-// split sorts by groups what is to stand in columns of one group each, and lets go of what is of groups that are not known.
-func (s *Arrivals[L]) split() (again []string) {
-	unknown := func(a Arrival[L]) bool { return a.List.UnknownGroups(a.Column) }
-	if !slices.ContainsFunc(s.All, unknown) {
-		return nil
-	}
-	all := s.All
-	s.All = make([]Arrival[L], 0, len(all))
-	for i := range all {
-		switch a := &all[i]; {
-		case !unknown(*a):
-			s.All = append(s.All, *a)
-			continue
-		case a.known:
-			s.byGroup(a)
-		default:
-			again = append(again, a.Domain)
-		}
-		s.Finish(all[i].from, true)
-	}
-	return again
-}
-
-// Release releases those of some arrivals for which out is true, and returns the others.
-func (s *Arrivals[L]) Release(all []Arrival[L], out func(a *Arrival[L]) bool) []Arrival[L] {
-	return slices.DeleteFunc(all, func(a Arrival[L]) bool {
-		out := out(&a)
+// Release releases those of which out is true.
+func (s *Arrivals[L]) Release(out func(l L) bool) {
+	s.All = slices.DeleteFunc(s.All, func(a Arrival[L]) bool {
+		out := out(a.List)
 		if out {
-			s.Finish(a.from, true)
-		}
-		return out
-	})
-}
-
-// Recall has those of some chunks that wait arrive again for which out is true, and returns the others.
-func (s *Arrivals[L]) Recall(all []Arrival[L], out func(a *Arrival[L]) bool) []Arrival[L] {
-	return slices.DeleteFunc(all, func(a Arrival[L]) bool {
-		out := out(&a)
-		if out {
-			s.All = append(s.All, a)
+			s.Done(&a)
 		}
 		return out
 	})

@@ -29,8 +29,6 @@ type Config[L Tasklist[L]] struct {
 	Tables func(l L) *tablecall.Tables[L]
 	// Retrigger has a partition send all triggers again.
 	Retrigger func(partition int)
-	// RetriggerDomain has all partitions send those of a domain again.
-	RetriggerDomain func(domain string)
 }
 
 // Rooms are those that triggers go through.
@@ -79,9 +77,7 @@ func (s *Dealing[L]) Match() {
 	s.rooms.Calls.Taken = s.rooms.Calls.Taken[:0]
 	s.rooms.Limits.TakeUpSlack()
 	s.rooms.Limits.ReportSuspects()
-	for _, name := range s.rooms.Arrivals.Sort() {
-		s.cfg.RetriggerDomain(name)
-	}
+	s.rooms.Arrivals.Sort()
 	for i := range s.rooms.Arrivals.All {
 		s.matchArrival(&s.rooms.Arrivals.All[i])
 	}
@@ -93,15 +89,8 @@ func (s *Dealing[L]) Match() {
 // no slot of a limit that is new, goes back.
 func (s *Dealing[L]) matchTaken(t *tablecall.Taken[L]) {
 	l, rates := s.cfg.Source(t.List), t.Path.Rates
-	if withheld, again := t.Withheld(); withheld {
-		if again {
-			s.cfg.Tables(t.List).Retrigger()
-		}
-		s.rooms.Limits.Unstart(rates, t.Chunk.Len()*t.Chunk.Starts(), s.now)
-		return
-	}
 	left := t.Chunk.Triggers
-	if p := l.PathOf(t.Chunk.Column); !s.leaving && !p.Paused() && p.Within(t.Path) && !t.List.UnknownGroups(t.Chunk.Column) {
+	if p := l.PathOf(t.Chunk.Column); !s.leaving && !p.Paused() && p.Within(t.Path) {
 		left, _ = s.Pair(t.List, t.Chunk, p, rates)
 	}
 	if len(left) > 0 {
@@ -158,7 +147,7 @@ func (s *Dealing[L]) Pair(l L, c table.Chunk, path *limit.Path, rates []*limit.L
 	if !polls.Names(c.Type) {
 		return c.Triggers, 0
 	}
-	from := &grab.Origin[L]{List: l, Chunk: c, Rates: rates, At: s.now}
+	from := &grab.Origin[L]{List: l, Chunk: c, Rates: rates, At: s.now, Life: s.cfg.Tables(l).Life}
 	from.Step, from.Triggers = 0, nil
 	from.Path, from.Scarce = path.Refs, path.Find((*limit.Limit).Scarce) != nil
 	p, room := polls.Taker(c.Type, s.cfg.AnswerBytesMax)

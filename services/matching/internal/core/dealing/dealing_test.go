@@ -21,15 +21,12 @@ import (
 
 // list is a tasklist without limits.
 type list struct {
-	source  tablecall.Source[*list]
-	queue   pairing.Queue[*list, grab.Grant]
-	index   table.Index
-	unknown bool
-	paused  map[string]bool
+	source tablecall.Source[*list]
+	queue  pairing.Queue[*list, grab.Grant]
+	index  table.Index
 }
 
-func (l *list) UnknownGroups(at table.Column) bool               { return l.unknown && at.Group == "" }
-func (l *list) Withheld() map[string]bool                        { return l.paused }
+func (*list) UnknownGroups(table.Column) bool                    { return false }
 func (*list) Weights() fairness.Weights                          { return nil }
 func (*list) Called()                                            {}
 func (*list) Changed()                                           {}
@@ -75,7 +72,7 @@ func newRoom() *room {
 	r.Dealing = New(Config[*list]{
 		AnswerBytesMax: 100_000, Find: func(table.Tasklist) *list { return &r.list }, Source: source,
 		Tables:    func(*list) *tablecall.Tables[*list] { return r.tables },
-		Retrigger: func(partition int) { domain(fmt.Sprint("partition ", partition)) }, RetriggerDomain: domain,
+		Retrigger: func(partition int) { domain(fmt.Sprint("partition ", partition)) },
 	}, Rooms[*list]{Grabs: &r.grabs, Arrivals: &r.arrivals, Limits: &r.limits, Waiting: &r.waiting, Calls: &r.calls})
 	r.turn(0)
 	r.tables = r.calls.NewTables("d")
@@ -127,8 +124,8 @@ func (r *room) chunk(group string, n int) table.Chunk {
 func (r *room) arrive(c table.Chunk) { r.arrivals.PutBack(&r.list, c) }
 
 // took has a chunk come out of the tables.
-func (r *room) took(c table.Chunk, stale bool) {
-	r.calls.Taken = append(r.calls.Taken, tablecall.Taken[*list]{List: &r.list, Chunk: c, Path: limit.Unlimited, Stale: stale})
+func (r *room) took(c table.Chunk) {
+	r.calls.Taken = append(r.calls.Taken, tablecall.Taken[*list]{List: &r.list, Chunk: c, Path: limit.Unlimited})
 }
 
 // sent sends what was gathered, and counts the grabs of it.
@@ -185,41 +182,30 @@ func TestADuplicateIsDropped(t *testing.T) {
 	r.Match()
 	r.arrive(c)
 	r.Match()
-	r.took(c, false)
+	r.took(c)
 	r.Match()
 	testkit.Equal(t, "are grabbed", r.sent(), 2)
 	testkit.Equal(t, "duplicates", r.counts.Duplicates, 4)
 	testkit.Equal(t, "chunks to be stored", r.tables.Chunks(), 0)
 }
 
-// What came out of the tables meets polls. What finds none goes back, and what may be of a paused group is released.
+// What came out of the tables meets polls. What finds none goes back.
 func TestATriggerThatCameOutOfTheTables(t *testing.T) {
 	for name, c := range map[string]struct {
-		polls          int
-		group          string
-		stale, unknown bool
-		grabs, back    int
-		again          string
+		polls, grabs, back int
 	}{
-		"a poll for some":    {polls: 2, grabs: 2, back: 1, again: "[]"},
-		"no poll":            {back: 1, again: "[]"},
-		"a paused group":     {polls: 5, group: "g", again: "[]"},
-		"before a pause":     {polls: 5, stale: true, again: "[d]"},
-		"of another group":   {polls: 5, group: "h", stale: true, grabs: 3, again: "[]"},
-		"groups to be known": {polls: 5, unknown: true, back: 1, again: "[d]"},
+		"a poll for some": {polls: 2, grabs: 2, back: 1},
+		"a poll for all":  {polls: 3, grabs: 3},
+		"no poll":         {back: 1},
 	} {
 		r := newRoom()
 		if c.polls > 0 {
 			r.poll(c.polls)
 		}
-		r.list.paused, r.list.unknown = map[string]bool{"g": true}, c.unknown
-		r.took(r.chunk(c.group, 3), c.stale)
+		r.took(r.chunk("", 3))
 		r.Match()
 		testkit.Equal(t, name+": are grabbed", r.sent(), c.grabs)
-		if !c.unknown {
-			testkit.Equal(t, name+": chunks go back", r.tables.Chunks(), c.back)
-		}
-		testkit.Equal(t, name+": history is asked", fmt.Sprint(r.again), c.again)
+		testkit.Equal(t, name+": chunks go back", r.tables.Chunks(), c.back)
 	}
 }
 
@@ -240,11 +226,10 @@ func TestWhatFollowsFromAVerdict(t *testing.T) {
 	testkit.Equal(t, "a newer owner", r.Decide(&grab.Verdicts{Batch: 2, All: []grab.Verdict{{Fenced: true}}}), false)
 }
 
-// What becomes of a stop: a task that waits on goes back, unless it may be of a paused group.
+// What becomes of a stop: a task that waits on goes back, unless its domain has started over.
 func TestWhatBecomesOfAStop(t *testing.T) {
 	for name, c := range map[string]struct {
-		group               string
-		displace, stale     bool
+		displace, over      bool
 		refused             fault.Code
 		rejected, displaced int64
 		back                int
@@ -254,19 +239,18 @@ func TestWhatBecomesOfAStop(t *testing.T) {
 		"displaced":         {displace: true, displaced: 1, again: "[]"},
 		"has begun":         {refused: fault.Stale, again: "[]"},
 		"not decided":       {refused: fault.Unavailable, back: 1, again: "[]"},
-		"of a paused group": {stale: true, refused: fault.Unavailable, again: "[d]"},
-		"of another":        {group: "g", stale: true, refused: fault.Unavailable, back: 1, again: "[]"},
+		"from before":       {over: true, refused: fault.Unavailable, again: "[d d]"},
 		"an attempt":        {displace: true, refused: fault.FailedPrecondition, again: "[]"},
 	} {
 		r := newRoom()
-		back := r.chunk(c.group, 1)
+		back := r.chunk("", 1)
 		r.AddStop(grab.StopRequest{
 			Stop:  grab.Stop{Trigger: ids.TriggerAt(back.Triggers, 0), Domain: "d", Displace: c.displace},
 			Limit: &limit.Limit{Domain: r.tables.Domain}, Back: back,
 		})
 		r.HandOver()
-		if c.stale {
-			r.grabs.DropStops(r.tables.Domain, func(table.Column) bool { return false })
+		if c.over {
+			r.StartOver(r.tables)
 		}
 		r.Decide(&grab.Verdicts{Batch: 2, All: []grab.Verdict{{Refused: string(c.refused)}}})
 		if r.counts.Rejected != c.rejected || r.counts.Displaced != c.displaced || len(r.arrivals.All) != c.back {
@@ -276,19 +260,28 @@ func TestWhatBecomesOfAStop(t *testing.T) {
 	}
 }
 
-// A pause releases what may be of the group, wherever it is under way, and history sends it again. What is of another group is left alone.
-func TestAPauseFindsWhatIsUnderWay(t *testing.T) {
-	for group, left := range map[string]int{"": 0, "g": 0, "h": 2} {
-		r := newRoom()
-		r.poll(1)
-		r.arrive(r.chunk(group, 1))
-		r.Match()                   // it is gathered
-		r.arrive(r.chunk(group, 1)) // of a group it is released when it is sorted
-		r.Match()
-		r.Pause(r.tables, map[string]bool{"g": true})
-		testkit.Equal(t, fmt.Sprintf("of %q are left", group), r.sent()+r.tables.Chunks(), left)
-		testkit.Equal(t, fmt.Sprintf("of %q history is asked", group), r.again, []string{"d"})
-	}
+// A domain that starts over releases what history has not received, wherever it is, and history sends it again. What history has received, and does not
+// grant, is asked for again then.
+func TestADomainStartsOver(t *testing.T) {
+	r := newRoom()
+	r.poll(2)
+	r.arrive(r.chunk("", 1))
+	r.Match()
+	testkit.MustEqual(t, "are grabbed", r.sent(), 1)
+	r.arrive(r.chunk("", 3))
+	r.Match() // one is gathered, two are to be stored
+	stop := r.chunk("", 1)
+	r.AddStop(grab.StopRequest{Stop: grab.Stop{Trigger: ids.TriggerAt(stop.Triggers, 0), Domain: "d"}, Limit: &limit.Limit{Domain: r.tables.Domain}, Back: stop})
+	r.arrive(r.chunk("", 1))
+	r.StartOver(r.tables)
+	testkit.Equal(t, "history is asked", r.again, []string{"d"})
+	r.HandOver()
+	testkit.Equal(t, "history is asked for what was to be stopped", r.again, []string{"d", "d"})
+	r.Decide(&grab.Verdicts{Batch: 2, All: []grab.Verdict{{Refused: string(fault.ResourceExhausted)}}})
+	testkit.Equal(t, "history is asked for what it has received", r.again, []string{"d", "d", "d"})
+	r.Match()
+	r.turn(1)
+	testkit.Equal(t, "are left", r.sent()+r.tables.Chunks()+len(r.arrivals.All), 0)
 }
 
 // A shard that is given up puts back what history has not received.

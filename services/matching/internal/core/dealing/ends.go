@@ -1,7 +1,6 @@
 package dealing
 
 import (
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/overflow"
@@ -38,7 +37,7 @@ func (s *Dealing[L]) End(all []grab.End[L]) {
 			l.Ranks.Aside(e.From.Column, e.From.Rank)
 		}
 		if e.Again {
-			s.rooms.Arrivals.PutBack(l.Of, e.Chunk())
+			s.putBack(l.Of, e.Chunk(), e.From.Life)
 		}
 		if e.Granted {
 			l.Granted(e.From.Column, m, s.now, e.DeadlineMS)
@@ -61,34 +60,30 @@ func (s *Dealing[L]) Listen() {
 	}
 }
 
-// Withdraw has grabs of a domain matched again that history has not received, and that are of columns whose groups are to be known, and are not.
-func (s *Dealing[L]) Withdraw(of *tablecall.Tables[L]) {
-	ends := s.rooms.Grabs.Withdraw(func(r *grab.Request[L]) bool {
-		return s.cfg.Tables(r.From.List) == of && r.From.List.UnknownGroups(r.From.Column)
-	})
-	for i := range ends {
-		ends[i].Again = true
-	}
-	s.End(ends)
+// StartOver releases the triggers of a domain that history has not received, wherever they are, and has history send all again: it is not known which of
+// them may start, or which groups they are of.
+func (s *Dealing[L]) StartOver(of *tablecall.Tables[L]) {
+	mine := func(l L) bool { return s.cfg.Tables(l) == of }
+	of.StartOver()
+	s.rooms.Arrivals.Release(mine)
+	s.End(s.rooms.Grabs.Withdraw(func(r *grab.Request[L]) bool { return mine(r.From.List) }))
+	s.rooms.Grabs.ForgetAside(of.Name)
 }
 
-// Pause releases the triggers of a domain that may be of groups that are paused. History sends those that are not again.
-func (s *Dealing[L]) Pause(of *tablecall.Tables[L], groups map[string]bool) {
-	paused := func(at table.Column) bool { return at.Group == "" || groups[at.Group] }
-	of.UnreadAll()
-	s.rooms.Arrivals.All = s.rooms.Arrivals.Release(s.rooms.Arrivals.All, func(a *arrival.Arrival[L]) bool { return s.cfg.Tables(a.List) == of && a.Unknown() })
-	of.ReleasePaused(paused)
-	s.End(s.rooms.Grabs.Withdraw(func(r *grab.Request[L]) bool { return s.cfg.Tables(r.From.List) == of && paused(r.From.Column) }))
-	s.rooms.Grabs.ForgetAside(func(c *table.Chunk) bool { return c.Domain == of.Name && paused(c.Column) })
-	s.rooms.Grabs.DropStops(of.Domain, paused)
-	of.ClearPaused(groups)
-	of.Retrigger()
+// putBack has a chunk matched again. If its domain has started over since it was taken, history is to send its triggers again.
+func (s *Dealing[L]) putBack(l L, c table.Chunk, life uint64) {
+	if t := s.cfg.Tables(l); t.Life != life {
+		t.Retrigger()
+		return
+	}
+	s.rooms.Arrivals.PutBack(l, c)
 }
 
 // HandOver reports to history the attempts that no worker has, and what has been delivered.
 func (s *Dealing[L]) HandOver() {
 	for _, st := range s.rooms.Grabs.HandOver(func(st *grab.StopRequest) bool {
-		return s.cfg.Source(s.cfg.Find(st.Back.Tasklist)).TypePath(st.Back.Type).Paused()
+		l := s.cfg.Find(st.Back.Tasklist)
+		return s.cfg.Tables(l).Life != st.Life || s.cfg.Source(l).TypePath(st.Back.Type).Paused()
 	}) {
 		s.returnStop(&st)
 	}
@@ -109,6 +104,9 @@ func (s *Dealing[L]) Leave() {
 
 // AddStop has a task or an attempt stopped; false if it is refused.
 func (s *Dealing[L]) AddStop(st grab.StopRequest) bool {
+	if !st.Displace {
+		st.Life = s.cfg.Tables(s.cfg.Find(st.Back.Tasklist)).Life
+	}
 	asked := s.rooms.Grabs.AddStop(st)
 	if asked == grab.Malformed {
 		s.counts.Malformed++
@@ -130,13 +128,9 @@ func (s *Dealing[L]) stopped(st *grab.Stopped) {
 	}
 }
 
-// returnStop puts back a trigger that was to be rejected, unless it may be of a group that is paused.
+// returnStop puts back a trigger that was to be rejected.
 func (s *Dealing[L]) returnStop(st *grab.StopRequest) {
-	switch {
-	case st.Displace:
-	case st.Stale && st.Back.Group == "":
-		s.cfg.RetriggerDomain(st.Limit.Domain.Name)
-	default:
-		s.rooms.Arrivals.PutBack(s.cfg.Find(st.Back.Tasklist), st.Back)
+	if !st.Displace {
+		s.putBack(s.cfg.Find(st.Back.Tasklist), st.Back, st.Life)
 	}
 }

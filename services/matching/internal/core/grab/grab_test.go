@@ -170,29 +170,6 @@ func stopsOf(mine, others *limit.Limit) []StopRequest {
 	}
 }
 
-// TestAPauseDropsWhatIsToBeRejected: of its domain, in its own column or one that groups share, if it is not sent yet. What is sent is marked.
-func TestAPauseDropsWhatIsToBeRejected(t *testing.T) {
-	mine, others := &limit.Limit{Domain: &limit.Domain{}}, &limit.Limit{Domain: &limit.Domain{}}
-	holds := func(at table.Column) bool { return at.Group == "" || at.Group == "g" }
-	l := fenced(t)
-	for _, st := range stopsOf(mine, others) {
-		l.AddStop(st)
-	}
-	l.HandOver(func(*StopRequest) bool { return false }) // three of them
-	for _, st := range stopsOf(mine, others) {
-		l.AddStop(st)
-	}
-	l.DropStops(mine.Domain, holds)
-	l.DropStops(&limit.Domain{}, holds) // another one
-	for _, st := range l.decide(2, Verdict{}, Verdict{}, Verdict{}).Stops {
-		testkit.Equal(t, "is stale", st.Stale, true)
-	}
-	_, _, left := l.Leave()
-	if len(left) != 5 || left[2].Back.Group != "h" || !left[3].Displace || left[4].Limit != others {
-		t.Errorf("%d are left", len(left))
-	}
-}
-
 // TestStopsGoOneBatchAtATime: those of a paused group wait on, and a verdict counts once.
 func TestStopsGoOneBatchAtATime(t *testing.T) {
 	l := fenced(t)

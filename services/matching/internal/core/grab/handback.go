@@ -21,15 +21,15 @@ func (s *Lanes[L]) TakeAllBack(all []Grant, confirms bool) {
 }
 
 // HandOver reports to history the attempts that no worker has, what is to be stopped, and what has been delivered. It returns the tasks that
-// are to be rejected and of which paused is true: they wait on.
-func (s *Lanes[L]) HandOver(paused func(st *StopRequest) bool) (back []StopRequest) {
+// were to be rejected and of which waits is true: they wait on.
+func (s *Lanes[L]) HandOver(waits func(st *StopRequest) bool) (back []StopRequest) {
 	for _, l := range s.all {
 		l.advance()
 		for len(l.handBacks) > 0 && (l.backs < l.inFlightMax || s.forced) {
 			s.sendHandBacks(l)
 		}
 		for l.open && l.stopping == 0 && len(l.stops) > 0 {
-			back = s.sendStops(l, paused, back)
+			back = s.sendStops(l, waits, back)
 		}
 		if l.unreported && (s.now-l.reportedAt >= HeardAfter || s.draining) {
 			b := &batch[L]{}

@@ -271,15 +271,14 @@ func (s *Lanes[L]) Withdraw(out func(r *Request[L]) bool) (ends []End[L]) {
 	return ends
 }
 
-// ForgetAside forgets the triggers that are set aside and for which out is true.
-func (s *Lanes[L]) ForgetAside(out func(c *table.Chunk) bool) {
+// ForgetAside forgets the triggers of a domain that are set aside.
+func (s *Lanes[L]) ForgetAside(domain string) {
 	for _, l := range s.all {
 		l.aside = slices.DeleteFunc(l.aside, func(c table.Chunk) bool {
-			if !out(&c) {
-				return false
+			if c.Domain == domain {
+				l.asideN -= c.Len()
 			}
-			l.asideN -= c.Len()
-			return true
+			return c.Domain == domain
 		})
 	}
 }

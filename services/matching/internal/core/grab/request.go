@@ -24,6 +24,8 @@ type Origin[L any] struct {
 	// Rates are those of which starts were taken for each.
 	Rates []*limit.Limit
 	At    time.Duration
+	// Life is that of the domain then: if it has started over since, no trigger goes back.
+	Life uint64
 }
 
 // of is one of the triggers as it was in the table.
@@ -89,11 +91,10 @@ type receipt struct{ unconfirmed, granted int }
 type StopRequest struct {
 	Stop
 	Limit *limit.Limit
-	// Back is where the trigger stood of one to be rejected.
+	// Back is where the trigger stood of one to be rejected, Life that of its domain then.
 	Back table.Chunk
-	// Stale: since it was taken from the tables a group was paused, of which it may be.
-	Stale bool
-	done  bool
+	Life uint64
+	done bool
 }
 
 // Stopped is what history decided about one; Refused is empty if it was applied.

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
 // StopsMax is how many tasks and attempts may wait to be sent to a partition, StopsOfDomainMax how many of one domain (I14).
@@ -28,21 +27,18 @@ func (s *Lanes[L]) AddStop(st StopRequest) Asked {
 	return Gathered
 }
 
-// unstop notes that one waits no more.
-func (l *lane[L]) unstop(st *StopRequest) {
-	d := st.Limit.Domain
-	if l.stopsOf[d]--; l.stopsOf[d] == 0 {
-		delete(l.stopsOf, d)
-	}
-}
-
-// sendStops sends one batch of them, without those of which paused is true.
-func (s *Lanes[L]) sendStops(l *lane[L], paused func(st *StopRequest) bool, back []StopRequest) []StopRequest {
+// sendStops sends one batch of them, without those of tasks that are to wait on.
+func (s *Lanes[L]) sendStops(l *lane[L], waits func(st *StopRequest) bool, back []StopRequest) []StopRequest {
 	n := min(len(l.stops), l.eventsMax)
 	b := &batch[L]{}
 	for i := range l.stops[:n] {
 		st := &l.stops[i]
-		if l.unstop(st); !st.Displace && paused(st) {
+		if d := st.Limit.Domain; l.stopsOf[d] > 1 {
+			l.stopsOf[d]--
+		} else {
+			delete(l.stopsOf, d)
+		}
+		if !st.Displace && waits(st) {
 			back = append(back, *st)
 			continue
 		}
@@ -56,23 +52,4 @@ func (s *Lanes[L]) sendStops(l *lane[L], paused func(st *StopRequest) bool, back
 	l.add(b, s.now)
 	s.publish(b)
 	return back
-}
-
-// DropStops notes that tasks of a domain that are to be rejected may be of groups that are paused. Of those that are not sent yet it drops the ones
-// of whose columns holds is true.
-func (s *Lanes[L]) DropStops(d *limit.Domain, holds func(at table.Column) bool) {
-	for _, l := range s.all {
-		l.stops = slices.DeleteFunc(l.stops, func(st StopRequest) bool {
-			out := st.Limit.Domain == d && !st.Displace && holds(st.Back.Column)
-			if out {
-				l.unstop(&st)
-			}
-			return out
-		})
-		for _, b := range l.flight {
-			for i := range b.stops {
-				b.stops[i].Stale = b.stops[i].Stale || b.stops[i].Limit.Domain == d
-			}
-		}
-	}
 }

@@ -262,7 +262,7 @@ func (l *List) UnknownGroups(at table.Column) bool {
 // Lacks tells whether what is of a column lacks a slot just now, or is not to be had.
 func (l *List) Lacks(at table.Column) bool {
 	s := l.domain.shard
-	if l.UnknownGroups(at) || l.Unavailable(at) {
+	if l.Unavailable(at) {
 		return true
 	}
 	lim := l.TypePath(at.Type).groupOf(at, (*Limit).Closed)

@@ -269,9 +269,6 @@ func (d *Domain) TryWaiters(c *Call, t Tries) {
 // left to the next call.
 func (l *List) Pass(at table.Column, c *Call) (pass, more bool) {
 	s := l.domain.shard
-	if l.UnknownGroups(at) {
-		return true, false
-	}
 	path, busy := l.TypePath(at.Type), func(lim *Limit) bool { return lim.Closed() || lim.waiters.before(l) }
 	lim := path.Pause
 	if lim == nil {

@@ -26,12 +26,3 @@ func (s *Shard) answered(a *question.Answer) {
 		}
 	}
 }
-
-// sendAgain has history send all triggers of a domain again.
-func (s *Shard) sendAgain(name string) {
-	if d := s.domains[name]; d != nil {
-		d.Retrigger()
-		return
-	}
-	s.questions.RetriggerAll(name)
-}

@@ -62,9 +62,8 @@ func (s *Shard) opened(o *OpenOutcome) {
 	for _, k := range o.Opened.Columns {
 		s.list(k.Tasklist).source.Found(&k)
 	}
-	d.ClearUnknown()
-	if len(d.withheld) > 0 { // the owner before may not have known, or not have come to it
-		s.dealing.Pause(d.Tables, d.withheld)
+	if len(d.withheld) > 0 || d.HoldsUnknown() { // the owner before may not have known of a pause or a limit, or not have come to it
+		s.dealing.StartOver(d.Tables)
 	}
 	d.Start()
 }

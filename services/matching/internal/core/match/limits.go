@@ -65,17 +65,17 @@ func (s *Shard) limitsChanged(name string) {
 }
 
 // pauseGroups takes over which groups of a domain are paused. Such a group has no triggers here: those that come are released, so however many wait
-// cost nothing. History has them, and sends them again when the group goes on. Columns that groups share may contain some from before: they are
-// forgotten, as what was taken out of them is, and history sends all triggers of the domain again.
+// cost nothing. History has them, and sends them again when the group goes on. Those that are here from before may be of a group that is paused now: the
+// domain starts over.
 func (s *Shard) pauseGroups(d *domain) {
 	before := d.withheld
 	d.withheld = s.catalog.PausedGroups(d.Name)
 	missing := func(of map[string]bool) func(group string) bool { return func(group string) bool { return !of[group] } }
-	if slices.ContainsFunc(slices.Collect(maps.Keys(before)), missing(d.withheld)) {
+	switch {
+	case slices.ContainsFunc(slices.Collect(maps.Keys(d.withheld)), missing(before)):
+		s.dealing.StartOver(d.Tables)
+	case slices.ContainsFunc(slices.Collect(maps.Keys(before)), missing(d.withheld)):
 		d.Retrigger()
-	}
-	if slices.ContainsFunc(slices.Collect(maps.Keys(d.withheld)), missing(before)) {
-		s.dealing.Pause(d.Tables, d.withheld)
 	}
 }
 
@@ -85,10 +85,8 @@ func (s *Shard) meetLimits(d *domain, all []limit.Setting) []*limit.Limit {
 	for _, l := range d.Sources {
 		l.Repath()
 	}
-	if groups { // a column from before contains tasks of groups that are not known
-		d.RecallUnknown()
-		s.dealing.Withdraw(d.Tables)
-		d.ClearUnknown()
+	if groups && len(d.Sources) > 0 { // a trigger from before may be of a group that is not known
+		s.dealing.StartOver(d.Tables)
 	}
 	if len(met) == 0 {
 		return nil

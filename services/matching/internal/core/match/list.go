@@ -65,7 +65,7 @@ func (l *list) Reconsider() { l.shard.waiting.Reconsider(&l.queue) }
 
 // inUse reports whether something is known of a tasklist, or under way.
 func (l *list) inUse() bool {
-	return !l.node.Idle() || l.queue.Alive() > 0 || l.source.Undecided > 0 || l.WaitsForSlot() || !l.index.Empty() || !l.source.Idle() || l.source.Putting() || l.domain.Opening()
+	return !l.node.Idle() || l.queue.Alive() > 0 || l.source.Undecided > 0 || l.WaitsForSlot() || !l.index.Empty() || !l.source.Idle() || l.source.Putting()
 }
 
 // forget drops tasklists and domains that are not used; at once those of a domain that has many: a poll is
@@ -92,9 +92,6 @@ func (s *Shard) forget() {
 		return d.Forgotten
 	})
 }
-
-// Withheld are the groups of its domain that are paused.
-func (l *list) Withheld() map[string]bool { return l.domain.withheld }
 
 // Weights are those of the groups of its domain.
 func (l *list) Weights() fairness.Weights { return l.shard.catalog.Weights(l.Domain) }

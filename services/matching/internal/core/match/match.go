@@ -32,7 +32,7 @@ func New(cfg Config, catalog Catalog, now Now) *Shard {
 	}, &s.limits, &s.arrivals)
 	s.dealing = dealing.New(dealing.Config[*list]{
 		AnswerBytesMax: cfg.AnswerBytesMax, Find: s.list, Source: (*list).Source, Tables: (*list).Tables,
-		Retrigger: func(partition int) { s.questions.Retrigger(partition, "") }, RetriggerDomain: s.sendAgain,
+		Retrigger: func(partition int) { s.questions.Retrigger(partition, "") },
 	}, dealing.Rooms[*list]{Grabs: &s.grabs, Arrivals: &s.arrivals, Limits: &s.limits, Waiting: &s.waiting, Calls: &s.calls})
 	s.policies = overflow.Turn{Polled: func(l *limit.List, typ string) bool { return listOf(l).polledFor(typ) }, Add: s.dealing.AddStop}
 	return s

@@ -13,31 +13,30 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-// onItsWay is a chunk in a column that groups share or in that of one.
-func onItsWay(s *Shard, domain, group string) arrived {
+// onItsWay is a chunk of a domain.
+func onItsWay(s *Shard, domain string) arrived {
 	l := s.list(table.Tasklist{Domain: domain, Name: "l0"})
 	packed := ids.AppendTrigger(nil, ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(epochMS), 0, 1), Version: 1})
-	return arrival.Of(l, table.Chunk{Tasklist: l.Tasklist, Column: table.Column{Priority: 3, Type: "a", Group: group}, Triggers: packed})
+	return arrival.Of(l, table.Chunk{Tasklist: l.Tasklist, Column: table.Column{Priority: 3, Type: "a"}, Triggers: packed})
 }
 
-// TestAPauseFindsWhatIsUnderWay, wherever it is: what may be of the group is released, and history sends it again. Other domains and columns are left
-// alone.
+// TestAPauseFindsWhatIsUnderWay, wherever it is: all triggers of the domain are released, and history sends them again. Other domains are left alone.
 func TestAPauseFindsWhatIsUnderWay(t *testing.T) {
-	_, o := begun(t, 2)
-	s, d := o.s, o.s.domains["d"]
-	d.withheld = map[string]bool{"g": true}
+	w, o := begun(t, 2)
+	s := o.s
 	s.grabs = grab.New[*list](grab.Config{Partitions: 1}) // it is not fenced, so it sets all triggers aside
 	s.arrivals.All = nil
-	for i, at := range [][2]string{{"d", ""}, {"d", "g"}, {"d", "h"}, {"e", ""}} {
-		a := onItsWay(s, at[0], at[1])
+	for i, domain := range []string{"d", "e"} {
+		a := onItsWay(s, domain)
 		s.arrivals.All = append(s.arrivals.All, a)
 		trigger := ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(epochMS), 0, uint64(i))}
 		s.grabs.Ask(request{Trigger: trigger, From: &grab.Origin[*list]{Chunk: a.Chunk}}, ids.AppendTrigger(nil, trigger))
 	}
 	asks := s.questions.Len()
-	s.dealing.Pause(d.Tables, d.withheld)
-	testkit.Equal(t, "arrive, one of which is released when it is sorted", len(s.arrivals.All), 3)
-	if _, aside, _ := s.grabs.Leave(); len(aside) != 2 || aside[0].Group != "h" || aside[1].Domain != "e" {
+	w.pausedGroups["d=g"] = true
+	s.limitsChanged("d")
+	testkit.Equal(t, "arrive", len(s.arrivals.All), 1)
+	if _, aside, _ := s.grabs.Leave(); len(aside) != 1 || aside[0].Domain != "e" {
 		t.Errorf("%d are aside", len(aside))
 	}
 	testkit.Equal(t, "partitions are asked", s.questions.Len()-asks, 2)

@@ -1,8 +1,10 @@
 package table
 
 import (
+	"cmp"
 	"encoding/binary"
 	"slices"
+	"strings"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
@@ -33,6 +35,11 @@ type Column struct {
 	// Group is that of all its tasks, of a type that some limit counts per group; NoGroup = they have none. Empty = a column of
 	// all tasks of the type, whatever their groups.
 	Group string
+}
+
+// compare orders columns by priority, type and group.
+func (c Column) compare(o Column) int {
+	return cmp.Or(cmp.Compare(c.Priority, o.Priority), strings.Compare(c.Type, o.Type), strings.Compare(c.Group, o.Group))
 }
 
 // Groups that no task has: none is called so.

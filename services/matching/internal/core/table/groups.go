@@ -2,7 +2,6 @@ package table
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 )
 
@@ -283,21 +282,4 @@ func (g *groups) share(columns []Candidate, n int) {
 	for i, c := range all {
 		columns[i].Most = max(upTo(c, low), inOrderMin)
 	}
-}
-
-// OfGroups are the columns of some groups, sorted.
-func (x *Index) OfGroups(names map[string]bool) []Column {
-	var found []Column
-	for of, all := range x.groups {
-		for name := range names {
-			if all.byName[name] != nil {
-				of.Group = name
-				found = append(found, of)
-			}
-		}
-	}
-	slices.SortFunc(found, func(a, b Column) int {
-		return cmp.Or(cmp.Compare(a.Priority, b.Priority), strings.Compare(a.Type, b.Type), strings.Compare(a.Group, b.Group))
-	})
-	return found
 }

@@ -3,6 +3,7 @@ package table
 import (
 	"cmp"
 	"iter"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -79,8 +80,20 @@ func (x *Index) Seen(h Head) {
 	}
 }
 
-// Remove forgets a column.
-func (x *Index) Remove(at Column) { x.Seen(Head{Column: at, Empty: true}) }
+// All are the columns that are known, by priority, type and group.
+func (x *Index) All() iter.Seq[Column] {
+	return func(yield func(Column) bool) {
+		all := slices.Collect(maps.Keys(x.heads))
+		all = slices.DeleteFunc(all, func(at Column) bool { return at.Group == AnyGroup })
+		for of, g := range x.groups {
+			for group := range g.byName {
+				all = append(all, Column{of.Priority, of.Type, group})
+			}
+		}
+		slices.SortFunc(all, Column.compare)
+		slices.Values(all)(yield)
+	}
+}
 
 // Candidates are up to limit columns in order, leaving out those for which skip is true. Of those with a group it is asked for
 // all of a type first (AnyGroup), then for each; or, where that is true, for the one of tasks without a group. It may set aside

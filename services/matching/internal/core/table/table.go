@@ -61,10 +61,7 @@ func (t *Table) Open(domainName string, shard int, fresh string) Opened {
 
 // Compare orders what Open tells.
 func (k Known) Compare(o Known) int {
-	return cmp.Or(
-		strings.Compare(k.Name, o.Name), cmp.Compare(k.Partition, o.Partition),
-		cmp.Compare(k.Priority, o.Priority), strings.Compare(k.Type, o.Type), strings.Compare(k.Group, o.Group),
-	)
+	return cmp.Or(strings.Compare(k.Name, o.Name), cmp.Compare(k.Partition, o.Partition), k.Column.compare(o.Column))
 }
 
 // Do carries out a call at an instant, Unix µs.

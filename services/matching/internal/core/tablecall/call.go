@@ -43,8 +43,8 @@ type Call[L List] struct {
 	cut   bool
 	// spills are the wants behind those of sources: for triggers that are to be rejected.
 	spills []overflow.Want
-	// Stale: since it was made a group was paused, whose triggers it may take.
-	Stale bool
+	// life is that of its domain when it was made.
+	life uint64
 }
 
 // empty reports whether a call has nothing to say.

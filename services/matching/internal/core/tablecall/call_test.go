@@ -22,15 +22,12 @@ type list struct {
 	index                       table.Index
 	polls                       pairing.Queue[*list, grab.Grant]
 	called, changed, reconsider int
-	// paused are the groups of its domain that are.
-	paused map[string]bool
 }
 
-func (l *list) Withheld() map[string]bool { return l.paused }
-func (*list) Weights() fairness.Weights   { return nil }
-func (l *list) Called()                   { l.called++ }
-func (l *list) Changed()                  { l.changed++ }
-func (l *list) Reconsider()               { l.reconsider++ }
+func (*list) Weights() fairness.Weights { return nil }
+func (l *list) Called()                 { l.called++ }
+func (l *list) Changed()                { l.changed++ }
+func (l *list) Reconsider()             { l.reconsider++ }
 
 // domain is one whose tables are open.
 type domain struct {

@@ -88,18 +88,6 @@ type Taken[L List] struct {
 	Chunk table.Chunk
 	// Path is the limits of which slots were booked for them.
 	Path *limit.Path
-	// Stale: since they were taken a group was paused, which they may be of.
-	Stale  bool
-	tables *Tables[L]
-}
-
-// Withheld reports whether triggers may be of a group that is paused, so nothing is done with them. again: history is to send the triggers of their
-// domain again, since the column that they were taken from was forgotten meanwhile.
-func (t *Taken[L]) Withheld() (withheld, again bool) {
-	if t.Stale && t.Chunk.Group == "" {
-		return true, true
-	}
-	return t.List.Withheld()[t.Chunk.Group], false
 }
 
 // NewCalls returns no calls.
@@ -133,7 +121,7 @@ func (s *Calls[L]) CallAll() {
 
 // begin makes one call out of everything that there is to say.
 func (s *Calls[L]) begin(t *Tables[L]) {
-	c := &Call[L]{calls: s}
+	c := &Call[L]{calls: s, life: t.Life}
 	if t.clears = c.clear(t.clears); len(t.clears) == 0 { // or what is stored now would be forgotten
 		t.puts = c.put(t.puts)
 		for i := range c.puts { // the call takes after it stores
@@ -181,7 +169,11 @@ func (t *Tables[L]) Called(failed bool, o *table.Outcome) (freed, restore []tabl
 	switch {
 	case failed:
 		s.limits.NotMade(&c.Call)
-		s.arrivals.All = append(s.arrivals.All, c.putAgain()...)
+		if c.life == t.Life {
+			s.arrivals.All = append(s.arrivals.All, c.puts...)
+		} else {
+			s.arrivals.FinishAll(c.puts, true)
+		}
 		t.lost = true
 		t.Fail()
 	case o.Overtaken:
@@ -199,7 +191,9 @@ func (t *Tables[L]) Called(failed bool, o *table.Outcome) (freed, restore []tabl
 		c.learn(o)
 		freed, restore = s.limits.Learn(&c.Call, o.Limits)
 		for i := range o.Taken {
-			if n := len(c.sources); i < n {
+			if n := len(c.sources); c.life != t.Life {
+				t.void(c, i, &o.Taken[i])
+			} else if i < n {
 				t.took(c, i, o)
 			} else {
 				t.spilled(c, &c.spills[i-n], &o.Taken[i], o.Limits)
@@ -222,14 +216,14 @@ func (t *Tables[L]) took(c *Call[L], i int, o *table.Outcome) {
 		l.Index.EndTurn()
 	}
 	for _, b := range got.Batches {
-		one := Taken[L]{List: l.Of, Chunk: b.Chunk(l.Tasklist), Path: limit.Unlimited, Stale: c.Stale, tables: t}
+		one := Taken[L]{List: l.Of, Chunk: b.Chunk(l.Tasklist), Path: limit.Unlimited}
 		l.Ranks.Taken(&one.Chunk, l.Index.Shift(one.Chunk.Column))
 		if b.Booked {
 			one.Path = c.pathOf(i, &b)
 		}
 		s.Taken = append(s.Taken, one)
 		s.counts.Matches += int64(one.Chunk.Len())
-		if len(b.Ahead) > 0 && !c.Stale {
+		if len(b.Ahead) > 0 {
 			if rest := b.Rest(l.Tasklist); !l.KeepAhead(c.Full(one.Path, o.Limits), rest) {
 				s.arrivals.PutBack(l.Of, rest)
 			}
@@ -249,13 +243,18 @@ func (t *Tables[L]) took(c *Call[L], i int, o *table.Outcome) {
 			s.limits.ParkBehind(c.paths[i][j], l.List, h.Column)
 		}
 	}
-	if slices.ContainsFunc(got.Heads, func(h table.Head) bool { return !h.Empty && l.UnknownGroups(h.Column) }) {
-		t.clearUnknown(l) // it was taken from while a limit came
-	}
 	if progress && !l.Index.Empty() { // there may be more for its polls
 		t.Mark(l)
 	}
 	l.Of.Changed()
+}
+
+// void releases what a want got before the domain started over. Starts of rates that were taken for it come back.
+func (t *Tables[L]) void(c *Call[L], i int, got *table.Taken) {
+	for _, b := range got.Batches {
+		chunk := b.Chunk(table.Tasklist{})
+		t.calls.limits.Unstart(c.pathOf(i, &b).Rates, chunk.Len()*chunk.Starts(), t.calls.now)
+	}
 }
 
 // spilled has what a want got rejected, or puts it back.
@@ -264,14 +263,7 @@ func (t *Tables[L]) spilled(c *Call[L], w *overflow.Want, got *table.Taken, stat
 	l := s.cfg.Of(w.List)
 	var chunks []table.Chunk
 	for _, b := range got.Batches {
-		one := Taken[L]{List: l.Of, Chunk: b.Chunk(l.Tasklist), Stale: c.Stale}
-		withheld, again := one.Withheld()
-		if again {
-			t.Retrigger()
-		}
-		if !withheld {
-			chunks = append(chunks, one.Chunk)
-		}
+		chunks = append(chunks, b.Chunk(l.Tasklist))
 	}
 	for _, chunk := range t.Policies.Reject(*s.cfg.Policies, w.Limit, &c.Call, states, chunks) {
 		s.arrivals.PutBack(l.Of, chunk)
@@ -281,12 +273,4 @@ func (t *Tables[L]) spilled(c *Call[L], w *overflow.Want, got *table.Taken, stat
 	}
 	l.Of.Reconsider()
 	l.Of.Changed()
-}
-
-// putAgain are the chunks of a call that was not made that arrive again: not those of groups that are not known, if the call is stale.
-func (c *Call[L]) putAgain() []arrival.Arrival[L] {
-	if c.Stale {
-		return c.calls.arrivals.Release(c.puts, (*arrival.Arrival[L]).Unknown)
-	}
-	return c.puts
 }

@@ -32,13 +32,15 @@ type Tables[L List] struct {
 	epoch string
 	// lost: triggers were released. They are asked for when the tables are open.
 	lost bool
+	// Life counts how often the domain started over.
+	Life uint64
 	// Policies are those of its limits that are full.
 	Policies overflow.Policies
 	// Sources are the tasklists of the domain, dirty those that are to be asked for: their polls may find something.
 	Sources []*Source[L]
 	dirty   []*Source[L]
-	// early are chunks that wait until the tables are open, puts those to be stored.
-	early, puts []arrival.Arrival[L]
+	// puts are chunks to be stored.
+	puts []arrival.Arrival[L]
 	// clears are columns to be forgotten.
 	clears []table.Place
 	// call is under way.
@@ -95,15 +97,10 @@ func (t *Tables[L]) InUse() bool {
 func (t *Tables[L]) Calling() bool { return t.call != nil }
 
 // Chunks counts the chunks that wait to be stored.
-func (t *Tables[L]) Chunks() int { return len(t.early) + len(t.puts) }
-
-// Opening reports whether chunks wait until the tables are open.
-func (t *Tables[L]) Opening() bool { return len(t.early) > 0 }
+func (t *Tables[L]) Chunks() int { return len(t.puts) }
 
 // UnderWay reports whether a call, or chunks that wait, are to be waited for.
-func (t *Tables[L]) UnderWay() bool {
-	return t.call != nil || t.Open && len(t.puts) > 0 || len(t.early) > 0
-}
+func (t *Tables[L]) UnderWay() bool { return t.call != nil || len(t.puts) > 0 }
 
 // open asks for the state of the tables.
 func (t *Tables[L]) open() {
@@ -146,8 +143,7 @@ func (t *Tables[L]) Start() {
 		t.calls.cfg.Retrigger(t.Name)
 	}
 	t.UnblockAll()
-	t.calls.arrivals.All = append(t.calls.arrivals.All, t.early...)
-	t.early = nil
+	t.calls.arrivals.All = append(t.calls.arrivals.All, t.unqueue()...)
 	t.restart()
 }
 
@@ -163,11 +159,8 @@ func (t *Tables[L]) restart() {
 
 // Fail notes that the tables do not answer. A trigger that waits for them meets a poll, or is released.
 func (t *Tables[L]) Fail() {
-	arrivals := t.calls.arrivals
 	t.asked, t.Open, t.Down, t.retryAt = false, false, true, t.calls.now+RetryEvery
-	arrivals.All = append(arrivals.All, t.early...)
-	arrivals.Recall(t.puts, t.unput(func(*arrival.Arrival[L]) bool { return true }))
-	t.early, t.puts = nil, nil
+	t.calls.arrivals.All = append(t.calls.arrivals.All, t.unqueue()...)
 	t.UnreadAll()
 	t.restart()
 }
@@ -183,12 +176,12 @@ func (t *Tables[L]) Retrigger() {
 func (t *Tables[L]) Put(a *arrival.Arrival[L], made func(packed []byte) bool) (duplicates int) {
 	arrivals := t.calls.arrivals
 	switch {
-	case t.Down, !t.Open && len(t.early) >= WaitingChunksMax: // history is asked for it later
+	case t.Down, !t.Open && len(t.puts) >= WaitingChunksMax: // history is asked for it later
 		t.lost = true
 		arrivals.Done(a)
 		return 0
-	case !t.Open:
-		t.early = append(t.early, *a)
+	case !t.Open: // it arrives again when they are
+		t.put(t.calls.cfg.Source(a.List), *a)
 		return 0
 	}
 	duplicates = a.Keep(func(i int) bool { return !made(a.Trigger(i)) })
@@ -220,95 +213,46 @@ func (t *Tables[L]) put(l *Source[L], a arrival.Arrival[L]) {
 	t.work()
 }
 
-// unput is out, which takes what is to be stored out.
-func (t *Tables[L]) unput(out func(a *arrival.Arrival[L]) bool) func(a *arrival.Arrival[L]) bool {
-	return func(a *arrival.Arrival[L]) bool {
-		out := out(a)
-		if out {
-			t.calls.cfg.Source(a.List).putting--
-		}
-		return out
-	}
-}
-
-// RecallUnknown has chunks arrive again that wait for a column whose groups are to be known, and are not. Such columns are forgotten.
-func (t *Tables[L]) RecallUnknown() {
-	unknown := func(a *arrival.Arrival[L]) bool { return a.List.UnknownGroups(a.Column) }
-	t.early = t.calls.arrivals.Recall(t.early, unknown)
-	t.puts = t.calls.arrivals.Recall(t.puts, t.unput(unknown))
-}
-
-// ReleasePaused releases what is on its way to or from the tables and may be of a paused group, as paused reports of a column. If it is known of which
-// groups it is, it arrives again.
-func (t *Tables[L]) ReleasePaused(paused func(at table.Column) bool) {
-	s := t.calls.arrivals
-	holds := func(a *arrival.Arrival[L]) bool { return paused(a.Column) }
-	known := func(a *arrival.Arrival[L]) bool { return holds(a) && a.Known() }
-	t.early, t.puts = s.Recall(t.early, known), s.Recall(t.puts, t.unput(known))
-	t.early, t.puts = s.Release(t.early, holds), s.Release(t.puts, t.unput(holds))
-	for i := range t.calls.Taken {
-		one := &t.calls.Taken[i]
-		one.Stale = one.Stale || one.tables == t
-	}
-	if t.call != nil {
-		t.call.Stale = true
-	}
-}
-
-// ClearPaused has the tables forget the columns of paused groups, and those that groups share.
-func (t *Tables[L]) ClearPaused(groups map[string]bool) {
+// StartOver releases the triggers of the domain that wait here, has the tables forget theirs, and has history send all of them again. What a call
+// under way takes is void.
+func (t *Tables[L]) StartOver() {
+	t.Life++
+	t.UnreadAll()
+	t.calls.arrivals.FinishAll(t.unqueue(), true)
 	for _, l := range t.Sources {
-		all := l.Index.OfGroups(groups)
-		for _, c := range l.Index.Candidates(l.Index.Columns(), func(at table.Column) bool { return at.Group != "" }) {
-			if c.Group == "" {
-				all = append(all, c.Column)
-			}
-		}
-		for _, at := range all {
-			t.forget(l, at, at.Group == "")
+		for at := range l.Index.All() {
+			t.clears = append(t.clears, table.Place{Tasklist: l.Tasklist, Column: at})
 			l.ForgetParked(at)
 		}
-	}
-}
-
-// ClearUnknown has the tables forget the columns whose groups are to be known, and are not. History sends their triggers again.
-func (t *Tables[L]) ClearUnknown() {
-	for _, l := range t.Sources {
-		t.clearUnknown(l)
-	}
-}
-
-func (t *Tables[L]) clearUnknown(l *Source[L]) {
-	all := l.Index.Candidates(l.Index.Columns(), func(at table.Column) bool { return !l.UnknownGroups(at) })
-	if len(all) == 0 {
-		return
-	}
-	for _, at := range all {
-		t.forget(l, at.Column, true)
+		*l.Index = table.Index{}
+		l.Ranks.Clear()
+		l.Of.Changed()
 	}
 	t.Retrigger()
 }
 
-// forget has the tables forget a column.
-func (t *Tables[L]) forget(l *Source[L], at table.Column, ranks bool) {
-	l.Index.Remove(at)
-	if ranks {
-		l.Ranks.Forget(at)
+// HoldsUnknown reports whether the tables contain triggers of groups that are to be known, and are not.
+func (t *Tables[L]) HoldsUnknown() bool {
+	return slices.ContainsFunc(t.Sources, func(l *Source[L]) bool {
+		return l.Index.Any(func(at table.Column) bool { return !l.UnknownGroups(at) })
+	})
+}
+
+// unqueue are the chunks that wait to be stored, and wait no more.
+func (t *Tables[L]) unqueue() []arrival.Arrival[L] {
+	for i := range t.puts {
+		t.calls.cfg.Source(t.puts[i].List).putting--
 	}
-	t.clears = append(t.clears, table.Place{Tasklist: l.Tasklist, Column: at})
+	all := t.puts
+	t.puts = nil
+	return all
 }
 
 // ReleaseAll has messages of the hint stream come again that are not taken care of: the shard is another owner's.
 func (t *Tables[L]) ReleaseAll() {
-	s := t.calls.arrivals
-	s.FinishAll(t.early, false)
-	s.FinishAll(t.puts, false)
-	for i := range t.puts {
-		t.calls.cfg.Source(t.puts[i].List).putting--
-	}
-	t.early, t.puts = nil, nil
+	t.calls.arrivals.FinishAll(t.unqueue(), false)
 	if t.call != nil {
-		s.FinishAll(t.call.puts, false)
+		t.calls.arrivals.FinishAll(t.call.puts, false)
 		t.call.puts = nil
 	}
 }

@@ -162,105 +162,61 @@ func TestWhatACallTook(t *testing.T) {
 	}
 }
 
-// A pause finds what is on its way to and from the tables. What may be of the group is released; what is known by groups arrives again.
-func TestAPauseFindsWhatIsOnItsWay(t *testing.T) {
-	for name, c := range map[string]struct {
-		group string
-		waits int
-	}{"shared": {"", 0}, "its own": {"g", 0}, "another's": {"h", 2}} {
-		d := newDomain()
-		l := d.list("l")
-		d.put(l.chunk(c.group, 1))
-		d.Open = true
-		d.PutBack(&l.Source, l.chunk(c.group, 1).Chunk)
-		d.ReleasePaused(func(at table.Column) bool { return at.Group != "h" })
-		testkit.Equal(t, name+": wait", d.Chunks(), c.waits)
-		testkit.Equal(t, name+": are to be stored", l.Putting(), c.waits > 0)
-	}
-}
-
-// What was taken, or is being taken, while a group is paused may be of it. Of a column that groups share history sends it again.
-func TestWhatWasTakenMayBePaused(t *testing.T) {
-	d, other := opened(), opened()
-	l := d.list("l", "a")
-	l.paused = map[string]bool{"g": true}
-	for _, c := range []struct {
-		stale           bool
-		group           string
-		withheld, again bool
-	}{{false, "", false, false}, {true, "", true, true}, {true, "h", false, false}, {true, "g", true, false}, {false, "g", true, false}} {
-		one := Taken[*list]{List: l, Chunk: table.Chunk{Column: column(c.group)}, Stale: c.stale}
-		if withheld, again := one.Withheld(); withheld != c.withheld || again != c.again {
-			t.Errorf("%+v: %v %v", c, withheld, again)
-		}
-	}
-	d.poll(l, 1)
-	d.Mark(&l.Source)
-	d.all.CallAll()
-	d.all.Taken = []Taken[*list]{{List: l, tables: d.Tables}, {tables: other.Tables}}
-	d.ReleasePaused(func(table.Column) bool { return false })
-	if !d.all.Taken[0].Stale || d.all.Taken[1].Stale {
-		t.Error("what was taken does not count as stale, or that of another domain does")
-	}
-	o := d.outcome()
-	o.Taken[0].Batches = []table.Batch{{Column: column(""), Triggers: make([]byte, ids.TriggerBytes)}}
-	d.Called(false, &o)
-	testkit.Equal(t, "what the call under way took is stale", d.all.Taken[2].Stale, true)
-}
-
-// What a stale call was to store arrives again if it failed, unless its groups are not known.
-func TestAStaleCallThatFailed(t *testing.T) {
-	for _, stale := range []bool{false, true} {
-		d := opened()
-		l := d.list("l")
-		d.put(l.chunk("", 1))
-		d.put(l.chunk("h", 1))
-		d.put(l.chunk("", 1))
-		d.all.CallAll()
-		if stale {
-			d.ReleasePaused(func(table.Column) bool { return false })
-		}
-		d.Called(true, &table.Outcome{})
-		testkit.Equal(t, fmt.Sprintf("stale %v: arrive again", stale), len(d.arrivals.All), map[bool]int{false: 3, true: 1}[stale])
-	}
-}
-
-// Columns that are forgotten are cleared before anything else is stored. History sends the triggers of unknown groups again.
-func TestColumnsAreForgotten(t *testing.T) {
-	columns := func(d *domain, l *list) {
-		l.index.Put(column(""), 1, 1)
-		for _, group := range []string{"g", "h"} {
-			l.index.PutGroup(column(group), 1, 1, 1, 1)
-		}
-		l.Ranks.Found(&table.Known{Column: column(""), Rank: 7}, 1)
-		l.Ranks.Found(&table.Known{Column: column("").Any(), Rank: 7}, 1)
-	}
+// A domain that starts over releases what waits, forgets all columns before anything else is stored, and has history send all triggers.
+func TestADomainStartsOver(t *testing.T) {
 	d := opened()
-	l := d.list("l")
-	columns(d, l)
-	d.ClearPaused(map[string]bool{"g": true})
-	if l.index.Triggers() != 1 || l.index.InColumn(column("h")) != 1 || l.Ranks.Now(column("")) != 0 || l.Ranks.Now(column("").Any()) == 0 {
+	l := d.list("l", "b")
+	l.Found(&table.Known{Tasklist: l.Tasklist, Column: column("h"), ReadyAt: 1, Rank: 7, Triggers: 1})
+	d.arrive(l)
+	d.StartOver()
+	testkit.Equal(t, "wait, are acknowledged", fmt.Sprint(d.Chunks(), d.acks), "0 [{1 true}]")
+	testkit.Equal(t, "history is asked", d.again, 1)
+	if !l.index.Empty() || l.Ranks.Now(column("h")) != 0 || l.Putting() {
 		t.Errorf("%d triggers are left", l.index.Triggers())
 	}
-	d.work()
+	d.put(l.chunk("", 1))
 	d.all.CallAll()
-	testkit.Equal(t, "columns of paused groups", len(d.out.Calls[0].Clear), 2)
+	testkit.Equal(t, "are forgotten", fmt.Sprint(d.out.Calls[0].Clear, len(d.out.Calls[0].Put)), "[{{d l 0} {3 a h}} {{d l 0} {3 b }}] 1")
+}
 
-	d = opened()
-	l = d.list("l")
-	columns(d, l)
-	d.ClearUnknown()
-	testkit.Equal(t, "asks history if all groups are known", d.again, 0)
+// What a call takes that was under way is void, and what it was to store is released.
+func TestACallFromBeforeIsVoid(t *testing.T) {
+	for _, over := range []bool{false, true} {
+		for _, failed := range []bool{false, true} {
+			d := opened()
+			l := d.list("l", "a")
+			d.poll(l, 1)
+			d.put(l.chunk("", 1))
+			d.Mark(&l.Source)
+			d.all.CallAll()
+			if over {
+				d.StartOver()
+			}
+			o := d.outcome()
+			o.Taken[0] = table.Taken{
+				Batches: []table.Batch{{Column: column(""), Triggers: make([]byte, ids.TriggerBytes)}},
+				Heads:   []table.Head{{Column: column(""), ReadyAt: 1}},
+			}
+			d.Called(failed, &o)
+			taken, again := map[bool]int{false: 1}[over || failed], map[bool]int{true: 1}[failed && !over]
+			name := fmt.Sprintf("over %v, failed %v: ", over, failed)
+			testkit.Equal(t, name+"taken", len(d.all.Taken), taken)
+			testkit.Equal(t, name+"arrive again", len(d.arrivals.All), again)
+			testkit.Equal(t, name+"nothing is known", l.index.Empty(), over)
+		}
+	}
+}
+
+// Columns hold triggers of unknown groups if a limit has come that counts their type per group.
+func TestGroupsThatAreNotKnown(t *testing.T) {
+	d := opened()
+	l := d.list("l", "b")
 	d.Meet([]limit.Setting{{Ref: table.PerGroupRef("type/a"), Max: 1, PerGroup: true, Types: []string{"a"}}})
 	l.Repath()
-	d.put(l.chunk("", 1))
-	d.put(l.chunk("h", 1))
-	d.RecallUnknown()
-	testkit.Equal(t, "arrive again, of unknown groups", len(d.arrivals.All), 1)
-	d.ClearUnknown()
-	testkit.Equal(t, "asks history", d.again, 1)
-	d.all.CallAll()
-	testkit.Equal(t, "columns of unknown groups", len(d.out.Calls[0].Clear), 1)
+	l.index.PutGroup(column("g"), 1, 1, 1, 1)
+	testkit.Equal(t, "of another type, or of one group", d.HoldsUnknown(), false)
+	l.index.Put(column(""), 1, 1)
+	testkit.Equal(t, "of several groups", d.HoldsUnknown(), true)
 }
 
 // Tables are in use while something of them waits, is asked for, or was lost.
