@@ -76,7 +76,6 @@ func (s *Dealing[L]) Match() {
 	clear(s.rooms.Calls.Taken)
 	s.rooms.Calls.Taken = s.rooms.Calls.Taken[:0]
 	s.rooms.Limits.TakeUpSlack()
-	s.rooms.Limits.ReportSuspects()
 	s.rooms.Arrivals.Sort()
 	for i := range s.rooms.Arrivals.All {
 		s.matchArrival(&s.rooms.Arrivals.All[i])

@@ -154,10 +154,9 @@ type Limits struct {
 	// counted counts the counts of limits that count per group, aheadN the triggers read ahead.
 	counted uint64
 	aheadN  int
-	// Reporting are limits of which the tables count too many slots, suspects those of which they may.
-	Reporting, suspects []*Limit
-	// Slack are limits of which slots have become free, ripening rates for which something waits.
-	Slack, Ripening []*Limit
+	// Slack are limits of which slots have become free, or the tables may count too many. Timed are those that are to be tried again, or
+	// reported, at a time.
+	Slack, Timed []*Limit
 }
 
 // Counts is what a turn has done: WouldWait counts attempts that limits in shadow would have held up, Audited slots that were freed since
@@ -300,7 +299,7 @@ func (d *Domain) Sweep() (audit []*Limit) {
 		}
 		s.sweepLimit(l)
 		s.auditOverdue(l, l)
-		if l.auditAt != 0 && s.now >= l.auditAt && !l.Auditing {
+		if l.auditAt != 0 && s.now >= l.auditAt && l.auditLeft == 0 {
 			audit = append(audit, l)
 		}
 	}
@@ -330,25 +329,38 @@ func (d *Domain) Leave() {
 	}
 }
 
-// ReportSuspects sees to it that the tables do not count slots for long that are free.
-func (s *Limits) ReportSuspects() {
-	for _, l := range s.suspects {
-		s.reportFree(l)
-		l.forgetGroup()
-	}
-	clear(s.suspects)
-	s.suspects = s.suspects[:0]
-}
-
 // Wake is when something is due that no message brings about.
 func (s *Limits) Wake(w time.Duration) time.Duration {
-	for _, l := range s.Reporting {
-		w = min(w, l.reportAt)
-	}
-	for _, l := range s.Ripening {
-		w = min(w, l.freeAt)
+	for _, l := range s.Timed {
+		w = min(w, l.at)
 	}
 	return w
+}
+
+// later has a limit tried again, or reported, at a time.
+func (s *Limits) later(l *Limit, at time.Duration) {
+	if l.at = at; !l.timed {
+		l.timed = true
+		s.Timed = append(s.Timed, l)
+	}
+}
+
+// Ripen has rates tried again of which attempts may start now, and reports slots to the tables that have been free for a while.
+func (s *Limits) Ripen() {
+	s.Timed = slices.DeleteFunc(s.Timed, func(l *Limit) bool {
+		due := l.known() && (l.rated() || l.Entry > len(l.Slots))
+		if due && s.now < l.at {
+			return false
+		}
+		switch l.timed = false; {
+		case !due:
+		case l.rated():
+			s.unblock(l)
+		default:
+			s.ReportSoon(l)
+		}
+		return true
+	})
 }
 
 // UsedSlots counts the slots of the attempts of a domain, what the tables know of them, and those for which nothing was booked.

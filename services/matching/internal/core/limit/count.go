@@ -51,7 +51,7 @@ func (s *Limits) BeginCount(all []*Limit, adopt bool) (c *Audit, types []string,
 		c.limits, c.rounds = append(c.limits, l), append(c.rounds, l.round)
 		types = append(types, l.Types...)
 		wide = wide || len(l.Types) == 0
-		l.Auditing, l.auditLeft = true, s.partitions
+		l.auditLeft = s.partitions
 		if l.Blocked == table.Full && !adopt { // other shards' may be too high
 			restore = append(restore, l.Ref)
 		}
@@ -141,7 +141,6 @@ func (c *Audit) audited(l *Limit) {
 	if l.auditLeft > 0 {
 		return
 	}
-	l.Auditing = false
 	if c.adopt {
 		s.reportGroups(l)
 		s.ReportSoon(l) // the entry of the owner before may be too high, and what was found is not in it

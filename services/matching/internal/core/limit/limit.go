@@ -2,7 +2,6 @@ package limit
 
 import (
 	"encoding/binary"
-	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -45,7 +44,7 @@ type slotState struct {
 	unbooked int
 	// deadline is the last one known of them, Unix ms.
 	deadline int64
-	// slack: in Limits.slack.
+	// slack: in Limits.Slack.
 	slack bool
 }
 
@@ -53,10 +52,8 @@ type slotState struct {
 type countState struct {
 	// Unknown counts partitions that have yet to report which attempts run. Until it is 0 nothing is said about the limit.
 	Unknown int
-	// auditAt is when to compare with history, 0 = no need; Auditing: it is under way. auditLeft counts the partitions that have not
-	// answered, round the audits.
+	// auditAt is when to compare with history, 0 = no need. auditLeft counts the partitions that have not answered yet, round the audits.
 	auditAt   time.Duration
-	Auditing  bool
 	auditLeft int
 	round     int
 }
@@ -70,9 +67,9 @@ type tableState struct {
 	others, full bool
 	// used is how many slots all shards used then.
 	used int
-	// Due: in Domain.Due. reporting: in Limits.Reporting, until reportAt.
-	Due, reporting bool
-	reportAt       time.Duration
+	// Due: in Domain.Due. timed: in Limits.Timed, until at.
+	Due, timed bool
+	at         time.Duration
 	// ShownAt is when it was last reported to the tables, restoreAt to other shards.
 	ShownAt, restoreAt time.Duration
 	// booked counts the slots booked since the last report to the tables.
@@ -97,9 +94,8 @@ type waitState struct {
 type rateState struct {
 	// unused counts the starts that are to be given back.
 	unused int
-	// ripens: in Limits.Ripening; the next attempt may start at freeAt. lined: the shard stands in the line of the rate.
-	ripens, lined bool
-	freeAt        time.Duration
+	// lined: the shard stands in the line of the rate.
+	lined bool
 }
 
 // Holding is one attempt that uses a slot.
@@ -111,7 +107,7 @@ type Holding struct {
 }
 
 func (l *Limit) inUse() bool {
-	return len(l.Slots) > 0 || l.ByGroup != nil && len(l.ByGroup.Limits) > 0 || l.Unknown > 0 || l.Wait > 0 || l.Blocked != 0 || l.Auditing || len(l.Ahead) > 0
+	return len(l.Slots) > 0 || l.ByGroup != nil && len(l.ByGroup.Limits) > 0 || l.Unknown > 0 || l.Wait > 0 || l.Blocked != 0 || l.auditLeft > 0 || len(l.Ahead) > 0
 }
 
 // hold counts an attempt that is not counted yet.
@@ -241,63 +237,45 @@ func (d *Domain) UnblockAll() {
 
 // release frees the slot of an attempt.
 func (s *Limits) release(l *Limit, m Member) {
-	if l.free(m) && !l.slack {
+	if l.free(m) {
+		s.slacken(l)
+	}
+}
+
+// slacken has a limit looked at of which slots may be free.
+func (s *Limits) slacken(l *Limit) {
+	if !l.slack {
 		l.slack = true
 		s.Slack = append(s.Slack, l)
 	}
 }
 
-// TakeUpSlack uses slots again that have become free, or has the tables know.
+// TakeUpSlack uses slots again that have become free. The tables do not count them for long: they learn of them at once where somebody waits, else
+// when the chance comes, or after a while.
 func (s *Limits) TakeUpSlack() {
 	for _, l := range s.Slack {
 		l.slack = false
 		if !l.known() {
 			continue
 		}
-		l.forgetGroup()
-		s.reuse(l)
-		if l.inCall() { // its outcome is out of date, and will be found so
+		if s.reuse(l); l.inCall() { // its outcome is out of date, and will be found so
 			continue
 		}
-		if l.Entry > len(l.Slots) || l.unsaid {
+		if l.Again || l.Entry > len(l.Slots) || l.unsaid { // what blocked it is out of date
+			l.Again = false
 			s.unblock(l)
 		}
-		s.reportFree(l)
+		switch {
+		case l.Entry <= len(l.Slots):
+			l.forgetGroup()
+		case l.others:
+			s.ReportSoon(l)
+		case !l.timed:
+			s.later(l, s.now+ReportAfter)
+		}
 	}
 	clear(s.Slack)
 	s.Slack = s.Slack[:0]
-}
-
-// reportFree sees to it that the tables do not count slots for long that are free: at once where
-// somebody waits, else when the chance comes, or after a while.
-func (s *Limits) reportFree(l *Limit) {
-	s.reuse(l)
-	if l.Again || l.Blocked != 0 && l.Entry > len(l.Slots) { // what blocked it is out of date
-		l.Again = false
-		s.unblock(l)
-	}
-	switch {
-	case l.Entry <= len(l.Slots):
-	case l.others:
-		s.ReportSoon(l)
-	case !l.reporting:
-		l.reporting, l.reportAt = true, s.now+ReportAfter
-		s.Reporting = append(s.Reporting, l)
-	}
-}
-
-// Report reports to the tables what they have not received for a while.
-func (s *Limits) Report() {
-	s.Reporting = slices.DeleteFunc(s.Reporting, func(l *Limit) bool {
-		gone := !l.known() || l.Entry <= len(l.Slots)
-		if !gone && s.now < l.reportAt {
-			return false
-		}
-		if l.reporting = false; !gone {
-			s.ReportSoon(l)
-		}
-		return true
-	})
 }
 
 // sweepLimit has a limit tried, or shown, again.

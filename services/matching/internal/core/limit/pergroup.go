@@ -160,7 +160,7 @@ func (s *Limits) resizeGroups(of *Limit) {
 
 // forgetGroup forgets the limit of a group of which nothing is left.
 func (l *Limit) forgetGroup() {
-	if l.Of == nil || !l.known() || len(l.Slots)+l.Entry+len(l.Parked) > 0 || l.Blocked != 0 || l.unsaid || l.Due || l.reporting || l.slack || l.inCall() {
+	if l.Of == nil || !l.known() || len(l.Slots)+l.Entry+len(l.Parked) > 0 || l.Blocked != 0 || l.unsaid || l.Due || l.timed || l.slack || l.inCall() {
 		return
 	}
 	l.removeGroup()

@@ -1,7 +1,6 @@
 package limit
 
 import (
-	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
@@ -39,28 +38,10 @@ func (s *Limits) learnRate(l *Limit, st *table.LimitState, blocked table.Blocked
 	} else {
 		l.Blocked = blocked
 		rest := min(rateRest, time.Duration(l.Rate.EveryUS*float64(l.Rate.Burst)/2)*time.Microsecond)
-		l.freeAt = s.now + max(st.After, rest)
-		if !l.ripens {
-			l.ripens = true
-			s.Ripening = append(s.Ripening, l)
-		}
+		s.later(l, s.now+max(st.After, rest))
 	}
 	if l.Again {
 		l.Again = false
 		s.unblock(l)
 	}
-}
-
-// Ripen has rates tried again of which attempts may start now.
-func (s *Limits) Ripen() {
-	s.Ripening = slices.DeleteFunc(s.Ripening, func(l *Limit) bool {
-		known := l.known()
-		if known && s.now < l.freeAt {
-			return false
-		}
-		if l.ripens = false; known {
-			s.unblock(l)
-		}
-		return true
-	})
 }

@@ -110,7 +110,7 @@ func (s *Limits) Learn(c *Call, states []table.LimitState) (freed, restore []tab
 		if l.others && !l.full && freer {
 			freed = append(freed, l.Ref)
 		}
-		s.suspects = append(s.suspects, l)
+		s.slacken(l)
 		l.watch(s.now)
 	}
 	return freed, restore

@@ -128,7 +128,6 @@ func (s *Shard) act() {
 	if s.now.Mono >= s.sweepAt {
 		s.sweep()
 	}
-	s.limits.Report()
 	s.limits.Ripen()
 	s.passAll()
 	s.calls.CallAll()

@@ -132,7 +132,7 @@ func TestARateWakesByItself(t *testing.T) {
 		steps++
 	}
 	w.run(time.Minute)
-	if len(o.s.limits.Ripening) != 0 || steps != 3 {
+	if len(o.s.limits.Timed) != 0 || steps != 3 {
 		t.Fatal("something waits still")
 	}
 	w.checkRates()

@@ -54,7 +54,6 @@ func TestWhatKeepsADomainInUse(t *testing.T) {
 		"not counted":            func(_ *domain, l *limit.Limit) { l.Unknown = 1 },
 		"a trigger that waits":   func(_ *domain, l *limit.Limit) { l.Wait = 1 },
 		"no slot":                func(_ *domain, l *limit.Limit) { l.Blocked = table.Full },
-		"an audit":               func(_ *domain, l *limit.Limit) { l.Auditing = true },
 		"what was read ahead":    func(_ *domain, l *limit.Limit) { l.Ahead = make([]limit.Ahead, 1) },
 	} {
 		l := &limit.Limit{ByGroup: &limit.PerGroup{}}
