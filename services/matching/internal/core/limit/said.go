@@ -225,29 +225,20 @@ func (l *Limit) mayRestore(now time.Duration) bool {
 	return l.restoreAt == 0 || now-l.restoreAt >= RestoreEvery
 }
 
-// Tries tells a caller of tryWaiters what a call does for a tasklist.
-type Tries interface {
-	// Enough reports whether the call takes nothing more for those that wait.
-	Enough() bool
-	// May reports whether it may take something for a tasklist, Look has it do so.
-	May(l *List) bool
-	Look(l *List)
-}
-
-// TryWaiters has a call take triggers for tasklists that wait for slots which may be free. Limits take turns.
-func (d *Domain) TryWaiters(c *Call, t Tries) {
+// TryWaiters has a call take triggers for tasklists that wait for slots which may be free. Limits take turns. try has it take some of a tasklist; false
+// if it takes nothing more of this one now. enough reports whether it takes nothing more at all.
+func (d *Domain) TryWaiters(c *Call, enough func() bool, try func(l *List) bool) {
 	s := d.shard
 	var again []*Limit
 	n := 0
-	for all := len(d.waited); n < all && !t.Enough(); n++ {
+	for all := len(d.waited); n < all && !enough(); n++ {
 		lim := d.waited[n]
 		begun := lim.waiters.turn
 		for first := true; ; first = false {
 			w, after := lim.waiters.next()
-			if w == nil || lim.Closed() || c.asksAll(lim) || !t.May(w.list) {
+			if w == nil || lim.Closed() || c.asksAll(lim) || !try(w.list) {
 				break
 			}
-			t.Look(w.list)
 			if !w.tried { // it has nothing to ask for any more
 				lim.waiters.leave(w)
 			}

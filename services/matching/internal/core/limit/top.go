@@ -45,6 +45,7 @@ type InUse struct {
 	Waiters []SlotWaiter
 	// Lists is how many tasklists wait, Tasks how many triggers they hold, as far as was looked.
 	Lists, Tasks int
+	limit        *Limit
 }
 
 // SlotHolder is an attempt that uses a slot.
@@ -65,27 +66,21 @@ type SlotWaiter struct {
 // the longest, then those with the most waiting; each with up to so many holders and waiters. leftOut counts further ones.
 func (d *Domain) LimitsInUse(each int, now time.Duration) (all []InUse, leftOut int) {
 	looks := topLooksMax
-	var used []*Limit
 	met, left := d.mostUsed()
 	for _, l := range met {
 		u := standing(l, now)
 		if !l.Paused && u.Running+u.Entry+u.Lists+int(u.Full)+int(u.WouldWait+u.Rejected+u.Displaced) > 0 {
-			all, used = append(all, u), append(used, l)
+			all = append(all, u)
 		}
 	}
-	order := make([]int, len(all))
-	for i := range order {
-		order[i] = i
+	slices.SortFunc(all, InUse.compare)
+	leftOut = left + max(0, len(all)-topMax)
+	all = all[:min(len(all), topMax)]
+	for i := range all {
+		all[i].limit.holders(&all[i], each, now, &looks)
+		all[i].limit.waiting(&all[i], each, now, &looks)
 	}
-	slices.SortFunc(order, func(i, j int) int { return all[i].compare(&all[j]) })
-	leftOut = left + max(0, len(order)-topMax)
-	sorted := make([]InUse, 0, min(len(order), topMax))
-	for _, i := range order[:min(len(order), topMax)] {
-		used[i].holders(&all[i], each, now, &looks)
-		used[i].waiting(&all[i], each, now, &looks)
-		sorted = append(sorted, all[i])
-	}
-	return sorted, leftOut
+	return all, leftOut
 }
 
 // Covering are the limits that cover tasks of a type and a group in a tasklist, those in shadow left out, each with up to so many holders.
@@ -116,13 +111,13 @@ func (d *Domain) Covering(tasklist, typ, group string, each int, now time.Durati
 func standing(l *Limit, now time.Duration) InUse {
 	u := InUse{
 		Ref: l.Ref, Max: l.Max, Running: len(l.Slots), Entry: l.Entry, Used: max(l.used, l.Entry), Reclaimed: l.Usage.reclaimed,
-		Lists: len(l.waiters.all) + len(l.parkedLists()), Closed: l.Closed(), Counting: l.Counting() || l.Blocked == table.Restoring,
+		Lists: len(l.waiters.all) + len(l.parkedLists()), Closed: l.Closed(), Counting: l.Counting() || l.Blocked == table.Restoring, limit: l,
 	}
 	u.Full, u.Observed, u.FullFor = l.Usage.Hour(now)
 	u.Shadow, u.WouldWait = l.Shadow, l.Usage.beyond.Sum(now)
 	u.Rejected, u.Displaced = l.Usage.Rejected.Sum(now), l.Usage.Displaced.Sum(now)
 	if l.rated() {
-		u.Max, u.Next = 0, max(0, l.freeAt-now)
+		u.Max, u.Next = 0, max(0, l.at-now)
 	}
 	return u
 }
@@ -158,7 +153,7 @@ func (l *Limit) parkedLists() map[*List]Parked {
 	return all
 }
 
-func (u *InUse) compare(o *InUse) int {
+func (u InUse) compare(o InUse) int {
 	return cmp.Or(cmp.Compare(o.Full, u.Full), cmp.Compare(o.Lists, u.Lists), cmp.Compare(o.Running, u.Running), strings.Compare(string(u.Ref), string(o.Ref)))
 }
 

@@ -10,11 +10,24 @@ import (
 // dirty ones, as far as one call may look at tasklists and name columns. The others come
 // next: by then, what is full is known. It returns the tasklists for which there is nothing to wait.
 func (t *Tables[L]) want(c *Call[L]) (idle []*Source[L]) {
-	leaving, try := c.calls.leaving, &trial[L]{call: c, tables: t}
+	leaving := c.calls.leaving
 	if !leaving {
-		t.TryWaiters(&c.Call, try)
+		t.TryWaiters(&c.Call, c.halfFull, func(of *limit.List) bool {
+			l := c.calls.cfg.Of(of)
+			if l.asking || c.halfFull() {
+				return false
+			}
+			dirty := l.dirty
+			asked, more := c.look(l, false)
+			if !asked && !more {
+				idle = append(idle, l)
+			}
+			if l.dirty = dirty || more; more && !dirty {
+				t.dirty = append(t.dirty, l)
+			}
+			return true
+		})
 	}
-	idle = try.idle
 	var again []*Source[L]
 	n := 0
 	for ; n < len(t.dirty) && (leaving || c.candidates < CallCandidatesMax); n++ {
@@ -39,43 +52,9 @@ func (t *Tables[L]) want(c *Call[L]) (idle []*Source[L]) {
 	return idle
 }
 
-// trial has a call take triggers for tasklists that wait for slots, with half of what there is: dirty ones are not to wait for them.
-type trial[L List] struct {
-	call   *Call[L]
-	tables *Tables[L]
-	idle   []*Source[L]
-}
-
-// Enough reports whether the half is used up.
-func (t *trial[L]) Enough() bool {
-	enough := t.call.looks >= LooksMax/2 || t.call.candidates >= CallCandidatesMax/2
-	t.call.cut = t.call.cut || enough
-	return enough
-}
-
-// May reports whether a call may take something for a tasklist.
-func (t *trial[L]) May(l *limit.List) bool {
-	switch {
-	case t.call.calls.cfg.Of(l).asking || t.call.candidates >= CallCandidatesMax/2:
-		return false
-	case t.call.looks >= LooksMax/2:
-		t.call.cut = true
-		return false
-	}
-	return true
-}
-
-// Look has the call take triggers of a tasklist.
-func (t *trial[L]) Look(of *limit.List) {
-	l := t.call.calls.cfg.Of(of)
-	dirty := l.dirty
-	asked, more := t.call.look(l, false)
-	if !asked && !more {
-		t.idle = append(t.idle, l)
-	}
-	if dirty {
-		l.dirty = true
-	} else if more {
-		t.tables.dirty = append(t.tables.dirty, l)
-	}
+// halfFull reports whether half of what a call may look at is used up: those that wait for slots get no more, so that dirty ones do not wait for them.
+func (c *Call[L]) halfFull() bool {
+	full := c.looks >= LooksMax/2 || c.candidates >= CallCandidatesMax/2
+	c.cut = c.cut || full
+	return full
 }
