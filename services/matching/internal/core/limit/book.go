@@ -222,7 +222,7 @@ func (d *Domain) Change(all []Setting) (gone []table.Ref) {
 		}
 		l.Domain.Unread(l)
 		s.unparkAll(l)
-		d.Rings[ringOver].remove(l, ringOver)
+		l.InRing(ringOver, false)
 		delete(d.Limits, l.Ref)
 		if !found && l.counted() { // else its slots are those of the one that is met now
 			gone = append(gone, l.Ref)

@@ -40,7 +40,7 @@ func (l *Limit) Patience() time.Duration {
 func (l *Limit) sawFull(st *table.LimitState, waited bool, booked int, now time.Duration) {
 	if l.Policy() == Wait {
 		l.Over = Overflow{}
-		l.Domain.Rings[ringOver].remove(l, ringOver)
+		l.InRing(ringOver, false)
 		return
 	}
 	switch full := st.Used >= l.Max && !st.Restoring && !l.Counting(); {
@@ -49,10 +49,8 @@ func (l *Limit) sawFull(st *table.LimitState, waited bool, booked int, now time.
 	case l.Over.FullAt == 0 || booked > 0 && !waited:
 		l.Over.FullAt = now
 	}
-	if ring := &l.Domain.Rings[ringOver]; l.Over.FullAt > 0 && l.Blocked == table.Full {
-		ring.Add(l, ringOver)
-	} else if l.Over.FullAt == 0 {
-		ring.remove(l, ringOver)
+	if l.Over.FullAt == 0 || l.Blocked == table.Full {
+		l.InRing(ringOver, l.Over.FullAt > 0)
 	}
 }
 

@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"cmp"
 	"iter"
 	"slices"
 	"strings"
@@ -42,15 +43,15 @@ func (p *Path) Taken() *Limit {
 	if p.Pause != nil {
 		return p.Pause
 	}
-	return p.meet((*Limit).Closed)
+	return p.meet(table.Column{}, (*Limit).Closed)
 }
 
-// meet is the first limit or rate of which f is true, or nil.
-func (p *Path) meet(f func(*Limit) bool) *Limit {
-	if l := p.Find(f); l != nil {
+// meet is the first limit or rate of which f is true for what is of a column, or nil. Of one that counts per group it is that of all groups.
+func (p *Path) meet(at table.Column, f func(*Limit) bool) *Limit {
+	if l := cmp.Or(p.Find(f), firstOf(p.Rates, f)); l != nil || !grouped(at) {
 		return l
 	}
-	return firstOf(p.Rates, f)
+	return firstOf(p.perGroup, f)
 }
 
 // asked are the limits and rates that the tables are asked for.
@@ -161,13 +162,13 @@ func (l *List) Repath() {
 // Unavailable tells whether triggers of a column cannot be had just now.
 func (l *List) Unavailable(at table.Column) bool {
 	p := l.TypePath(at.Type)
-	return p.Taken() != nil || p.perGroupOf(at, (*Limit).Closed) != nil
+	return p.Pause != nil || p.meet(at, (*Limit).Closed) != nil
 }
 
 // Short tells whether triggers of a column could not be had the last time.
 func (l *List) Short(at table.Column) bool {
-	p, short := l.TypePath(at.Type), func(lim *Limit) bool { return lim.Unknown > 0 || lim.short }
-	return p.Pause != nil || p.meet(short) != nil || p.perGroupOf(at, short) != nil
+	p := l.TypePath(at.Type)
+	return p.Pause != nil || p.meet(at, func(lim *Limit) bool { return lim.Unknown > 0 || lim.short }) != nil
 }
 
 // Spare is how many triggers may be given a slot of each limit of a path without asking.
@@ -206,14 +207,6 @@ func (l *List) PathOf(at table.Column) *Path {
 	}
 	one.sortLimits()
 	return one
-}
-
-// perGroupOf is the first limit that counts a column per group of which f is true, or nil.
-func (p *Path) perGroupOf(at table.Column, f func(*Limit) bool) *Limit {
-	if !grouped(at) {
-		return nil
-	}
-	return firstOf(p.perGroup, f)
 }
 
 // groupOf is the first limit of a column's group of which f is true, or nil. One that is not in use is none.

@@ -38,33 +38,28 @@ type ring struct {
 
 // The rings of a domain.
 const (
-	// ringAll has the limits of all groups, ringLine those for which it waits with other shards, ringFull those of which it had no slot. ringOver
-	// has those, and others, whose policy may come to act.
+	// ringAll has the limits of all groups, RingLine those for which it waits with other shards, ringOver those, and others, whose policy may come to
+	// act.
 	ringAll = iota
 	RingLine
-	ringFull
 	ringOver
 	rings
 )
 
-func (r *ring) Add(l *Limit, which int) {
-	if l.rings[which] == 0 {
+// InRing has a limit be in a ring of its domain, or not.
+func (l *Limit) InRing(which int, in bool) {
+	r, i := &l.Domain.Rings[which], l.rings[which]-1
+	switch last := len(r.all) - 1; {
+	case in && i < 0:
 		r.all = append(r.all, l)
 		l.rings[which] = len(r.all)
+	case !in && i >= 0:
+		r.all[i] = r.all[last]
+		r.all[i].rings[which] = i + 1
+		r.all[last] = nil
+		r.all = r.all[:last]
+		l.rings[which] = 0
 	}
-}
-
-func (r *ring) remove(l *Limit, which int) {
-	i := l.rings[which] - 1
-	if i < 0 {
-		return
-	}
-	last := len(r.all) - 1
-	r.all[i] = r.all[last]
-	r.all[i].rings[which] = i + 1
-	r.all[last] = nil
-	r.all = r.all[:last]
-	l.rings[which] = 0
 }
 
 // next are the next n to be looked at.
@@ -135,7 +130,7 @@ func (s *Limits) groupLimit(of *Limit, group string) *Limit {
 			Setting: Setting{Ref: of.Ref.Of(group), Max: s.groupMax(of, group)}, Domain: of.Domain, Of: of, Group: group, Usage: usage{Fullness: lasthour.Fullness{MetAt: s.now}},
 		}
 		of.ByGroup.Limits[group] = l
-		of.Domain.Rings[ringAll].Add(l, ringAll)
+		l.InRing(ringAll, true)
 	}
 	return l
 }
@@ -168,8 +163,8 @@ func (l *Limit) forgetGroup() {
 
 func (l *Limit) removeGroup() {
 	delete(l.Of.ByGroup.Limits, l.Group)
-	for which := range l.Domain.Rings {
-		l.Domain.Rings[which].remove(l, which)
+	for which := range rings {
+		l.InRing(which, false)
 	}
 }
 
@@ -231,17 +226,7 @@ func (l *Limit) watch(now time.Duration) {
 	if l.Of == nil {
 		return
 	}
-	if full := &l.Domain.Rings[ringFull]; l.Blocked != 0 {
-		full.Add(l, ringFull)
-	} else {
-		full.remove(l, ringFull)
-	}
-	line := &l.Domain.Rings[RingLine]
-	if l.Blocked == table.InLine || l.Blocked != 0 && l.used > l.Entry {
-		line.Add(l, RingLine)
-	} else {
-		line.remove(l, RingLine)
-	}
+	l.InRing(RingLine, l.Blocked == table.InLine || l.Blocked != 0 && l.used > l.Entry)
 	if l.Blocked == table.Full && l.Of.auditAt == 0 {
 		l.Of.auditAt = now + AuditEvery
 	}

@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -261,25 +262,16 @@ func (d *Domain) TryWaiters(c *Call, enough func() bool, try func(l *List) bool)
 func (l *List) Pass(at table.Column, c *Call) (pass, more bool) {
 	s := l.domain.shard
 	path, busy := l.TypePath(at.Type), func(lim *Limit) bool { return lim.Closed() || lim.waiters.before(l) }
-	lim := path.Pause
-	if lim == nil {
-		lim = path.meet(busy)
-	}
-	if lim == nil {
-		lim = path.perGroupOf(at, busy)
-	}
-	if lim != nil {
+	if lim := cmp.Or(path.Pause, path.meet(at, busy)); lim != nil {
 		l.wait(lim, at.Priority)
 		return true, false
 	}
-	if lim = path.meet(c.asksAll); lim == nil {
-		lim = path.groupOf(at, c.asksAll)
-	}
-	if lim != nil {
+	if lim := cmp.Or(path.meet(at, c.asksAll), path.groupOf(at, c.asksAll)); lim != nil {
 		lim.waitAt(at.Priority)
 		return true, true
 	}
-	if lim = path.groupOf(at, (*Limit).Closed); lim != nil {
+	lim := path.groupOf(at, (*Limit).Closed)
+	if lim != nil {
 		s.park(lim, l, at)
 	}
 	return lim != nil, false

@@ -66,7 +66,7 @@ func TestSinceWhenALimitIsFull(t *testing.T) {
 		l.Over = Overflow{FullAt: c.before, At: 77}
 		ring := &l.Domain.Rings[ringOver]
 		if c.before > 0 {
-			ring.Add(l, ringOver)
+			l.InRing(ringOver, true)
 		}
 		if c.change != nil {
 			c.change(l, st)

@@ -16,8 +16,8 @@ const (
 	// topLooksMax is how many attempts, and how many columns of tables, one answer looks at: it holds up the shard, by 2 ms at most.
 	// topSlotsMax is how many attempts of one limit are.
 	topLooksMax, topSlotsMax = 65_536, 16_384
-	// topGroupsMax is how many limits of single groups that are full it looks at, and how many others.
-	topGroupsMax = 16_384
+	// topGroupsMax is how many limits of single groups it looks at.
+	topGroupsMax = 32_768
 )
 
 // InUse is how a shard uses a limit.
@@ -125,18 +125,15 @@ func standing(l *Limit, now time.Duration) InUse {
 // mostUsed are the limits of a domain, and those of single groups, the full ones first, as far as they are looked at. left counts the others.
 func (d *Domain) mostUsed() (all []*Limit, left int) {
 	all = slices.Clone(d.Met)
-	n := 0
-	for _, l := range d.Rings[ringFull].all[:min(len(d.Rings[ringFull].all), topGroupsMax)] {
-		all = append(all, l)
-		n++
-	}
-	for _, l := range d.Rings[ringAll].all {
-		if l.rings[ringFull] == 0 && n < 2*topGroupsMax {
-			all = append(all, l)
-			n++
+	most, groups := len(all)+topGroupsMax, d.Rings[ringAll].all
+	for _, full := range [...]bool{true, false} {
+		for _, l := range groups {
+			if (l.Blocked != 0) == full && len(all) < most {
+				all = append(all, l)
+			}
 		}
 	}
-	return all, len(d.Rings[ringAll].all) - n
+	return all, len(d.Met) + len(groups) - len(all)
 }
 
 // parkedLists are the first columns that wait for a group's slot of each tasklist.

@@ -30,7 +30,7 @@ func TestLimitsAreShownInABusyDomain(t *testing.T) {
 			l.Domain.Call = &limit.Call{}
 			l.Blocked, l.Wait, l.ShownAt = c.blocked, 0, s.now.Mono-c.since
 			if l.Of != nil && c.blocked != 0 {
-				l.Domain.Rings[limit.RingLine].Add(l, limit.RingLine)
+				l.InRing(limit.RingLine, true)
 			}
 			for range 2 {
 				s.sweepDomain(domainOf(s, l))
