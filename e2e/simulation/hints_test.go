@@ -7,9 +7,8 @@ import (
 )
 
 const (
-	// ackWait is after how long a hint comes again that no one has acknowledged, nakWait after how long
-	// one that could not be taken care of.
-	ackWait, nakWait = 5 * time.Second, 500 * time.Millisecond
+	// ackWait is after how long a hint comes again that no one has acknowledged.
+	ackWait = 5 * time.Second
 	// pendingMost is how many hints may be unacknowledged.
 	pendingMost = 64
 )
@@ -67,19 +66,10 @@ func (h *hintStream) again(delivery uint64) {
 	h.deliver()
 }
 
-// acked takes in what became of a message. What is said too late says nothing.
-func (h *hintStream) acked(a matchingsim.Ack) {
-	msg := h.pending[a.Delivery]
-	switch {
-	case msg == nil || h.shard.m.fault(lateAcks, 60):
-	case a.OK:
-		delete(h.pending, a.Delivery)
+// acked takes in that a message is taken care of. What is said too late says nothing.
+func (h *hintStream) acked(delivery uint64) {
+	if h.pending[delivery] != nil && !h.shard.m.fault(lateAcks, 60) {
+		delete(h.pending, delivery)
 		h.deliver()
-	default:
-		h.shard.m.after(nakWait, func() {
-			if h.pending[a.Delivery] == msg {
-				h.again(a.Delivery)
-			}
-		})
 	}
 }

@@ -38,7 +38,6 @@ type (
 	Ask          = question.Question
 	Move         = tree.Move
 	Branch       = tree.Branch
-	Ack          = arrival.Ack
 	Census       = match.Census
 	Ref          = table.Ref
 	Tasklist     = table.Tasklist

@@ -27,8 +27,6 @@ const (
 	hintsPending = 1024
 	// hintsAckWait is after how long hints come again that this owner has lost.
 	hintsAckWait = 5 * time.Second
-	// hintsRetry is how long a hint stays away that could not be taken care of.
-	hintsRetry = 500 * time.Millisecond
 	// consumerTimeoutFirst bounds each try to find or make the consumer for as long as NATS may take
 	// to elect a leader, which is consumerTriesShort tries: a call that meets a lost one is never
 	// answered. consumerTimeoutLast bounds those that follow: a loaded server takes its time.

@@ -20,7 +20,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
@@ -197,15 +196,9 @@ func (p *Port) hint(subject string, m natsrpc.Message) {
 }
 
 // Ack implements shard.Outbox.
-func (p *Port) Ack(a arrival.Ack) {
-	found, ok := p.deliveries.LoadAndDelete(a.Delivery)
-	if !ok {
-		return
-	}
-	if m := found.(*nats.Msg); a.OK {
-		p.failed("acknowledge a hint", m.Ack())
-	} else {
-		p.failed("put a hint off", m.NakWithDelay(hintsRetry))
+func (p *Port) Ack(delivery uint64) {
+	if m, ok := p.deliveries.LoadAndDelete(delivery); ok {
+		p.failed("acknowledge a hint", m.(*nats.Msg).Ack())
 	}
 }
 

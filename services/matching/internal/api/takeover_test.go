@@ -9,7 +9,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/shard"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -47,7 +46,7 @@ func TestR36_HintsOfADeadOwnerComeAtOnce(t *testing.T) {
 	first := l.serve(1)
 	l.hint(3)
 	first.saw(t, hints(3))
-	first.do(match.Effects{Acks: []arrival.Ack{{Delivery: 2, OK: true}}})
+	first.do(match.Effects{Acks: []uint64{2}})
 	stream, err := l.js.Stream(t.Context(), topology.MatchingStream(0))
 	testkit.NoError(t, err)
 	testkit.Eventually(t, patience, func() error { // until the server has the acknowledgement
@@ -111,8 +110,6 @@ func TestHintsAreLostOnlyWithTheirStream(t *testing.T) {
 	first.saw(t, lost(true)) // of a stream that no one has read
 	l.hint(1)
 	first.saw(t, hints(1))
-	first.do(match.Effects{Acks: []arrival.Ack{{Delivery: 1}}}) // put off
-	first.saw(t, hints(2))
 	first.stop()
 	second := l.serve(2)
 	second.saw(t, hints(1))
@@ -144,7 +141,7 @@ func TestPoisonHintsWedgeNothing(t *testing.T) {
 	}
 	l.hint(1)
 	n.saw(t, hints(2)) // the one without bytes is an empty one
-	n.do(match.Effects{Acks: []arrival.Ack{{Delivery: 1, OK: true}, {Delivery: 2, OK: true}, {Delivery: 9, OK: true}}})
+	n.do(match.Effects{Acks: []uint64{1, 2, 9}})
 	n.saw(t, func(*match.Inputs) error {
 		stream, err := l.js.Stream(t.Context(), topology.MatchingStream(0))
 		if err == nil && stream.CachedInfo().State.Msgs != 0 {

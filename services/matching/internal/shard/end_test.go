@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tablecall"
@@ -28,7 +27,7 @@ func TestOpenIsTriedUntilItSucceeds(t *testing.T) {
 func TestOvertakenEndsTheLoop(t *testing.T) {
 	for name, overtake := range map[string]func(w *world){
 		"by a verdict": func(w *world) {
-			w.run(match.Effects{Acks: []arrival.Ack{{Delivery: 7}}, Overtaken: true}, 0)
+			w.run(match.Effects{Acks: []uint64{7}, Overtaken: true}, 0)
 			w.expect("ack", "0s ack 7")
 		},
 		"by the epoch": func(w *world) {

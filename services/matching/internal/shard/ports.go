@@ -3,7 +3,6 @@ package shard
 import (
 	"context"
 
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
@@ -45,8 +44,8 @@ type Outbox interface {
 	Branches(all []tree.Branch)
 	// Loads tells frontends what waits in partitions of tasklists; it may be lost.
 	Loads(all []tree.Load)
-	// Ack says what became of a message of the hint stream.
-	Ack(a arrival.Ack)
+	// Ack says that a message of the hint stream is taken care of.
+	Ack(delivery uint64)
 }
 
 // History answers questions, all pages of the answer at once. It fails where the owner of

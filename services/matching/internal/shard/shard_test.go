@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
@@ -216,7 +215,7 @@ func (w *world) Hints(freed, restore []match.LimitHint, hungry []match.Hungry) {
 }
 
 // Ack implements Outbox.
-func (w *world) Ack(a arrival.Ack) { w.note("ack %d", a.Delivery) }
+func (w *world) Ack(delivery uint64) { w.note("ack %d", delivery) }
 
 // Ask implements History.
 func (w *world) Ask(ctx context.Context, a question.Question) (question.Answer, error) {
@@ -391,7 +390,7 @@ func TestEffectsAreCarriedOutInOrder(t *testing.T) {
 			Freed:   make([]match.LimitHint, 1),
 			Restore: make([]match.LimitHint, 2),
 			Hungry:  make([]match.Hungry, 3),
-			Acks:    []arrival.Ack{{Delivery: 7}},
+			Acks:    []uint64{7},
 		}, 0)
 		got := w.having("answer refuse batch hints ack")
 		want := []string{"0s answer to a", "0s refuse b", "0s batch 1", "0s batch 2", "0s hints 1 2 3", "0s ack 7"}

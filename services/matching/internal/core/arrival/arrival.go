@@ -40,19 +40,10 @@ func (t *Triggers) Without(groups map[string]bool) *Triggers {
 	return &rest
 }
 
-// Ack says what became of a message of the hint stream.
-type Ack struct {
-	Delivery uint64
-	// OK: it is taken care of; else it should come again a little later.
-	OK bool
-}
-
 // Delivery is a message of the hint stream until all of it is taken care of.
 type Delivery struct {
 	id   uint64
 	left int
-	// again: part of it could not be taken care of, so all of it must come again.
-	again bool
 }
 
 // NewDelivery is a message of which one part is left.

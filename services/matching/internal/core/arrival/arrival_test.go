@@ -53,7 +53,7 @@ func (l *tasklist) Weights() fairness.Weights          { return fairness.Weights
 // turn is the arrivals of a turn, and what became of messages.
 type turn struct {
 	Arrivals[*tasklist]
-	acks []Ack
+	acks []uint64
 }
 
 func begin() *turn {
@@ -69,7 +69,7 @@ func (s *turn) add(l *tasklist, d *Delivery, groups ...string) {
 		t.Packed = append(t.Packed, packedTask(n)...)
 	}
 	s.Add(l, t, d)
-	s.Finish(d, true)
+	s.Finish(d)
 }
 
 // columns are the group, the priority, the age and the number of triggers of each chunk.
@@ -97,20 +97,21 @@ func TestAMessageIsCutIntoChunks(t *testing.T) {
 		s.add(&tasklist{perGroup: c.perGroup}, d, c.groups...)
 		testkit.Equal(t, fmt.Sprint(len(c.groups)), s.columns(), c.want)
 		testkit.Equal(t, "messages that are done with", len(s.acks), 0)
-		s.FinishAll(s.All, true)
-		testkit.Equal(t, "then", fmt.Sprint(s.acks), "[{7 true}]")
+		s.FinishAll(s.All)
+		testkit.Equal(t, "then", fmt.Sprint(s.acks), "[7]")
 	}
 }
 
-// TestAMessageComesAgainAsAWhole: if a part of it is not taken care of.
-func TestAMessageComesAgainAsAWhole(t *testing.T) {
+// TestAMessageIsTakenCareOfAsAWhole: when all parts of it are.
+func TestAMessageIsTakenCareOfAsAWhole(t *testing.T) {
 	s, d := begin(), NewDelivery(7)
 	s.add(&tasklist{perGroup: true}, d, "g", "h")
-	s.FinishAll(s.All[:1], false)
-	s.FinishAll(s.All[1:], true)
-	testkit.Equal(t, "it is", fmt.Sprint(s.acks), "[{7 false}]")
+	s.FinishAll(s.All[:1])
+	testkit.Equal(t, "a part is", len(s.acks), 0)
+	s.FinishAll(s.All[1:])
+	testkit.Equal(t, "it is", s.acks, []uint64{7})
 	s.PutBack(&tasklist{}, table.Chunk{})
-	s.FinishAll(s.All[2:], false) // of no message any more
+	s.FinishAll(s.All[2:]) // of no message any more
 	testkit.Equal(t, "messages", len(s.acks), 1)
 }
 
@@ -124,7 +125,7 @@ func TestArrivalsAreSorted(t *testing.T) {
 	s.Sort()
 	testkit.Equal(t, "sorted", s.columns(), "1@9:1 5@1:1 5@5:1 5@5:1 ")
 	s.Release(func(of *tasklist) bool { return of == l })
-	testkit.Equal(t, "are left", fmt.Sprint(s.columns(), s.acks), "5@5:1 [{1 true}]")
+	testkit.Equal(t, "are left", fmt.Sprint(s.columns(), s.acks), "5@5:1 [1]")
 }
 
 // TestTriggersWithoutGroups: those of others stay, and the message as it is.

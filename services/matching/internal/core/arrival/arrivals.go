@@ -30,27 +30,26 @@ func Of[L List](l L, c table.Chunk) Arrival[L] { return Arrival[L]{part: part{Ch
 // Arrivals are those of a turn. The zero value has none.
 type Arrivals[L List] struct {
 	All []Arrival[L]
-	out *[]Ack
+	out *[]uint64
 }
 
-// Begin begins a turn. Acknowledgements are added to out.
-func (s *Arrivals[L]) Begin(out *[]Ack) { s.out = out }
+// Begin begins a turn. Messages that are taken care of are added to out.
+func (s *Arrivals[L]) Begin(out *[]uint64) { s.out = out }
 
-// Finish notes that a part of a message is done with.
-func (s *Arrivals[L]) Finish(d *Delivery, ok bool) {
+// Finish notes that a part of a message is taken care of. A message of which one never is comes again: to the next owner, or after a while.
+func (s *Arrivals[L]) Finish(d *Delivery) {
 	if d == nil { // a trigger that was put back is of none
 		return
 	}
-	d.again = d.again || !ok
 	if d.left--; d.left == 0 {
-		*s.out = append(*s.out, Ack{Delivery: d.id, OK: !d.again})
+		*s.out = append(*s.out, d.id)
 	}
 }
 
 // FinishAll does so with all parts that some arrivals are of.
-func (s *Arrivals[L]) FinishAll(all []Arrival[L], ok bool) {
+func (s *Arrivals[L]) FinishAll(all []Arrival[L]) {
 	for i := range all {
-		s.Finish(all[i].from, ok)
+		s.Finish(all[i].from)
 	}
 }
 
@@ -148,4 +147,4 @@ func (s *Arrivals[L]) Release(out func(l L) bool) {
 }
 
 // Done notes that an arrival is done with.
-func (s *Arrivals[L]) Done(a *Arrival[L]) { s.Finish(a.from, true) }
+func (s *Arrivals[L]) Done(a *Arrival[L]) { s.Finish(a.from) }

@@ -52,7 +52,7 @@ type room struct {
 	batches  grab.Effects
 	replies  waiting.Replies
 	requests tablecall.Requests
-	acks     []arrival.Ack
+	acks     []uint64
 	// again names what history is asked for.
 	again []string
 	made  uint64

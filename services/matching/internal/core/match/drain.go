@@ -3,7 +3,6 @@ package match
 import (
 	"slices"
 
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 )
 
@@ -36,34 +35,12 @@ func (s *Shard) drained() {
 	case underWay:
 		return
 	}
-	s.releaseAll()
 	s.drain.done, s.fx.Drained = true, true
-}
-
-// stop ends everything at once: a newer owner serves the shard.
-func (s *Shard) stop(in *Inputs) {
-	s.fx.Overtaken, s.fx.Wake = true, s.now.Mono+idleAfter
-	for i := range in.Hints {
-		s.fx.Acks = append(s.fx.Acks, arrival.Ack{Delivery: in.Hints[i].Delivery})
-	}
-	s.releaseAll()
-}
-
-// releaseAll has messages of the hint stream come again that are not taken care of.
-func (s *Shard) releaseAll() {
-	s.arrivals.FinishAll(s.arrivals.All, false)
-	for _, d := range s.inOrder {
-		d.ReleaseAll()
-	}
-	s.arrivals.All = nil
 }
 
 // ended answers what comes in after the end.
 func (s *Shard) ended(in *Inputs) {
 	s.fx.Drained, s.fx.Overtaken = s.drain.done, s.overtaken
-	for i := range in.Hints {
-		s.fx.Acks = append(s.fx.Acks, arrival.Ack{Delivery: in.Hints[i].Delivery})
-	}
 	for i := range in.Polls {
 		s.fx.Answers = append(s.fx.Answers, in.Polls[i].Empty())
 	}

@@ -3,7 +3,6 @@ package match
 import (
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/dealing"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
@@ -30,8 +29,8 @@ type Effects struct {
 	// Freed, Restore and Hungry are hints to others.
 	Freed, Restore []LimitHint
 	Hungry         []Hungry
-	// Acks say what became of messages of the hint stream.
-	Acks   []arrival.Ack
+	// Acks are messages of the hint stream that are taken care of. Others come again to the next owner, or after a while.
+	Acks   []uint64
 	Counts Counts
 
 	// Prove: a round trip to the server is wanted, unless one is under way.

@@ -161,11 +161,7 @@ func TestOvertakenLetsGoOfWhatIsNotStored(t *testing.T) {
 		t.Fatalf("%+v", c)
 	}
 	o.step(0, fenced)
-	again := map[uint64]bool{}
-	for _, a := range o.fx.Acks {
-		again[a.Delivery] = !a.OK
-	}
-	if !o.fx.Overtaken || len(again) != 2 || !again[2] || !again[3] {
+	if !o.fx.Overtaken || len(o.fx.Acks) > 0 {
 		t.Fatalf("overtaken: %v; %+v", o.fx.Overtaken, o.fx.Acks)
 	}
 }

@@ -56,8 +56,8 @@ func (s *Shard) Step(in *Inputs, now Now, fx *Effects) {
 	}
 	s.begin()
 	s.learn(in)
-	if s.overtaken {
-		s.stop(in)
+	if s.overtaken { // a newer owner serves the shard
+		fx.Overtaken, fx.Wake = true, now.Mono+idleAfter
 		return
 	}
 	s.hear(in)

@@ -290,11 +290,11 @@ func (o *owner) carry(fx *Effects) {
 	}
 	o.hints(fx)
 	for _, a := range fx.Acks {
-		if !o.deliveries[a.Delivery] {
-			w.t.Fatalf("delivery %d was acknowledged twice, or never came", a.Delivery)
+		if !o.deliveries[a] {
+			w.t.Fatalf("delivery %d was acknowledged twice, or never came", a)
 		}
-		delete(o.deliveries, a.Delivery)
-		w.acks[a.Delivery] = a.OK
+		delete(o.deliveries, a)
+		w.acks[a] = true
 	}
 	w.traced = append(w.traced, fx.Traced...)
 	if fx.Open && o.open {

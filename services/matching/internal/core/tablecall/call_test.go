@@ -35,7 +35,7 @@ type domain struct {
 	all      Calls[*list]
 	limits   limit.Limits
 	arrivals arrival.Arrivals[*list]
-	acks     []arrival.Ack
+	acks     []uint64
 	out      Requests
 	counts   CallCounts
 	pd       pairing.Domain

@@ -172,22 +172,21 @@ func (t *Tables[L]) Called(failed bool, o *table.Outcome) (freed, restore []tabl
 		if c.life == t.Life {
 			s.arrivals.All = append(s.arrivals.All, c.puts...)
 		} else {
-			s.arrivals.FinishAll(c.puts, true)
+			s.arrivals.FinishAll(c.puts)
 		}
 		t.lost = true
 		t.Fail()
-	case o.Overtaken:
+	case o.Overtaken: // what it was to store is for the newer owner
 		s.limits.NotMade(&c.Call)
-		s.arrivals.FinishAll(c.puts, false) // for the newer owner
 		t.lost = true
 		t.Fail()
 	case o.Lost:
 		s.counts.Losses++
 		s.limits.NotMade(&c.Call)
-		s.arrivals.FinishAll(c.puts, true) // the next life begins with asking for all
+		s.arrivals.FinishAll(c.puts) // the next life begins with asking for all
 		t.open()
 	default:
-		s.arrivals.FinishAll(c.puts, true)
+		s.arrivals.FinishAll(c.puts)
 		c.learn(o)
 		freed, restore = s.limits.Learn(&c.Call, o.Limits)
 		for i := range o.Taken {

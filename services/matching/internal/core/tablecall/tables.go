@@ -218,7 +218,7 @@ func (t *Tables[L]) put(l *Source[L], a arrival.Arrival[L]) {
 func (t *Tables[L]) StartOver() {
 	t.Life++
 	t.UnreadAll()
-	t.calls.arrivals.FinishAll(t.unqueue(), true)
+	t.calls.arrivals.FinishAll(t.unqueue())
 	for _, l := range t.Sources {
 		for at := range l.Index.All() {
 			t.clears = append(t.clears, table.Place{Tasklist: l.Tasklist, Column: at})
@@ -246,15 +246,6 @@ func (t *Tables[L]) unqueue() []arrival.Arrival[L] {
 	all := t.puts
 	t.puts = nil
 	return all
-}
-
-// ReleaseAll has messages of the hint stream come again that are not taken care of: the shard is another owner's.
-func (t *Tables[L]) ReleaseAll() {
-	t.calls.arrivals.FinishAll(t.unqueue(), false)
-	if t.call != nil {
-		t.calls.arrivals.FinishAll(t.call.puts, false)
-		t.call.puts = nil
-	}
 }
 
 // Forget forgets the tasklists for which unused is true.
