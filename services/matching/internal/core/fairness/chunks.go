@@ -12,16 +12,11 @@ import (
 // Puts are triggers on their way into columns that groups share. The zero value has none.
 type Puts struct {
 	columns []put
-	at      map[place]int
-}
-
-type place struct {
-	table.Tasklist
-	table.Column
+	at      map[table.Place]int
 }
 
 type put struct {
-	place
+	table.Place
 	all []filed
 }
 
@@ -34,15 +29,15 @@ type filed struct {
 
 // Add adds the triggers of a chunk, with their ranks.
 func (s *Puts) Add(c table.Chunk, ranks []Rank) {
-	column := place{c.Tasklist, c.Column}
+	column := table.Place{Tasklist: c.Tasklist, Column: c.Column}
 	i, ok := s.at[column]
 	if !ok {
 		if s.at == nil {
-			s.at = map[place]int{}
+			s.at = map[table.Place]int{}
 		}
 		i = len(s.columns)
 		s.at[column] = i
-		s.columns = append(s.columns, put{place: column})
+		s.columns = append(s.columns, put{Place: column})
 	}
 	for j, rank := range ranks {
 		s.columns[i].all = append(s.columns[i].all, filed{rank, c.Cost, c.Trigger(j)})

@@ -183,7 +183,7 @@ func (l *Limit) waiting(u *InUse, each int, now time.Duration, looks *int) {
 		tasks := 0
 		for _, q := range l.Parked {
 			if q.List == of {
-				tasks += of.Index.InColumn(q.At)
+				tasks += of.Index.TriggersIn(q.At)
 			}
 		}
 		add(SlotWaiter{Tasklist: of.Name, Priority: min(p.At.Priority, table.PriorityLast), For: now - p.since, Tasks: tasks})

@@ -44,7 +44,7 @@ func checkLimits(t *testing.T, d *domain) {
 				t.Fatalf("%s is not known as what it is", one.Ref)
 			}
 			for _, p := range one.Parked {
-				if one.Blocked == 0 || d.Open && p.List.Index.InColumn(p.At) > 0 && p.List.Index.Aside(p.At) {
+				if one.Blocked == 0 || d.Open && p.List.Index.TriggersIn(p.At) > 0 && p.List.Index.Aside(p.At) {
 					t.Fatalf("%v waits for a slot of %s, which may be free, or is not aside", p, one.Ref)
 				}
 			}

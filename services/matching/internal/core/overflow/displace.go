@@ -88,18 +88,10 @@ func (s *Policies) ask(t Turn, limits []*limit.Limit, partitions int) *Round {
 // waitHere is how many triggers wait here for a limit, and of which types they are.
 func (t Turn) waitHere(l *limit.Limit) (n int, types []string) {
 	for _, w := range t.waitingFor(l) {
-		var here []string
 		for _, c := range w.Candidates {
-			if l.Of != nil {
-				n += w.List.Index.InColumn(c.Column)
-			}
-			here = append(here, c.Type)
+			n += w.List.Index.TriggersIn(c.Column)
+			types = append(types, c.Type)
 		}
-		slices.Sort(here)
-		if here = slices.Compact(here); l.Of == nil {
-			n += w.List.Index.TriggersOf(here)
-		}
-		types = append(types, here...)
 	}
 	for i := range l.Ahead { // what was read ahead is in no column
 		if a := &l.Ahead[i]; t.acts(l, a.List, a.Chunk.Type, a.Chunk.ReadyAt) {

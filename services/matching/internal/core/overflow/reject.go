@@ -110,7 +110,7 @@ func (t Turn) waitingFor(l *limit.Limit) (all []Want) {
 	}
 	if l.Of != nil {
 		for _, p := range l.Parked[:min(len(l.Parked), wantsMax)] {
-			if age, ok := p.List.Index.Age(p.At); ok {
+			if age, ok := p.List.Index.Waits(p.At); ok {
 				add(p.List, []table.Candidate{{Column: p.At, Head: age, Most: Max}})
 			}
 		}

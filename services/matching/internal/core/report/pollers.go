@@ -14,7 +14,7 @@ import (
 const (
 	// pollersMax is how many pollers a shard remembers: 15 MB if each has the longest names.
 	pollersMax = 8192
-	// pollerFor is for how long one is remembered after its last poll.
+	// pollerFor is for how long one is shown after its last poll.
 	pollerFor = 5 * time.Minute
 	// pollerTypesMax is how many of its types are.
 	pollerTypesMax = 16
@@ -53,13 +53,14 @@ type Pollers struct {
 	// began is when the first poll could be seen.
 	began  time.Duration
 	byName map[pollerName]*Poller
-	// byDomain has those of each domain, and all has all of them, the one seen last first.
+	// byDomain has those of each domain, the one seen last first.
 	byDomain map[string]*linked.List
-	all      linked.List
 }
 
 // NewPollers knows of no poll so far.
-func NewPollers(now time.Duration) Pollers { return Pollers{began: now} }
+func NewPollers(now time.Duration) Pollers {
+	return Pollers{began: now, byName: map[pollerName]*Poller{}, byDomain: map[string]*linked.List{}}
+}
 
 type pollerName struct{ domain, tasklist, worker string }
 
@@ -71,8 +72,8 @@ type Poller struct {
 	typesN  int
 	seen    time.Duration
 	waiting int
-	// inDomain and inAll are its places.
-	inDomain, inAll *linked.Element
+	// place is that in its domain.
+	place *linked.Element
 }
 
 // Version is that of its last poll.
@@ -88,8 +89,7 @@ func (ps *Pollers) Saw(m Poll, now time.Duration) *Poller {
 	if p == nil {
 		p = ps.add(name, now)
 	} else {
-		ps.byDomain[m.Domain].MoveToFront(p.inDomain)
-		ps.all.MoveToFront(p.inAll)
+		ps.byDomain[m.Domain].MoveToFront(p.place)
 	}
 	p.seen, p.typesN = now, len(m.Types)
 	if p.version != m.Version {
@@ -104,58 +104,49 @@ func (ps *Pollers) Saw(m Poll, now time.Duration) *Poller {
 // add remembers one more, in place of others if need be (I14): the last quarter of the places is for domains that have a
 // sixteenth of them at most, and what these need is taken from the domain with the most.
 func (ps *Pollers) add(name pollerName, now time.Duration) *Poller {
-	ps.expire(now)
-	if ps.byName == nil {
-		ps.byName, ps.byDomain = map[pollerName]*Poller{}, map[string]*linked.List{}
-	}
-	mine := ps.byDomain[name.domain]
+	mine := ps.of(name.domain, now)
 	switch n := len(ps.byName); {
-	case n >= pollersMax-pollersMax/4 && mine != nil && mine.Len() >= pollersMax/16:
-		ps.forget(mine.Back().Value.(*Poller))
+	case n >= pollersMax-pollersMax/4 && mine.Len() >= pollersMax/16:
+		ps.forget(mine)
 	case n >= pollersMax: // few do that come here, so those of other domains are looked through
-		var most *linked.List
+		most := mine
 		for _, of := range ps.byDomain {
-			if most == nil || of.Len() > most.Len() {
+			if of.Len() > most.Len() {
 				most = of
 			}
 		}
-		ps.forget(most.Back().Value.(*Poller))
-	}
-	if mine = ps.byDomain[name.domain]; mine == nil {
-		mine = linked.New()
-		ps.byDomain[name.domain] = mine
+		ps.forget(most)
 	}
 	p := &Poller{pollerName: name}
-	p.inDomain, p.inAll = mine.PushFront(p), ps.all.PushFront(p)
-	ps.byName[name] = p
+	p.place = mine.PushFront(p)
+	ps.byName[name], ps.byDomain[name.domain] = p, mine
 	return p
 }
 
-func (ps *Pollers) forget(p *Poller) {
+// forget forgets the one of a domain that was seen longest ago.
+func (ps *Pollers) forget(of *linked.List) {
+	p := of.Remove(of.Back()).(*Poller)
 	delete(ps.byName, p.pollerName)
-	ps.all.Remove(p.inAll)
-	of := ps.byDomain[p.domain]
-	if of.Remove(p.inDomain); of.Len() == 0 {
+	if of.Len() == 0 {
 		delete(ps.byDomain, p.domain)
 	}
 }
 
-// expire forgets those that have not polled for long.
-func (ps *Pollers) expire(now time.Duration) {
-	for e := ps.all.Back(); e != nil && now-e.Value.(*Poller).seen >= pollerFor; e = ps.all.Back() {
-		ps.forget(e.Value.(*Poller))
-	}
-}
-
-// of are those of a tasklist, the one seen last first.
-func (ps *Pollers) of(domain, tasklist string, now time.Duration) []*Poller {
-	ps.expire(now)
+// of are those of a domain that have polled recently.
+func (ps *Pollers) of(domain string, now time.Duration) *linked.List {
 	of := ps.byDomain[domain]
 	if of == nil {
-		return nil
+		return linked.New()
 	}
-	var found []*Poller
-	for e := of.Front(); e != nil; e = e.Next() {
+	for of.Len() > 0 && now-of.Back().Value.(*Poller).seen >= pollerFor {
+		ps.forget(of)
+	}
+	return of
+}
+
+// ofTasklist are those of a tasklist, the one seen last first.
+func (ps *Pollers) ofTasklist(domain, tasklist string, now time.Duration) (found []*Poller) {
+	for e := ps.of(domain, now).Front(); e != nil; e = e.Next() {
 		if p := e.Value.(*Poller); p.tasklist == tasklist {
 			found = append(found, p)
 		}
@@ -175,7 +166,7 @@ type Page struct {
 
 // Page is up to limit workers that polled a tasklist, behind the one called after; from the first, if that is empty.
 func (ps *Pollers) Page(domain, tasklist, after string, limit int, now time.Duration) Page {
-	found := ps.of(domain, tasklist, now)
+	found := ps.ofTasklist(domain, tasklist, now)
 	seen := Page{All: len(found), Known: now - ps.began}
 	if after != "" {
 		found = slices.DeleteFunc(found, func(p *Poller) bool { return byWorker(p.worker, after) <= 0 })
@@ -215,7 +206,7 @@ type Serving struct {
 func (ps *Pollers) Serving(domain, tasklist, typ string, now time.Duration) Serving {
 	s := Serving{Known: now - ps.began}
 	var last *Poller
-	for _, p := range ps.of(domain, tasklist, now) { // the one seen last first
+	for _, p := range ps.ofTasklist(domain, tasklist, now) {
 		takes := p.typesN == 0 || p.typesN > len(p.types) || slices.Contains(p.types, typ)
 		if last == nil || takes && s.Takers == 0 {
 			last = p

@@ -13,6 +13,9 @@ func (x *Index) Columns() int {
 
 // TriggersIn is how many triggers a column holds, as far as is known.
 func (x *Index) TriggersIn(at Column) int {
+	if _, g := x.grouped(at); g != nil {
+		return g.triggers
+	}
 	if c := x.find(at); c != nil {
 		return c.triggers
 	}

@@ -133,25 +133,12 @@ func (x *Index) Shift(at Column) int64 {
 	return 0
 }
 
-// InColumn is how many triggers a column holds that has a group, as far as is known.
-func (x *Index) InColumn(at Column) int {
-	if _, c := x.grouped(at); c != nil {
-		return c.triggers
-	}
-	return 0
-}
-
-// Age is since when the first trigger of a column is ready that has a group, as far as is known.
-func (x *Index) Age(at Column) (readyAt int64, ok bool) {
-	if _, c := x.grouped(at); c != nil {
-		return c.age, true
-	}
-	return 0, false
-}
-
 // Waits tells whether a column holds something, or one of those for which it stands (AnyGroup); readyAt is the age of the first
 // of them that is ready, 0 = none is.
 func (x *Index) Waits(at Column) (readyAt int64, ok bool) {
+	if _, c := x.grouped(at); c != nil {
+		return c.age, true
+	}
 	readyAt, ok = x.heads[at]
 	return readyAt, ok || x.groups[at] != nil
 }
