@@ -20,8 +20,7 @@ const (
 
 // answers are those with tasks, for as long as they may turn out to be undelivered.
 type answers struct {
-	last uint64
-	now  time.Duration
+	lastID uint64
 	// proven is when the last round trip to the server began that has ended.
 	proven time.Duration
 	byID   map[uint64]*sent
@@ -49,30 +48,16 @@ type sent struct {
 	confirmed, bounced bool
 }
 
-// newAnswers returns none. Their IDs follow last.
-func newAnswers(last uint64, now time.Duration) answers {
-	return answers{last: last, now: now, byID: map[uint64]*sent{}, byInbox: map[string]*sent{}, found: map[string]*sent{}}
-}
-
-// begin begins a turn. If the shard was stopped before, the report that there was no subscriber may only come now.
-func (a *answers) begin(now time.Duration) {
-	if now-a.now >= StoppedAfter {
-		for _, one := range a.queue[a.confirmed:] {
-			one.at = now
-		}
-	}
-	a.now = now
-}
-
 // unconfirmed reports whether an answer does not count as received yet.
 func (a *answers) unconfirmed() bool { return a.confirmed < len(a.queue) }
 
-// send is the answer out with the tasks of a poll of a domain, as far as they fit. back are the grants that do not: they are to be handed back.
-func (a *answers) send(out grab.Answer, domain string, grants []grab.Grant, bytesMax int) (_ grab.Answer, back []grab.Grant) {
-	bytes, most := 0, pairing.AnswerBytes(out.JSON, bytesMax)
-	out.Tasks = make([][]byte, 0, len(grants))
-	kept := grants[:0]
-	for _, g := range grants {
+// answer ends a poll with what it was granted, as far as that fits. A grant that does not is handed back.
+func (s *Waiting[L]) answer(p *grab.Poll[L]) {
+	s.End(p)
+	out := grab.Answer{Poll: p.ID, ReplyTo: p.ReplyTo, JSON: p.JSON, Tasks: make([][]byte, 0, len(p.Granted))}
+	bytes, most := 0, pairing.AnswerBytes(out.JSON, s.cfg.AnswerBytesMax)
+	kept, back := p.Granted[:0], []grab.Grant(nil)
+	for _, g := range p.Granted {
 		if bytes+len(g.Task) > most && len(out.Tasks) > 0 {
 			back = append(back, g)
 			continue
@@ -80,75 +65,84 @@ func (a *answers) send(out grab.Answer, domain string, grants []grab.Grant, byte
 		bytes += len(g.Task)
 		out.Tasks, kept = append(out.Tasks, g.Task), append(kept, g)
 	}
+	p.Granted = nil
+	s.handBacks.TakeAllBack(back, true)
 	if len(kept) > 0 {
-		out.ID = a.add(&sent{replyTo: out.ReplyTo, domain: domain, json: out.JSON, grants: kept})
+		out.ID = s.remember(&sent{replyTo: out.ReplyTo, domain: p.Domain(), json: out.JSON, grants: kept})
+		p.Weigh(bytes, len(kept))
 	}
-	return out, back
+	s.out.Answers = append(s.out.Answers, out)
 }
 
-func (a *answers) add(one *sent) uint64 {
-	a.last++
-	if a.last == 0 {
-		a.last++
-	}
-	one.id, one.firstAt, one.at = a.last, a.now, a.now
-	a.byID[one.id], a.byInbox[one.replyTo] = one, one
-	a.queue = append(a.queue, one)
+// remember numbers an answer.
+func (s *Waiting[L]) remember(one *sent) uint64 {
+	s.lastID = max(s.lastID+1, 1)
+	one.id, one.firstAt, one.at = s.lastID, s.now, s.now
+	s.byID[one.id], s.byInbox[one.replyTo] = one, one
+	s.queue = append(s.queue, one)
 	return one.id
 }
 
-// bounceID takes in that an answer was not delivered. It returns the grants that are to be handed back; confirm: that confirms them.
-func (a *answers) bounceID(id uint64) (back []grab.Grant, confirm bool) { return a.bounce(a.byID[id]) }
+// Bounce takes back what an answer contained that was not delivered.
+func (s *Waiting[L]) Bounce(id uint64) { s.bounce(s.byID[id]) }
 
-// bounceOf does so with the last answer to an inbox of a domain.
-func (a *answers) bounceOf(inbox, domain string) (back []grab.Grant, confirm bool) {
-	if one := a.byInbox[inbox]; one != nil && one.domain == domain {
-		return a.bounce(one)
+func (s *Waiting[L]) bounce(one *sent) {
+	if one != nil && !one.bounced {
+		one.bounced = true
+		s.takeBack(one.grants, !one.confirmed)
 	}
-	return nil, false
 }
 
-func (a *answers) bounce(one *sent) (back []grab.Grant, confirm bool) {
-	if one == nil || one.bounced {
-		return nil, false
-	}
-	one.bounced = true
-	return one.grants, !one.confirmed
+// takeBack hands back what was not delivered. confirms: that confirms it.
+func (s *Waiting[L]) takeBack(all []grab.Grant, confirms bool) {
+	s.counts.Bounced += int64(len(all))
+	s.handBacks.TakeAllBack(all, confirms)
 }
 
-// repeat are the answers that may have been lost with the connection, to be sent again. A worker that has one ignores it. An undelivered repeat
+// GivenUp takes back what was sent to an inbox of a domain whose poll was given up without an answer. A poll that waits still ends: the server may
+// take what is sent there for delivered.
+func (s *Waiting[L]) GivenUp(inbox, domain string) {
+	if p := s.polls.ByInbox(inbox); p != nil && p.Domain() == domain {
+		s.takeBack(p.Granted, true)
+		p.Granted = nil
+		s.answer(p)
+	}
+	if one := s.byInbox[inbox]; one != nil && one.domain == domain {
+		s.bounce(one)
+	}
+}
+
+// Repeat sends the answers again that may have been lost with the connection. A worker that has one ignores it. An undelivered repeat
 // says nothing: a worker that has its tasks waits no more. An old grant is left to its deadline: a worker
 // that gets it now would count from now, and the attempt may be another's before.
-func (a *answers) repeat() (all []grab.Answer) {
-	for _, one := range a.queue[a.confirmed:] {
-		if one.bounced || a.now-one.firstAt >= grab.RepeatWithin {
-			continue
+func (s *Waiting[L]) Repeat() {
+	for _, one := range s.queue[s.confirmed:] {
+		if !one.bounced && s.now-one.firstAt < grab.RepeatWithin {
+			one.at = s.now
+			s.sendAgain(one)
 		}
-		one.at = a.now
-		all = append(all, one.again())
 	}
-	return all
 }
 
-// again is the answer as it is sent again: no one hears whether there was a subscriber.
-func (one *sent) again() grab.Answer {
+// sendAgain sends an answer again: no one hears whether there was a subscriber.
+func (s *Waiting[L]) sendAgain(one *sent) {
 	out := grab.Answer{ReplyTo: one.replyTo, JSON: one.json}
 	for _, g := range one.grants {
 		if g.Task != nil {
 			out.Tasks = append(out.Tasks, g.Task)
 		}
 	}
-	return out
+	s.out.Answers = append(s.out.Answers, out)
 }
 
-// find takes in a grant of an owner before, which may not have been received. An inbox gets no more tasks than its poll takes: the owner before may have
+// Find takes in a grant of an owner before, which may not have been received. An inbox gets no more tasks than its poll takes: the owner before may have
 // been granted more, and handed back what was too much.
-func (a *answers) find(g *grab.Undelivered, grant grab.Grant) {
-	one := a.found[g.ReplyTo]
+func (s *Waiting[L]) Find(g *grab.Undelivered, grant grab.Grant) {
+	one := s.found[g.ReplyTo]
 	if one == nil {
 		one = &sent{replyTo: g.ReplyTo, domain: g.Domain, json: g.JSON}
-		a.found[g.ReplyTo] = one
-		a.order = append(a.order, g.ReplyTo)
+		s.found[g.ReplyTo] = one
+		s.order = append(s.order, g.ReplyTo)
 	}
 	if len(one.grants) >= g.Max {
 		grant.Task = nil
@@ -156,39 +150,44 @@ func (a *answers) find(g *grab.Undelivered, grant grab.Grant) {
 	one.grants = append(one.grants, grant)
 }
 
-// redeliver are the answers that owners before may not have sent, each inbox once. A worker that has the tasks ignores them. So an undelivered repeat
-// says nothing, but an inbox whose worker says that it has got nothing is known: all of its grants are handed back. back are those of inboxes of
-// which that is known already.
-func (a *answers) redeliver(bytesMax int) (all []grab.Answer, back []grab.Grant) {
-	for _, inbox := range a.order {
-		found := a.found[inbox]
-		if one := a.byInbox[inbox]; one != nil { // a second answer reaches no worker
+// Redeliver sends again what owners before may not have sent, each inbox once. A worker that has the tasks ignores them. So an undelivered repeat
+// says nothing, but an inbox whose worker says that it has got nothing is known: all of its grants are handed back, at once if that is known already.
+func (s *Waiting[L]) Redeliver() {
+	for _, inbox := range s.order {
+		found := s.found[inbox]
+		if one := s.byInbox[inbox]; one != nil { // a second answer reaches no worker
 			for _, g := range found.grants {
 				g.Task = nil
 				if one.grants = append(one.grants, g); one.bounced {
-					back = append(back, g)
+					s.handBacks.TakeAllBack([]grab.Grant{g}, true)
 				}
 			}
 			continue
 		}
-		bytes, most := 0, pairing.AnswerBytes(found.json, bytesMax)
+		bytes, most := 0, pairing.AnswerBytes(found.json, s.cfg.AnswerBytesMax)
 		for i := range found.grants {
 			g := &found.grants[i]
 			if bytes += len(g.Task); i > 0 && bytes > most {
 				g.Task = nil
 			}
 		}
-		a.add(found)
-		all = append(all, found.again())
+		s.remember(found)
+		s.sendAgain(found)
 	}
-	clear(a.found)
-	a.order = nil
-	return all, back
+	clear(s.found)
+	s.order = nil
 }
 
-// confirm counts as received what was sent long enough before a round trip to the server, which would have
-// brought the word that there was no subscriber. It forgets what cannot be undelivered any more.
-func (a *answers) confirm() {
+// Prove notes when a round trip to the server began that has ended.
+func (s *Waiting[L]) Prove(began time.Duration) { s.proven = max(s.proven, began) }
+
+// Proven is when the last round trip to the server began that has ended.
+func (s *Waiting[L]) Proven() time.Duration { return s.proven }
+
+// Confirm counts as received what was sent long enough before a round trip to the server, which would have brought the report that there was no
+// subscriber. It forgets what cannot be undelivered any more, and reports whether another round trip would confirm more.
+func (s *Waiting[L]) Confirm() (unproven bool) {
+	a := &s.answers
 	for ; a.unconfirmed() && a.proven-a.queue[a.confirmed].at >= grab.HeardAfter; a.confirmed++ {
 		one := a.queue[a.confirmed]
 		one.confirmed = true
@@ -200,7 +199,7 @@ func (a *answers) confirm() {
 			}
 		}
 	}
-	for ; a.forgotten < a.confirmed && a.now-a.queue[a.forgotten].at >= BouncedWithin; a.forgotten++ {
+	for ; a.forgotten < a.confirmed && s.now-a.queue[a.forgotten].at >= BouncedWithin; a.forgotten++ {
 		one := a.queue[a.forgotten]
 		a.queue[a.forgotten] = nil
 		delete(a.byID, one.id)
@@ -213,17 +212,8 @@ func (a *answers) confirm() {
 		a.confirmed -= a.forgotten
 		a.forgotten = 0
 	}
+	return a.unconfirmed() && s.now >= a.provableAt()
 }
 
-// unproven reports whether a round trip would confirm one.
-func (a *answers) unproven() bool {
-	return a.unconfirmed() && a.now-a.queue[a.confirmed].at >= grab.HeardAfter
-}
-
-// wake is when a round trip confirms the next one. Where one is under way, its end is a turn.
-func (a *answers) wake(w time.Duration) time.Duration {
-	if a.unconfirmed() && !a.unproven() {
-		w = min(w, a.queue[a.confirmed].at+grab.HeardAfter)
-	}
-	return w
-}
+// provableAt is when a round trip confirms the next one.
+func (a *answers) provableAt() time.Duration { return a.queue[a.confirmed].at + grab.HeardAfter }

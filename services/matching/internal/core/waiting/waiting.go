@@ -54,7 +54,7 @@ type Waiting[L Tasklist[L]] struct {
 	handBacks HandBacks
 	polls     pairing.Polls[L, grab.Grant]
 	pollers   report.Pollers
-	answers   answers
+	answers
 	// leaving: the shard is given up, so no poll waits for anything but its grabs.
 	leaving bool
 }
@@ -63,14 +63,19 @@ type Waiting[L Tasklist[L]] struct {
 func New[L Tasklist[L]](cfg Config, last uint64, now time.Duration, handBacks HandBacks) Waiting[L] {
 	return Waiting[L]{
 		cfg: cfg, now: now, handBacks: handBacks, polls: pairing.NewPolls[L, grab.Grant](),
-		pollers: report.NewPollers(now), answers: newAnswers(last, now),
+		pollers: report.NewPollers(now),
+		answers: answers{lastID: last, byID: map[uint64]*sent{}, byInbox: map[string]*sent{}, found: map[string]*sent{}},
 	}
 }
 
-// Begin begins a turn. Its effects are added to out and counts.
+// Begin begins a turn. Its effects are added to out and counts. If the shard was stopped before, the report that there was no subscriber may only come now.
 func (s *Waiting[L]) Begin(now time.Duration, out *Replies, counts *PollCounts) {
+	if now-s.now >= StoppedAfter {
+		for _, one := range s.queue[s.confirmed:] {
+			one.at = now
+		}
+	}
 	s.now, s.out, s.counts = now, out, counts
-	s.answers.begin(now)
 }
 
 // Len counts the polls that are not answered.
@@ -90,14 +95,16 @@ func (s *Waiting[L]) Serving(domain, tasklist, typ string, now time.Duration) re
 }
 
 // Watchful reports whether something may become due before long.
-func (s *Waiting[L]) Watchful() bool { return s.polls.Len() > 0 || len(s.answers.byID) > 0 }
+func (s *Waiting[L]) Watchful() bool { return s.polls.Len() > 0 || len(s.byID) > 0 }
 
 // UnderWay reports whether a poll is not answered, or an answer does not count as received.
-func (s *Waiting[L]) UnderWay() bool { return s.polls.Len() > 0 || s.answers.unconfirmed() }
+func (s *Waiting[L]) UnderWay() bool { return s.polls.Len() > 0 || s.unconfirmed() }
 
 // Wake is when something is due that no message brings about.
 func (s *Waiting[L]) Wake(w time.Duration) time.Duration {
-	w = s.answers.wake(w)
+	if s.unconfirmed() && s.now < s.provableAt() { // where a round trip is under way, its end is a turn
+		w = min(w, s.provableAt())
+	}
 	if p, ok := s.polls.Next(); ok {
 		w = min(w, p.At())
 	}
