@@ -280,16 +280,6 @@ func (d *Domain) End(typ string, path []table.Ref, bookings []byte) {
 	}
 }
 
-// due has limits of a domain reported.
-func (d *Domain) DueAll(refs []table.Ref) {
-	s := d.shard
-	for _, ref := range refs {
-		if l := d.Limit(ref); l != nil { // operators may change it any time
-			s.ReportSoon(l)
-		}
-	}
-}
-
 // Sweep has limits tried, or shown, again. It returns those of which the attempts are to be counted.
 func (d *Domain) Sweep() (audit []*Limit) {
 	s := d.shard

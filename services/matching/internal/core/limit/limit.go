@@ -170,8 +170,11 @@ func (s *Limits) resize(l *Limit, now *Setting) {
 		l.Domain.Work() // it may be that it holds up no more what waits for it to be counted
 	}
 	l.OnFull, l.OnFullAfter = now.OnFull, now.OnFullAfter
-	if l.PerGroup {
-		s.resizeGroups(l)
+	for one := range l.groups() {
+		if most := s.groupMax(l, one.Group); most != one.Max {
+			one.Max = most
+			s.unblock(one)
+		}
 	}
 }
 
@@ -304,14 +307,6 @@ func MemberOf(t ids.Trigger) Member {
 // partition is the history partition of the attempt.
 func (m Member) partition() int { return ids.TaskID(m[:16]).Partition() }
 
-// fullFor is for how long a limit counts as full after the tables said so. Watched: they are asked again within fullStale.
-func fullFor(watched bool) time.Duration {
-	if watched {
-		return fullStale
-	}
-	return LineEvery
-}
-
 // fullStale is for how long a limit counts as full that the tables said to be, while the shard holds or wants slots of it: it
 // asks again within, also if it sleeps between two sweeps. Else it counts for lineEvery.
 const fullStale = RefreshAfter + SleepMax + LineEvery
@@ -325,17 +320,4 @@ type usage struct {
 	Rejected, Displaced lasthour.Count[uint32]
 	// reclaimed counts slots that were freed since history did not know their attempts any more.
 	reclaimed int64
-}
-
-// wouldWait counts attempts that a limit in shadow would have held up.
-func (s *Limits) wouldWait(l *Limit, n int) {
-	if n > 0 {
-		l.Usage.beyond.Add(s.now, uint32(n))
-		s.Done.WouldWait += int64(n)
-	}
-}
-
-// saturated tells whether no slot is to be had, after a call that booked some for triggers that are not granted yet.
-func (l *Limit) saturated(booked int) bool {
-	return l.Blocked != 0 && l.Blocked != table.Restoring || l.full && l.Entry-booked <= len(l.Slots)
 }

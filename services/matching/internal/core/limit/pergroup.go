@@ -143,16 +143,6 @@ func (s *Limits) groupMax(of *Limit, group string) int {
 	return of.Max
 }
 
-// resizeGroups takes over how many attempts of each group may run now.
-func (s *Limits) resizeGroups(of *Limit) {
-	for l := range of.groups() {
-		if most := s.groupMax(of, l.Group); most != l.Max {
-			l.Max = most
-			s.unblock(l)
-		}
-	}
-}
-
 // forgetGroup forgets the limit of a group of which nothing is left.
 func (l *Limit) forgetGroup() {
 	if l.Of == nil || !l.known() || len(l.Slots)+l.Entry+len(l.Parked) > 0 || l.Blocked != 0 || l.unsaid || l.Due || l.timed || l.slack || l.inCall() {
@@ -211,14 +201,6 @@ func (l *Limit) blockedByOthers() (refs []table.Ref) {
 		}
 	}
 	return refs
-}
-
-// learnPerGroup learns how a limit that counts per group stands after a call. It returns whether other shards are to be asked to say what
-// they hold.
-func (l *Limit) learnPerGroup(st *table.LimitState, blocked table.BlockedWhy, now time.Duration) bool {
-	l.ShownAt, l.unsaid = now, false
-	l.standsBlocked(blocked)
-	return st.Restoring && l.mayRestore(now)
 }
 
 // watch sees to it that the limit of a group is shown to the tables again, and that lost releases are found.

@@ -86,35 +86,62 @@ func (s *Limits) Learn(c *Call, states []table.LimitState) (freed, restore []tab
 		if !l.known() || i >= len(states) {
 			continue
 		}
-		booked, blocked := c.booked[i], c.blocked[i]
-		s.wouldWait(l, states[i].Beyond)
+		st, booked, blocked := &states[i], c.booked[i], c.blocked[i]
+		if st.Beyond > 0 {
+			l.Usage.beyond.Add(s.now, uint32(st.Beyond))
+			s.Done.WouldWait += int64(st.Beyond)
+		}
 		if l.rated() {
-			s.learnRate(l, &states[i], blocked)
+			s.learnRate(l, st, blocked)
 			continue
 		}
+		again := false
 		if l.PerGroup {
-			if l.learnPerGroup(&states[i], blocked, s.now) {
-				restore = append(restore, l.Ref)
+			l.ShownAt, l.unsaid = s.now, false
+			l.standsBlocked(blocked)
+			again = st.Restoring
+		} else {
+			// A shard that leaves the line may have kept more slots from those behind than it took.
+			freer := l.unsaid || c.Stances[i].Held < l.Entry || l.short && blocked == 0
+			s.learnSlots(l, st, c.Stances[i].Held+booked+st.Leased, booked, blocked)
+			if again = l.Blocked == table.Restoring; l.others && !l.full && freer {
+				freed = append(freed, l.Ref)
 			}
-			continue
 		}
-		// A shard that leaves the line may have kept more slots from those behind than it took.
-		freer := l.unsaid || c.Stances[i].Held < l.Entry || l.short && blocked == 0
-		l.booked += booked
-		waited := l.short
-		if l.stands(&states[i], c.Stances[i].Held+booked+states[i].Leased, blocked, s.now) {
+		if again && (l.restoreAt == 0 || s.now-l.restoreAt >= RestoreEvery) {
 			restore = append(restore, l.Ref)
 		}
-		l.waiters.lack.Note(l.short && booked == 0, s.now)
-		l.sawFull(&states[i], waited, booked, s.now)
-		l.Usage.Saw(s.now, l.saturated(booked), fullFor(len(l.Slots)+booked > 0 || l.Blocked != 0))
-		if l.others && !l.full && freer {
-			freed = append(freed, l.Ref)
-		}
-		s.slacken(l)
-		l.watch(s.now)
 	}
 	return freed, restore
+}
+
+// learnSlots learns how a limit with slots stands after a call that booked some.
+func (s *Limits) learnSlots(l *Limit, st *table.LimitState, entry, booked int, blocked table.BlockedWhy) {
+	if l.Of != nil && l.unsaid {
+		l.Of.ByGroup.unsaid--
+	}
+	waited := l.short
+	l.Entry, l.unsaid, l.ShownAt = entry, false, s.now
+	l.booked += booked
+	l.others, l.full, l.used = st.Others, st.Used >= l.Max, st.Used
+	l.standsBlocked(blocked)
+	if l.auditAt == 0 && (l.full && len(l.Slots) > 0 || l.Blocked == table.Full) {
+		l.auditAt = s.now + AuditEvery
+	}
+	if !l.short || booked > 0 {
+		l.waiters.lackSince = 0
+	} else if l.waiters.lackSince == 0 {
+		l.waiters.lackSince = s.now
+	}
+	l.sawFull(st, waited, booked, s.now)
+	lasts := LineEvery
+	if len(l.Slots)+booked > 0 || l.Blocked != 0 { // the tables are asked again
+		lasts = fullStale
+	}
+	saturated := l.Blocked != 0 && l.Blocked != table.Restoring || l.full && entry-booked <= len(l.Slots) // what was booked is not granted yet
+	l.Usage.Saw(s.now, saturated, lasts)
+	s.slacken(l)
+	l.watch(s.now)
 }
 
 // NotMade has what a call said about limits said again; who was tried keeps its place.
@@ -196,21 +223,6 @@ func (c *Call) Ask(l *List, p *Path, at *table.Candidate, n int) (alone bool) {
 	return alone && !grouped
 }
 
-// stands takes in how a limit stands. It returns whether other shards are to be asked for
-// their entries.
-func (l *Limit) stands(st *table.LimitState, entry int, blocked table.BlockedWhy, now time.Duration) bool {
-	if l.Of != nil && l.unsaid {
-		l.Of.ByGroup.unsaid--
-	}
-	l.Entry, l.unsaid, l.ShownAt = entry, false, now
-	l.others, l.full, l.used = st.Others, st.Used >= l.Max, st.Used
-	l.standsBlocked(blocked)
-	if l.full && l.auditAt == 0 && len(l.Slots) > 0 || l.Blocked == table.Full && l.auditAt == 0 {
-		l.auditAt = now + AuditEvery
-	}
-	return l.Blocked == table.Restoring && l.mayRestore(now)
-}
-
 // standsBlocked takes in why a limit had no slot. One that was left out of the wants is blocked as it was before.
 func (l *Limit) standsBlocked(blocked table.BlockedWhy) {
 	if blocked != 0 {
@@ -219,11 +231,6 @@ func (l *Limit) standsBlocked(blocked table.BlockedWhy) {
 		l.Wait = 0
 	}
 	l.short = l.Blocked != 0
-}
-
-// mayRestore tells whether other shards may be asked again for their entries.
-func (l *Limit) mayRestore(now time.Duration) bool {
-	return l.restoreAt == 0 || now-l.restoreAt >= RestoreEvery
 }
 
 // TryWaiters has a call take triggers for tasklists that wait for slots which may be free. Limits take turns. try has it take some of a tasklist; false

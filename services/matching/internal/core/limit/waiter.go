@@ -13,7 +13,8 @@ type waiters struct {
 	all   map[*List]*waiter
 	lines [table.PriorityIdle + 1]waiterLine
 	turn  table.Turn
-	lack  table.Lack
+	// lackSince is since when triggers lack slots, and got none; 0 = none does.
+	lackSince time.Duration
 	// strict counts those of which the most urgent priority goes first.
 	strict int
 	// came counts those that came.
@@ -127,12 +128,18 @@ func (q *waiters) next() (*waiter, table.Turn) {
 	return q.lines[priority].first, after
 }
 
+// lineFor is for how long a shard of which triggers of priority 2 wait stands behind more urgent ones in the line of a limit before it counts
+// as urgent itself; those of the others wait for as much longer with each priority. No shard of a line knows what others have: without this
+// the last would wait while urgent ones come.
+const lineFor = 500 * time.Millisecond
+
 // linePriority is that by which the shard stands in the line of shards, its most urgent trigger there having another one.
 func (q *waiters) linePriority(priority int, now time.Duration) int {
-	if q.strict > 0 && len(q.all) == q.strict {
-		return priority
+	later, strict := time.Duration(priority-table.PriorityFirst), q.strict > 0 && len(q.all) == q.strict
+	if !strict && later > 0 && priority <= table.PriorityLast && q.lackSince > 0 && now-q.lackSince >= lineFor*later {
+		return table.PriorityFirst
 	}
-	return q.lack.Priority(priority, now)
+	return priority
 }
 
 // mostUrgent is one of the most urgent priority that waits, or nil.

@@ -19,8 +19,10 @@ func (s *Shard) arrive(h *Hints) {
 			continue
 		}
 		if d, isNew := s.limited(r.Domain); d != nil {
-			if isNew { // the previous owner may have reported them to the tables
-				d.DueAll(r.Path)
+			for _, ref := range r.Path {
+				if isNew { // the previous owner may have reported them to the tables
+					d.Restore(ref)
+				}
 			}
 			d.Domain.End(r.Type, r.Path, r.Bookings)
 		}

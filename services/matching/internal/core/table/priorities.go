@@ -1,10 +1,6 @@
 package table
 
-import (
-	"time"
-
-	"github.com/yardmaster-io/yardmaster/shared/iwrr"
-)
+import "github.com/yardmaster-io/yardmaster/shared/iwrr"
 
 // priorityWeights are those of the priorities: each comes twice as often as the next less urgent one while both have something ready, so
 // the last one has one in 31 turns however many urgent triggers come. PriorityIdle has no turn.
@@ -53,30 +49,4 @@ func (x *Index) mixed() bool {
 		return c.Priority <= PriorityLast
 	}
 	return false
-}
-
-// lineFor is for how long a shard of which triggers of priority 2 wait stands behind more urgent ones in the line of a limit before it counts
-// as urgent itself; those of the others wait for as much longer with each priority. No shard of a line knows what others have: without this
-// the last would wait while urgent ones come.
-const lineFor = 500 * time.Millisecond
-
-// Lack is since when the triggers of a shard wait for slots of a limit, and got none; the zero value: none does.
-type Lack struct{ since time.Duration }
-
-// Note takes in whether a call left triggers without slots, and none got one.
-func (l *Lack) Note(lacks bool, now time.Duration) {
-	if !lacks {
-		l.since = 0
-	} else if l.since == 0 {
-		l.since = now
-	}
-}
-
-// Priority is that by which the shard stands in the line of shards, its most urgent trigger there having another one.
-func (l *Lack) Priority(priority int, now time.Duration) int {
-	later := priority - PriorityFirst
-	if later > 0 && priority <= PriorityLast && l.since > 0 && now-l.since >= lineFor*time.Duration(later) {
-		return PriorityFirst
-	}
-	return priority
 }
