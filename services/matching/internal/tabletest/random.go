@@ -204,7 +204,7 @@ func (w *twins) randomCall() table.Call {
 		}
 		index.Put(p.Column, p.ReadyAt, p.Len())
 	}
-	if known := index.Candidates(9, func(table.Column) bool { return false }); w.random.IntN(40) == 0 && len(known) > 0 {
+	if known := index.Candidates(nil, 0, 9, func(table.Column) bool { return false }); w.random.IntN(40) == 0 && len(known) > 0 {
 		at := known[w.random.IntN(len(known))].Column
 		c.Clear = append(c.Clear, table.Place{Tasklist: table.Tasklist{Domain: domain, Name: fmt.Sprint("list", shard)}, Column: at})
 		index.Seen(table.Head{Column: at, Empty: true})
@@ -230,7 +230,7 @@ func (w *twins) randomCall() table.Call {
 	for range w.random.IntN(3) {
 		want := table.Want{Tasklist: table.Tasklist{Domain: domain, Name: fmt.Sprint("list", shard)}, N: 1 + w.random.IntN(25), Ahead: max(0, w.random.IntN(16)-6)}
 		limited := func(at table.Column) bool { return len(c.Stances) == 0 && twinPaths[at.Type] != nil }
-		want.Candidates = index.CandidatesOf(nil, w.random.IntN(table.PriorityIdle+1), 3+w.random.IntN(10), limited)
+		want.Candidates = index.Candidates(nil, w.random.IntN(table.PriorityIdle+1), 3+w.random.IntN(10), limited)
 		for i := range want.Candidates {
 			want.Candidates[i].Path = twinPath(&c, want.Candidates[i].Column)
 		}

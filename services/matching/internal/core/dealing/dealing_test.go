@@ -235,12 +235,12 @@ func TestWhatBecomesOfAStop(t *testing.T) {
 		back                int
 		again               string
 	}{
-		"rejected":          {rejected: 1, again: "[]"},
-		"displaced":         {displace: true, displaced: 1, again: "[]"},
-		"has begun":         {refused: fault.Stale, again: "[]"},
-		"not decided":       {refused: fault.Unavailable, back: 1, again: "[]"},
-		"from before":       {over: true, refused: fault.Unavailable, again: "[d d]"},
-		"an attempt":        {displace: true, refused: fault.FailedPrecondition, again: "[]"},
+		"rejected":    {rejected: 1, again: "[]"},
+		"displaced":   {displace: true, displaced: 1, again: "[]"},
+		"has begun":   {refused: fault.Stale, again: "[]"},
+		"not decided": {refused: fault.Unavailable, back: 1, again: "[]"},
+		"from before": {over: true, refused: fault.Unavailable, again: "[d d]"},
+		"an attempt":  {displace: true, refused: fault.FailedPrecondition, again: "[]"},
 	} {
 		r := newRoom()
 		back := r.chunk("", 1)

@@ -120,7 +120,7 @@ func checkNobodyIsForgotten(t *testing.T, s *Shard, d *domain) {
 			if p.Room(s.cfg.AnswerBytesMax) <= 0 {
 				return true
 			}
-			for _, at := range l.index.CandidatesOf(p.Types, 0, 1000, func(table.Column) bool { return false }) {
+			for _, at := range l.index.Candidates(p.Types, 0, 1000, func(table.Column) bool { return false }) {
 				if !slices.ContainsFunc(d.Met, func(lim *limit.Limit) bool { return covers(&lim.Setting, l.Name, at.Type) && l.WaitsForSlot() }) {
 					t.Fatalf("a poll at %v could have %v", l.Tasklist, at)
 				}

@@ -38,7 +38,7 @@ func (l *list) starving() (starves, full bool) {
 	}
 	for _, line := range l.queue.Lines() {
 		p := line.First()
-		if len(l.index.CandidatesOf(p.Types, 0, 1, l.Short)) == 0 {
+		if len(l.index.Candidates(p.Types, 0, 1, l.Short)) == 0 {
 			return true, l.source.Putting() || l.HasAhead(p.Accepts) || l.index.Holds(p.Types)
 		}
 	}

@@ -120,7 +120,7 @@ func (t Turn) waitingFor(l *limit.Limit) (all []Want) {
 		if len(all) >= wantsMax {
 			break
 		}
-		add(of, of.Index.CandidatesOf(l.Types, 0, candidatesMax, func(at table.Column) bool { return of.TypePath(at.Type).Taken() != l }))
+		add(of, of.Index.Candidates(l.Types, 0, candidatesMax, func(at table.Column) bool { return of.TypePath(at.Type).Taken() != l }))
 	}
 	return all
 }

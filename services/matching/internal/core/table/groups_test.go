@@ -91,7 +91,7 @@ func compareGroups(t *rapid.T, x *Index, plain map[Column]*plainGroup) {
 		want = append(want, fmt.Sprint(c.Column, heads[c.Any()].age))
 	}
 	var got []string
-	for _, c := range x.Candidates(limit, func(Column) bool { return false }) {
+	for _, c := range x.Candidates(nil, 0, limit, func(Column) bool { return false }) {
 		got = append(got, fmt.Sprint(c.Column, c.Head))
 	}
 	testkit.MustEqual(t, "candidates", got, want)
@@ -109,14 +109,14 @@ func TestALookMaySetAside(t *testing.T) {
 		x.PutGroup(Column{3, "a", fmt.Sprint("g", i)}, 1, int64(i), 1, 1)
 	}
 	x.Put(Column{3, "b", ""}, 9, 1)
-	got := x.Candidates(3, func(at Column) bool {
+	got := x.Candidates(nil, 0, 3, func(at Column) bool {
 		return at.Group != AnyGroup && at.Group != "" && at.Group < "g8" && x.Aside(at)
 	})
 	if want := "[{{3 a g8} 1 [] 1073741824} {{3 a g9} 1 [] 1073741824} {{3 b } 9 [] 0}]"; fmt.Sprint(got) != want {
 		t.Errorf("got %v, want %s", got, want)
 	}
 	x.PutGroup(Column{3, "a", NoGroup}, 1, 50, 1, 1)
-	got = x.Candidates(3, func(at Column) bool { return at.Group == AnyGroup })
+	got = x.Candidates(nil, 0, 3, func(at Column) bool { return at.Group == AnyGroup })
 	if want := "[{{3 a /} 1 [] 1073741824} {{3 b } 9 [] 0}]"; fmt.Sprint(got) != want {
 		t.Errorf("without groups: %v, want %s", got, want)
 	}
@@ -128,7 +128,7 @@ func TestGroupsShareByRank(t *testing.T) {
 	x.PutGroup(Column{3, "a", "light"}, 1, 0, 100, 500)
 	x.PutGroup(Column{3, "a", "heavy"}, 1, 0, 25, 500)
 	x.PutGroup(Column{3, "a", "late"}, 1, 9000, 100, 500)
-	w := Want{N: 100, Candidates: x.Candidates(9, func(Column) bool { return false })}
+	w := Want{N: 100, Candidates: x.Candidates(nil, 0, 9, func(Column) bool { return false })}
 	x.Share(&w)
 	most := map[string]int{}
 	for _, c := range w.Candidates {
@@ -137,7 +137,7 @@ func TestGroupsShareByRank(t *testing.T) {
 	if most["light"] < 18 || most["light"] > 22 || most["heavy"] < 78 || most["heavy"] > 82 || most["late"] != inOrderMin {
 		t.Errorf("of 100 they get %v", most)
 	}
-	w = Want{N: 2000, Candidates: x.Candidates(9, func(Column) bool { return false })}
+	w = Want{N: 2000, Candidates: x.Candidates(nil, 0, 9, func(Column) bool { return false })}
 	x.Share(&w)
 	for _, c := range w.Candidates {
 		if c.Most < 500 {

@@ -95,13 +95,6 @@ func (x *Index) All() iter.Seq[Column] {
 	}
 }
 
-// Candidates are up to limit columns in order, leaving out those for which skip is true. Of those with a group it is asked for
-// all of a type first (AnyGroup), then for each; or, where that is true, for the one of tasks without a group. It may set aside
-// the column that it is asked for.
-func (x *Index) Candidates(limit int, skip func(at Column) bool) []Candidate {
-	return x.candidates(limit, skip, x.columns(0))
-}
-
 // columns are all, those of one priority before the others; 0 = of none.
 func (x *Index) columns(first int) iter.Seq[indexed] {
 	return func(yield func(indexed) bool) {
@@ -138,13 +131,15 @@ func (x *Index) from(priority int) iter.Seq[indexed] {
 	}
 }
 
-// CandidatesOf is Candidates of some types only, sorted, each once; none = of all. Those of the priority first come before
-// the others; 0 = of none. Its cost is that of the types, or of the columns where those are fewer.
-func (x *Index) CandidatesOf(types []string, first, limit int, skip func(at Column) bool) []Candidate {
+// Candidates are up to limit columns in order, of some types, sorted, each once, or of all if there are none. Those of the priority first come before
+// the others; 0 = of none. It leaves out those for which skip is true. Of those with a group that is asked for
+// all of a type first (AnyGroup), then for each; or, where that is true, for the one of tasks without a group. It may set aside
+// the column that it is asked for. The cost is that of the types, or of the columns where those are fewer.
+func (x *Index) Candidates(types []string, first, limit int, skip func(at Column) bool) []Candidate {
 	if len(types) == 0 {
 		return x.candidates(limit, skip, x.columns(first))
 	}
-	if !x.few(types) {
+	if len(types)*(PriorityIdle-PriorityFirst+1) >= len(x.heads) {
 		return x.candidates(limit, func(at Column) bool {
 			_, named := slices.BinarySearch(types, at.Type)
 			return !named || skip(at)
@@ -162,15 +157,13 @@ func (x *Index) CandidatesOf(types []string, first, limit int, skip func(at Colu
 				}
 			}
 		}
-		slices.SortFunc(found, func(a, b indexed) int {
-			if before := (a.Priority == first); before != (b.Priority == first) {
-				if before {
-					return -1
-				}
-				return 1
+		rank := func(c indexed) int {
+			if c.Priority == first {
+				return 0
 			}
-			return compareIndexed(a, b)
-		})
+			return c.Priority
+		}
+		slices.SortFunc(found, func(a, b indexed) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), compareIndexed(a, b)) })
 		slices.Values(found)(yield)
 	})
 }
@@ -211,11 +204,6 @@ func (x *Index) Any(skip func(at Column) bool) bool {
 		}
 	}
 	return false
-}
-
-// few tells whether looking for types costs less than looking at all columns.
-func (x *Index) few(types []string) bool {
-	return len(types)*(PriorityIdle-PriorityFirst+1) < len(x.heads)
 }
 
 // Triggers is how many triggers the table holds, as far as is known.

@@ -49,7 +49,7 @@ func TestIndexOfManyColumns(t *testing.T) {
 		slices.SortFunc(want, func(a, b Candidate) int {
 			return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.Head, b.Head), strings.Compare(a.Type, b.Type))
 		})
-		got := x.CandidatesOf(nil, 0, 10*columns, func(Column) bool { return false })
+		got := x.Candidates(nil, 0, 10*columns, func(Column) bool { return false })
 		if fmt.Sprint(got) != fmt.Sprint(want) || x.Triggers() != triggers || x.Empty() != (len(plain) == 0) {
 			t.Fatalf("%d columns, %d triggers; want %d, %d", len(got), x.Triggers(), len(plain), triggers)
 		}
@@ -121,7 +121,7 @@ func candidatesOf(t *rapid.T, x *Index, all []Candidate, random *rand.Rand, n in
 			want = append(want, c)
 		}
 	}
-	if got := x.CandidatesOf(types, 0, limit, func(at Column) bool { return at.Type == "1" }); fmt.Sprint(got) != fmt.Sprint(want) {
+	if got := x.Candidates(types, 0, limit, func(at Column) bool { return at.Type == "1" }); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Fatalf("of %d types: %v, want %v", n, got, want)
 	}
 }

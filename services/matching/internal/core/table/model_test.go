@@ -331,7 +331,7 @@ func (p *pair) do(c Call) {
 		known.Put(chunk.Column, chunk.ReadyAt, chunk.Len())
 	}
 	for i := range c.Wants {
-		c.Wants[i].Candidates = known.Candidates(100, func(Column) bool { return false })
+		c.Wants[i].Candidates = known.Candidates(nil, 0, 100, func(Column) bool { return false })
 		for k := range c.Wants[i].Candidates {
 			c.Wants[i].Candidates[k].Path = modelPaths[c.Wants[i].Candidates[k].Type]
 		}

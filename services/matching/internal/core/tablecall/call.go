@@ -1,8 +1,6 @@
 package tablecall
 
 import (
-	"slices"
-
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/arrival"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/fairness"
@@ -47,28 +45,6 @@ type Call[L List] struct {
 	life uint64
 }
 
-// empty reports whether a call has nothing to say.
-func (c *Call[L]) empty() bool {
-	return len(c.out.Clear)+len(c.out.Put)+len(c.Limits)+len(c.out.Wants) == 0
-}
-
-// budget is how many columns more it may name.
-func (c *Call[L]) budget() int { return CallCandidatesMax - c.candidates }
-
-// clear has a call forget some columns, and returns those that are left to the next one.
-func (c *Call[L]) clear(all []table.Place) (left []table.Place) {
-	n := min(len(all), CallCandidatesMax)
-	c.out.Clear = slices.Clone(all[:n])
-	return slices.Delete(all, 0, n)
-}
-
-// put has a call store chunks that found no poll, and returns those that are left to the next one.
-func (c *Call[L]) put(all []arrival.Arrival[L]) (left []arrival.Arrival[L]) {
-	n := min(len(all), putChunksMax)
-	c.puts = append(c.puts, all[:n]...)
-	return slices.Delete(all, 0, n)
-}
-
 // join joins small chunks of one column that the call stores: the tables' work is per chunk.
 func (c *Call[L]) join() {
 	last := make(map[table.Place]int, len(c.puts))
@@ -94,14 +70,6 @@ func (c *Call[L]) join() {
 		c.out.Put = append(c.out.Put, a.Chunk)
 	}
 	c.out.Put = shared.Append(c.out.Put)
-}
-
-// spill has a call take triggers that are to be rejected.
-func (c *Call[L]) spill(all []overflow.Want) {
-	c.spills = all
-	for i := range all {
-		c.out.Wants = append(c.out.Wants, all[i].Want)
-	}
 }
 
 // look has a call take triggers of a tasklist. It reports whether it takes some, and whether others were left to the next call.
@@ -155,7 +123,7 @@ func (c *Call[L]) wantFor(l *Source[L], p *grab.Poll[L], first int) bool {
 	if l.Index.Groups() {
 		most = max(most, CallCandidatesMax-c.candidates)
 	}
-	candidates := l.Index.CandidatesOf(p.Types, first, most, func(at table.Column) bool {
+	candidates := l.Index.Candidates(p.Types, first, most, func(at table.Column) bool {
 		pass, more := l.Pass(at, &c.Call)
 		c.more = c.more || more
 		return pass

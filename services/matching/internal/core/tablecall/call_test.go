@@ -138,7 +138,7 @@ func TestACallIsBounded(t *testing.T) {
 		d.Mark(&d.list(fmt.Sprint("l", i)).Source)
 	}
 	for _, want := range []int{LooksMax, 3, 0} {
-		if c, _, idle := d.one(); c.looks != want || idle != want || c.cut != (want == LooksMax) || !c.empty() {
+		if c, _, idle := d.one(); c.looks != want || idle != want || c.cut != (want == LooksMax) || len(c.out.Wants) > 0 {
 			t.Errorf("%d tasklists, of %d there is nothing to take; %v", c.looks, idle, c.cut)
 		}
 	}
@@ -148,15 +148,22 @@ func TestACallIsBounded(t *testing.T) {
 		d.Mark(&l.Source)
 	}
 	for _, want := range []int{CallCandidatesMax, 3} {
-		if c, _, _ := d.one(); len(c.out.Wants) != want || c.budget() != CallCandidatesMax-want || c.cut {
+		if c, _, _ := d.one(); len(c.out.Wants) != want || c.candidates != want || c.cut {
 			t.Errorf("%d wants, %v", len(c.out.Wants), c.cut)
 		}
 	}
-	c := &Call[*list]{calls: &d.all}
-	testkit.Equal(t, "columns are left", len(c.clear(make([]table.Place, CallCandidatesMax+1))), 1)
-	testkit.Equal(t, "chunks are left", len(c.put(make([]arrival.Arrival[*list], putChunksMax+1))), 1)
-	testkit.Equal(t, "says nothing", c.empty(), false)
-	testkit.Equal(t, "says nothing", (&Call[*list]{}).empty(), true)
+	d = opened()
+	l := d.list("l")
+	d.clears = make([]table.Place, CallCandidatesMax+1)
+	for range putChunksMax + 1 {
+		d.put(l.chunk("", 1))
+	}
+	for _, want := range []string{"1 513", "0 1", "0 0"} {
+		d.all.CallAll()
+		testkit.Equal(t, "columns, and chunks, are left", fmt.Sprint(len(d.clears), d.Chunks()), want)
+		o := d.outcome()
+		d.Called(false, &o)
+	}
 }
 
 // TestSmallChunksAreJoined: those of one column and cost, up to the size of a chunk, with the age of the oldest.
@@ -166,7 +173,7 @@ func TestSmallChunksAreJoined(t *testing.T) {
 		return arrival.Of(l, table.Chunk{Tasklist: l.Tasklist, Column: table.Column{Priority: 3, Type: typ}, ReadyAt: readyAt, Cost: cost, Triggers: make([]byte, n*ids.TriggerBytes)})
 	}
 	c := &Call[*list]{}
-	c.put([]arrival.Arrival[*list]{chunk("a", 5, 0, 1), chunk("a", 3, 0, 2), chunk("b", 4, 0, 1), chunk("a", 1, 2, 1), chunk("b", 6, 0, table.ChunkTriggersMax)})
+	c.puts = []arrival.Arrival[*list]{chunk("a", 5, 0, 1), chunk("a", 3, 0, 2), chunk("b", 4, 0, 1), chunk("a", 1, 2, 1), chunk("b", 6, 0, table.ChunkTriggersMax)}
 	c.join()
 	got := ""
 	for _, p := range c.out.Put {

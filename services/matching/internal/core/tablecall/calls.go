@@ -122,8 +122,12 @@ func (s *Calls[L]) CallAll() {
 // begin makes one call out of everything that there is to say.
 func (s *Calls[L]) begin(t *Tables[L]) {
 	c := &Call[L]{calls: s, life: t.Life}
-	if t.clears = c.clear(t.clears); len(t.clears) == 0 { // or what is stored now would be forgotten
-		t.puts = c.put(t.puts)
+	n := min(len(t.clears), CallCandidatesMax)
+	c.out.Clear = slices.Clone(t.clears[:n])
+	if t.clears = slices.Delete(t.clears, 0, n); len(t.clears) == 0 { // or what is stored now would be forgotten
+		n = min(len(t.puts), putChunksMax)
+		c.puts = slices.Clone(t.puts[:n])
+		t.puts = slices.Delete(t.puts, 0, n)
 		for i := range c.puts { // the call takes after it stores
 			l := s.cfg.Source(c.puts[i].List)
 			l.stored(&c.puts[i])
@@ -137,8 +141,11 @@ func (s *Calls[L]) begin(t *Tables[L]) {
 		l.Of.Changed() // but polls, perhaps
 	}
 	s.counts.Looks += int64(c.looks)
-	c.spill(t.Policies.Wants(*s.cfg.Policies, &c.Call, c.budget()))
-	if c.empty() {
+	c.spills = t.Policies.Wants(*s.cfg.Policies, &c.Call, CallCandidatesMax-c.candidates)
+	for i := range c.spills {
+		c.out.Wants = append(c.out.Wants, c.spills[i].Want)
+	}
+	if len(c.out.Clear)+len(c.out.Put)+len(c.Limits)+len(c.out.Wants) == 0 {
 		if c.cut {
 			t.work()
 		}

@@ -47,7 +47,7 @@ func (l *Source[L]) AsksFor(p *grab.Poll[L]) bool {
 // MayGet reports whether a poll may yet get something: a call to the tables that is under way, or the next one, takes
 // what it accepts.
 func (l *Source[L]) MayGet(p *grab.Poll[L]) bool {
-	return !l.Open() || l.AsksFor(p) || l.dirty && len(l.Index.CandidatesOf(p.Types, 0, 1, l.Unavailable)) > 0
+	return !l.Open() || l.AsksFor(p) || l.dirty && len(l.Index.Candidates(p.Types, 0, 1, l.Unavailable)) > 0
 }
 
 // MayStillGet reports whether the tables have yet to be asked for a poll whose time is over, once.
@@ -69,6 +69,6 @@ func (l *Source[L]) Precedes(priority int) bool {
 	if l.asking || !l.dirty {
 		return l.asking
 	}
-	first := l.Index.Candidates(1, l.Unavailable)
+	first := l.Index.Candidates(nil, 0, 1, l.Unavailable)
 	return len(first) > 0 && first[0].Priority < priority
 }

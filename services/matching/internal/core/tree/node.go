@@ -108,7 +108,7 @@ func (n *Node[L]) branch(now time.Duration) Branch {
 		o.ReadyAt, o.Limited, o.Triggers = min(o.ReadyAt, w.ReadyAt), o.Limited || w.Limited, o.Triggers+w.Triggers
 	}
 	if !n.Down() {
-		for _, c := range n.Index.Candidates(wantedLooksMax, func(at table.Column) bool { return n.Polls.Takes(at.Type) || n.Lacks(at) }) {
+		for _, c := range n.Index.Candidates(nil, 0, wantedLooksMax, func(at table.Column) bool { return n.Polls.Takes(at.Type) || n.Lacks(at) }) {
 			want(Wanted{Column: c.Column, ReadyAt: c.Head, Limited: n.TypePath(c.Type) != limit.Unlimited, Triggers: max(1, n.Index.TriggersIn(c.Column))})
 		}
 	}

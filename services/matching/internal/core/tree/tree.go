@@ -271,7 +271,7 @@ func (d *descent[L]) spares(all []wantedFrom) map[string][]*spare[L] {
 				continue
 			}
 			if one == nil {
-				one = &spare[L]{line, n.Index.CandidatesOf(line.First().Types, 0, 1, n.Lacks)}
+				one = &spare[L]{line, n.Index.Candidates(line.First().Types, 0, 1, n.Lacks)}
 			}
 			by[typ] = append(by[typ], one)
 		}
