@@ -50,7 +50,7 @@ func (c *Call) asksAll(l *Limit) bool { return l.In == c && !l.Shadow && l.asked
 // try notes that a call asks for what a waiter waits for.
 func (c *Call) try(w *waiter) {
 	if w != nil && !w.tried {
-		w.limit.waiters.unlink(w)
+		w.limit.waiters.lines[w.priority].Remove(w)
 		w.tried = true
 		c.Tried = append(c.Tried, w)
 	}

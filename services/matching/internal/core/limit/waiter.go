@@ -1,17 +1,21 @@
 package limit
 
 import (
+	"cmp"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/heap"
 )
 
 // waiters are the tasklists that wait for a slot of a limit: in a line for each priority, by the most urgent of their triggers that do, first
 // come, first served. The lines take turns by weight. So a slot that comes free costs a look at one tasklist, however many wait.
 type waiters struct {
-	all   map[*List]*waiter
-	lines [table.PriorityIdle + 1]waiterLine
+	all map[*List]*waiter
+	// lines are by priority; nil = nobody has waited.
+	lines []heap.Heap[*waiter]
 	turn  table.Turn
 	// lackSince is since when triggers lack slots, and got none; 0 = none does.
 	lackSince time.Duration
@@ -20,9 +24,6 @@ type waiters struct {
 	// came counts those that came.
 	came uint64
 }
-
-// waiterLine is those of one priority, by their order.
-type waiterLine struct{ first, last *waiter }
 
 // waiter is one tasklist that waits for slots of one limit.
 type waiter struct {
@@ -34,8 +35,9 @@ type waiter struct {
 	// tried: a call under way asks for its triggers, and it stands in no line.
 	tried bool
 	// strict: its tasklist is.
-	strict     bool
-	prev, next *waiter
+	strict bool
+	// place is that in its line.
+	place int
 }
 
 // wait has a tasklist wait for a slot, for a trigger of a priority.
@@ -46,7 +48,11 @@ func (l *List) wait(lim *Limit, priority int) {
 	switch {
 	case w == nil:
 		if q.all == nil {
-			q.all = map[*List]*waiter{}
+			q.all, q.lines = map[*List]*waiter{}, make([]heap.Heap[*waiter], table.PriorityIdle+1)
+			for i := range q.lines {
+				q.lines[i].Less = func(a, b *waiter) bool { return a.order < b.order }
+				q.lines[i].Place = func(w *waiter) *int { return &w.place }
+			}
 		}
 		w = &waiter{list: l, limit: lim, since: s.now, strict: s.catalog.Strict(l.Domain, l.Name)}
 		q.all[l] = w
@@ -55,11 +61,11 @@ func (l *List) wait(lim *Limit, priority int) {
 	case w.tried || w.priority <= priority:
 		return
 	default:
-		q.unlink(w)
+		q.lines[w.priority].Remove(w)
 	}
 	q.came++
 	w.priority, w.order = priority, q.came
-	q.link(w)
+	q.lines[priority].Push(w)
 	if !lim.waited {
 		lim.waited = true
 		l.domain.waited = append(l.domain.waited, lim)
@@ -70,7 +76,7 @@ func (l *List) wait(lim *Limit, priority int) {
 func (q *waiters) back(w *waiter) {
 	if w != nil && w.tried && q.all[w.list] == w {
 		w.tried = false
-		q.link(w)
+		q.lines[w.priority].Push(w)
 	}
 }
 
@@ -79,9 +85,7 @@ func (q *waiters) leave(w *waiter) {
 	if q.all[w.list] != w {
 		return
 	}
-	if !w.tried {
-		q.unlink(w)
-	}
+	q.lines[w.priority].Remove(w)
 	delete(q.all, w.list)
 	w.list.waits--
 	q.countStrict(w, -1)
@@ -121,11 +125,11 @@ func (q *waiters) next() (*waiter, table.Turn) {
 	if len(q.all) == q.strict { // none, or they are partitions of strict tasklists
 		return q.mostUrgent(), q.turn
 	}
-	priority, after := q.turn.Next(func(priority int) bool { return q.lines[priority].first != nil })
+	priority, after := q.turn.Next(func(priority int) bool { return q.lines[priority].Len() > 0 })
 	if priority == 0 {
-		priority = table.PriorityIdle
+		return q.mostUrgent(), after
 	}
-	return q.lines[priority].first, after
+	return q.lines[priority].First(), after
 }
 
 // lineFor is for how long a shard of which triggers of priority 2 wait stands behind more urgent ones in the line of a limit before it counts
@@ -145,8 +149,8 @@ func (q *waiters) linePriority(priority int, now time.Duration) int {
 // mostUrgent is one of the most urgent priority that waits, or nil.
 func (q *waiters) mostUrgent() *waiter {
 	for i := range q.lines {
-		if w := q.lines[i].first; w != nil {
-			return w
+		if q.lines[i].Len() > 0 {
+			return q.lines[i].First()
 		}
 	}
 	return nil
@@ -163,48 +167,11 @@ func (q *waiters) before(l *List) bool {
 	return w != nil && w.list != l
 }
 
-func (q *waiters) link(w *waiter) {
-	line := &q.lines[w.priority]
-	after := line.last
-	if after != nil && after.order > w.order { // it comes back: its place is in front
-		after = nil
-		for at := line.first; at.order < w.order; at = at.next {
-			after = at
-		}
-	}
-	w.prev = after
-	if after == nil {
-		w.next, line.first = line.first, w
-	} else {
-		w.next, after.next = after.next, w
-	}
-	if w.next == nil {
-		line.last = w
-	} else {
-		w.next.prev = w
-	}
-}
-
-func (q *waiters) unlink(w *waiter) {
-	line := &q.lines[w.priority]
-	if w.prev != nil {
-		w.prev.next = w.next
-	} else {
-		line.first = w.next
-	}
-	if w.next != nil {
-		w.next.prev = w.prev
-	} else {
-		line.last = w.prev
-	}
-	w.prev, w.next = nil, nil
-}
-
-// InLine are the tasklists that stand in the line of a limit, first those of the most urgent priority.
+// InLine are the tasklists that stand in the line of a limit, those of the most urgent priority first.
 func (l *Limit) InLine() iter.Seq[*List] {
 	return func(yield func(*List) bool) {
 		for i := range l.waiters.lines {
-			for w := l.waiters.lines[i].first; w != nil; w = w.next {
+			for _, w := range slices.SortedFunc(slices.Values(l.waiters.lines[i].All()), func(a, b *waiter) int { return cmp.Compare(a.order, b.order) }) {
 				if !yield(w.list) {
 					return
 				}
