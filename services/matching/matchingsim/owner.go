@@ -64,20 +64,11 @@ const (
 // DomainRef is the limit of all attempts of a domain.
 const DomainRef = table.DomainRef
 
-// RateRef is the rate of what a limit would cover.
-func RateRef(of Ref) Ref { return table.RateRef(of) }
-
-// TypeRef is the limit of a task type.
-func TypeRef(typ string) Ref { return table.TypeRef(typ) }
-
-// TasklistRef is the limit of a tasklist.
-func TasklistRef(tasklist string) Ref { return table.TasklistRef(tasklist) }
-
-// SharedRef is a limit that types share.
-func SharedRef(limit string) Ref { return table.SharedRef(limit) }
-
-// PerGroupRef is the limit of each group of what a limit would cover.
-func PerGroupRef(of Ref) Ref { return table.PerGroupRef(of) }
+// The references of limits.
+var (
+	TypeRef, TasklistRef, SharedRef = table.TypeRef, table.TasklistRef, table.SharedRef
+	RateRef, PerGroupRef            = table.RateRef, table.PerGroupRef
+)
 
 // Host is what an owner runs on.
 type Host interface {
@@ -132,16 +123,15 @@ func (o *Owner) wake() {
 		return
 	}
 	o.turning = true
-	o.host.After(0, func() {
-		o.turning = false
-		if !o.ended {
-			o.turn()
-		}
-	})
+	o.host.After(0, o.turn)
 }
 
 // turn takes in what has come, and carries out what follows.
 func (o *Owner) turn() {
+	o.turning = false
+	if o.ended {
+		return
+	}
 	now, in := o.host.Now(), o.in
 	o.in = Inputs{Drain: in.Drain}
 	in.Proven = now.Mono // no connection breaks here
@@ -154,17 +144,13 @@ func (o *Owner) turn() {
 		o.end(Drained)
 	case o.fx.Wake > 0:
 		o.wakes++
-		o.wakeIn(o.fx.Wake-now.Mono, o.wakes)
+		said := o.wakes
+		o.host.After(o.fx.Wake-now.Mono, func() {
+			if said == o.wakes && !o.ended { // no other turn has said when the next one is
+				o.wake()
+			}
+		})
 	}
-}
-
-// wakeIn takes a turn after a while, if no other has said by then when the next one is.
-func (o *Owner) wakeIn(d time.Duration, said int) {
-	o.host.After(d, func() {
-		if said == o.wakes && !o.ended {
-			o.wake()
-		}
-	})
 }
 
 func (o *Owner) end(why string) {

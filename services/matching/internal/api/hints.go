@@ -99,7 +99,7 @@ func (p *Port) consumer(ctx context.Context, timeout time.Duration) (consumer je
 		return nil, false, err
 	}
 	consumer, err = stream.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
-		Durable:       hintConsumer(p.Epoch),
+		Durable:       hintConsumerPrefix + strconv.FormatUint(p.Epoch, 10),
 		AckPolicy:     jetstream.AckExplicitPolicy,
 		AckWait:       hintsAckWait,
 		MaxAckPending: hintsPending,
@@ -144,8 +144,6 @@ func (p *Port) succeed(ctx context.Context, stream jetstream.Stream) (delivered 
 	}
 	return delivered, nil
 }
-
-func hintConsumer(epoch uint64) string { return hintConsumerPrefix + strconv.FormatUint(epoch, 10) }
 
 func (p *Port) hints(s *shard.Shard, m *nats.Msg) {
 	h, err := readHints(m.Data)

@@ -44,15 +44,14 @@ type sentMoves struct {
 }
 
 // add numbers a message.
-func (m *moves) add(to string, data []byte, polls []uint64) sentMoves {
+func (m *moves) add(to string, data []byte, polls []uint64) (number uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.last++
-	one := sentMoves{m.last, to, data, polls, time.Now()}
-	if m.sent = append(m.sent, one); len(m.sent) > movesMax {
+	if m.sent = append(m.sent, sentMoves{m.last, to, data, polls, time.Now()}); len(m.sent) > movesMax {
 		m.sent = slices.Delete(m.sent, 0, 1)
 	}
-	return one
+	return m.last
 }
 
 // take returns the polls of a message, once.
@@ -115,13 +114,10 @@ func (p *Port) Moves(all []tree.Move) {
 				p.failed("give polls up", err)
 				continue
 			}
-			p.sendMoves(p.moves.add(to, data, numbers))
+			reply := p.inbox + ".m." + strconv.FormatUint(p.moves.add(to, data, numbers), 36)
+			p.failed("give polls up", p.NATS.PublishMsg(&nats.Msg{Subject: to, Reply: reply, Data: data}))
 		}
 	}
-}
-
-func (p *Port) sendMoves(m sentMoves) {
-	p.failed("give polls up", p.NATS.PublishMsg(&nats.Msg{Subject: m.to, Reply: p.inbox + ".m." + strconv.FormatUint(m.number, 36), Data: m.data}))
 }
 
 // unmoved reads the server's word that no one heard that polls were given up.

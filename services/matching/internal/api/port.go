@@ -76,7 +76,7 @@ func New(c Config) (*Port, error) {
 	}
 	p := &Port{Config: c, js: js, inbox: c.NATS.NewInbox(), reconnects: c.NATS.Stats().Reconnects}
 	p.events = newEncoder(c, p.verdictsTo)
-	p.answered = newAnswered(p.tellAnswered)
+	p.answered = newAnswered(func(to string, ids []uint64) { p.hint(to, &rpcv1.PollsAnswered{Ids: ids}) })
 	return p, nil
 }
 
@@ -165,9 +165,6 @@ func (p *Port) Refuse(r *waiting.Refusal) {
 func (p *Port) refuse(to string, why *fault.Error) {
 	p.failed("refuse a poll", natsrpc.RespondError(p.NATS, to, why))
 }
-
-// tellAnswered tells a frontend which of its polls were answered.
-func (p *Port) tellAnswered(to string, ids []uint64) { p.hint(to, &rpcv1.PollsAnswered{Ids: ids}) }
 
 // Batch implements shard.Outbox. The verdicts are the only answer.
 func (p *Port) Batch(b *grab.Batch) {

@@ -174,12 +174,11 @@ func (s *Limits) Begin(now time.Duration, nowMS int64) {
 
 // Meet takes up the limits of a domain that are new here. counted are those of which the attempts are to be counted; groups: one counts per group.
 func (d *Domain) Meet(all []Setting) (counted []*Limit, groups bool) {
-	s := d.shard
 	for i := range all {
 		if d.Limits[all[i].Ref] != nil {
 			continue
 		}
-		l := &Limit{Setting: all[i], Domain: d, Usage: usage{Fullness: lasthour.Fullness{MetAt: s.now}}}
+		l := &Limit{Setting: all[i], Domain: d, Usage: usage{Fullness: lasthour.Fullness{MetAt: d.shard.now}}}
 		if l.PerGroup {
 			l.ByGroup = &PerGroup{Limits: map[string]*Limit{}}
 			groups = true
@@ -190,7 +189,7 @@ func (d *Domain) Meet(all []Setting) (counted []*Limit, groups bool) {
 			l.Max = l.Rate.Burst
 		}
 		if l.counted() {
-			l.Unknown, l.unsaid = s.partitions, true
+			l.Unknown, l.unsaid = d.shard.partitions, true
 			counted = append(counted, l)
 		}
 	}
@@ -200,10 +199,9 @@ func (d *Domain) Meet(all []Setting) (counted []*Limit, groups bool) {
 
 // Recount forgets what is known of the attempts of the limits of a domain, and returns those limits.
 func (d *Domain) Recount() (counted []*Limit) {
-	s := d.shard
 	for _, l := range d.Met {
 		if l.Unknown == 0 && l.counted() {
-			l.Unknown, l.unsaid = s.partitions, true
+			l.Unknown, l.unsaid = d.shard.partitions, true
 			l.Domain.Unread(l)
 			counted = append(counted, l)
 		}
@@ -213,15 +211,14 @@ func (d *Domain) Recount() (counted []*Limit) {
 
 // Change takes over what operators have set of the limits that are known. gone are those that are no more, and had slots.
 func (d *Domain) Change(all []Setting) (gone []table.Ref) {
-	s := d.shard
 	d.Met = slices.DeleteFunc(d.Met, func(l *Limit) bool {
 		at, found := slices.BinarySearchFunc(all, l.Ref, func(a Setting, ref table.Ref) int { return strings.Compare(string(a.Ref), string(ref)) })
 		if found && l.sameAs(&all[at]) {
-			s.resize(l, &all[at])
+			d.shard.resize(l, &all[at])
 			return false
 		}
 		l.Domain.Unread(l)
-		s.unparkAll(l)
+		d.shard.unparkAll(l)
 		l.InRing(ringOver, false)
 		delete(d.Limits, l.Ref)
 		if !found && l.counted() { // else its slots are those of the one that is met now
@@ -244,31 +241,28 @@ func (l *List) AdoptGrab(at table.Column, m Member, booked []table.Ref) {
 
 // Restore has a limit set its entry, be it one of a group that is not known: the tables may think that the shard holds some.
 func (d *Domain) Restore(ref table.Ref) {
-	s := d.shard
 	l := d.Limit(ref)
 	if of, group, ok := ref.Group(); ok && l == nil && d.Limits[of] != nil {
-		l = s.groupLimit(d.Limits[of], group)
+		l = d.shard.groupLimit(d.Limits[of], group)
 	}
 	if l != nil {
-		s.ReportSoon(l)
+		d.shard.ReportSoon(l)
 	}
 }
 
 // Freed tries a limit again of which slots have become free.
 func (d *Domain) Freed(ref table.Ref) {
-	s := d.shard
 	if l := d.Limit(ref); l != nil {
-		s.unblock(l)
+		d.shard.unblock(l)
 	}
 }
 
 // End frees the slots of attempts of a type that are over: bookings of a path. Those that are not known hold none. The limit of the type
 // may be newer than the attempts. Other limits that are find out by asking.
 func (d *Domain) End(typ string, path []table.Ref, bookings []byte) {
-	s := d.shard
 	free := func(l *Limit) {
 		for b := bookings; l != nil && len(b) > 0; b = b[len(Member{}):] {
-			s.release(l, Member(b[:len(Member{})]))
+			d.shard.release(l, Member(b[:len(Member{})]))
 		}
 	}
 	byType := table.TypeRef(typ)
@@ -305,16 +299,10 @@ func (d *Domain) UnreadAll() {
 
 // Leave gives the shard up: what was read ahead goes back, and the tables learn of slots that are free.
 func (d *Domain) Leave() {
-	s := d.shard
-	for _, l := range d.Met {
-		l.Domain.Unread(l)
+	d.UnreadAll()
+	for l := range d.all() {
 		if l.Entry > len(l.Slots) {
-			s.ReportSoon(l)
-		}
-		for one := range l.groups() {
-			if one.Entry > len(one.Slots) {
-				s.ReportSoon(one)
-			}
+			d.shard.ReportSoon(l)
 		}
 	}
 }

@@ -77,14 +77,13 @@ func (s *Limits) lease(l *Limit) (keeps, asks int) {
 
 // KeepAhead keeps triggers that came without slots; false if there is no limit any more that they wait for.
 func (l *List) KeepAhead(lim *Limit, c table.Chunk) bool {
-	s := l.domain.shard
-	if lim == nil || lim.Blocked == 0 || s.Draining {
+	if lim == nil || lim.Blocked == 0 || l.domain.shard.Draining {
 		return false
 	}
 	a := Ahead{l, c}
 	at, _ := slices.BinarySearchFunc(lim.Ahead, a, Ahead.compare)
 	lim.Ahead = slices.Insert(lim.Ahead, at, a)
-	s.countAhead(a, c.Len())
+	l.domain.shard.countAhead(a, c.Len())
 	return true
 }
 
@@ -164,7 +163,6 @@ func (d *Domain) Unread(l *Limit) {
 
 // UnreadBehind puts back what was read ahead of a tasklist and comes behind a trigger that is stored at a place.
 func (l *List) UnreadBehind(first *table.Chunk, place int64) {
-	s := l.domain.shard
 	if l.Ahead[first.Type] == 0 {
 		return
 	}
@@ -172,7 +170,7 @@ func (l *List) UnreadBehind(first *table.Chunk, place int64) {
 		lim.Ahead = slices.DeleteFunc(lim.Ahead, func(b Ahead) bool {
 			behind := b.List == l && b.behind(first, place)
 			if behind {
-				s.putBack(&b)
+				l.domain.shard.putBack(&b)
 			}
 			return behind
 		})

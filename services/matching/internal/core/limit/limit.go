@@ -227,14 +227,9 @@ func (s *Limits) unblock(l *Limit) {
 
 // UnblockAll does so for all limits of a domain, whose tables were away: nothing is known of what is full.
 func (d *Domain) UnblockAll() {
-	s := d.shard
-	for _, l := range d.Met {
-		s.unblock(l)
+	for l := range d.all() {
+		d.shard.unblock(l)
 		l.Over.FullAt = 0
-		for one := range l.groups() {
-			s.unblock(one)
-			one.Over.FullAt = 0
-		}
 	}
 }
 

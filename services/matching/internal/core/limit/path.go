@@ -194,7 +194,6 @@ func grouped(at table.Column) bool { return at.Group != "" && at.Group != table.
 
 // PathOf is what is booked for triggers of a column.
 func (l *List) PathOf(at table.Column) *Path {
-	s := l.domain.shard
 	p := l.TypePath(at.Type)
 	if len(p.perGroup) == 0 || !grouped(at) {
 		return p
@@ -203,7 +202,7 @@ func (l *List) PathOf(at table.Column) *Path {
 	one.limits = make([]*Limit, 0, len(p.limits)+len(p.perGroup))
 	one.limits = append(one.limits, p.limits...)
 	for _, of := range p.perGroup {
-		one.limits = append(one.limits, s.groupLimit(of, at.Group))
+		one.limits = append(one.limits, l.domain.shard.groupLimit(of, at.Group))
 	}
 	one.sortLimits()
 	return one
@@ -254,13 +253,12 @@ func (l *List) UnknownGroups(at table.Column) bool {
 
 // Lacks tells whether what is of a column lacks a slot just now, or is not to be had.
 func (l *List) Lacks(at table.Column) bool {
-	s := l.domain.shard
 	if l.Unavailable(at) {
 		return true
 	}
 	lim := l.TypePath(at.Type).groupOf(at, (*Limit).Closed)
 	if lim != nil {
-		s.park(lim, l, at)
+		l.domain.shard.park(lim, l, at)
 	}
 	return lim != nil
 }
@@ -274,10 +272,9 @@ func (p *Path) Hold(m Member) {
 
 // Unhold frees the slots of an attempt that was asked for and does not run. One that runs keeps them.
 func (l *List) Unhold(at table.Column, m Member) {
-	s := l.domain.shard
 	for lim := range l.Covering(at) {
 		if lim.Slots[m].undecided {
-			s.release(lim, m)
+			l.domain.shard.release(lim, m)
 		}
 	}
 }

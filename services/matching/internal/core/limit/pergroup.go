@@ -89,6 +89,22 @@ func (l *Limit) groups() iter.Seq[*Limit] {
 	}
 }
 
+// all are the limits of a domain, and of their groups.
+func (d *Domain) all() iter.Seq[*Limit] {
+	return func(yield func(*Limit) bool) {
+		for _, l := range d.Met {
+			if !yield(l) {
+				return
+			}
+			for one := range l.groups() {
+				if !yield(one) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // sum adds something up over a limit and those of its groups.
 func (l *Limit) sum(f func(*Limit) int) int {
 	n := f(l)

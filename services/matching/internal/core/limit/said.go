@@ -236,7 +236,6 @@ func (l *Limit) standsBlocked(blocked table.BlockedWhy) {
 // TryWaiters has a call take triggers for tasklists that wait for slots which may be free. Limits take turns. try has it take some of a tasklist; false
 // if it takes nothing more of this one now. enough reports whether it takes nothing more at all.
 func (d *Domain) TryWaiters(c *Call, enough func() bool, try func(l *List) bool) {
-	s := d.shard
 	var again []*Limit
 	n := 0
 	for all := len(d.waited); n < all && !enough(); n++ {
@@ -258,7 +257,7 @@ func (d *Domain) TryWaiters(c *Call, enough func() bool, try func(l *List) bool)
 		if lim.waited = lim.waiters.any(); lim.waited {
 			again = append(again, lim)
 		} else if lim.known() && lim.In != c { // the tables think that somebody waits
-			s.ReportSoon(lim)
+			d.shard.ReportSoon(lim)
 		}
 	}
 	d.waited = append(slices.Delete(d.waited, 0, n), again...)
@@ -267,7 +266,6 @@ func (d *Domain) TryWaiters(c *Call, enough func() bool, try func(l *List) bool)
 // Pass reports whether a call takes nothing of a column that holds something. If a slot of some limit is wanting, it is waited for. more: it is
 // left to the next call.
 func (l *List) Pass(at table.Column, c *Call) (pass, more bool) {
-	s := l.domain.shard
 	path, busy := l.TypePath(at.Type), func(lim *Limit) bool { return lim.Closed() || lim.waiters.before(l) }
 	if lim := cmp.Or(path.Pause, path.meet(at, busy)); lim != nil {
 		l.wait(lim, at.Priority)
@@ -279,7 +277,7 @@ func (l *List) Pass(at table.Column, c *Call) (pass, more bool) {
 	}
 	lim := path.groupOf(at, (*Limit).Closed)
 	if lim != nil {
-		s.park(lim, l, at)
+		l.domain.shard.park(lim, l, at)
 	}
 	return lim != nil, false
 }

@@ -42,7 +42,6 @@ type waiter struct {
 
 // wait has a tasklist wait for a slot, for a trigger of a priority.
 func (l *List) wait(lim *Limit, priority int) {
-	s := l.domain.shard
 	q := &lim.waiters
 	w := q.all[l]
 	switch {
@@ -54,7 +53,7 @@ func (l *List) wait(lim *Limit, priority int) {
 				q.lines[i].Place = func(w *waiter) *int { return &w.place }
 			}
 		}
-		w = &waiter{list: l, limit: lim, since: s.now, strict: s.catalog.Strict(l.Domain, l.Name)}
+		w = &waiter{list: l, limit: lim, since: l.domain.shard.now, strict: l.domain.shard.catalog.Strict(l.Domain, l.Name)}
 		q.all[l] = w
 		l.waits++
 		q.countStrict(w, 1)

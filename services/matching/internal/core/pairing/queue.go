@@ -282,8 +282,4 @@ func (p *Poll[L, G]) LeaveTasklist() {
 }
 
 // LeaveLine takes a poll out of its line: it waits for its grabs.
-func (p *Poll[L, G]) LeaveLine() {
-	if p.line != nil {
-		p.queue.Remove(p)
-	}
-}
+func (p *Poll[L, G]) LeaveLine() { p.queue.Remove(p) }
