@@ -1,11 +1,11 @@
 package matching
 
 import (
-	"context"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 )
 
@@ -17,81 +17,52 @@ const (
 	restMax = time.Second
 )
 
-// changes are the domains of whose changed settings the shards have yet to hear, or heard a moment ago. They are safe for concurrent use.
+// changes has the shards hear of the domains whose settings have changed. It is safe for concurrent use.
 type changes struct {
-	mu      sync.Mutex
-	domains map[string]*change
-	wake    chan struct{}
+	// settings counts those of a domain, announce has the shards hear of it.
+	settings func(domain string) int
+	announce func(domain string)
+
+	mu sync.Mutex
+	// waits are the domains that rest, and whether they have changed since the shards heard of them.
+	waits map[string]bool
 }
 
-// change is one of them.
-type change struct {
-	// waits: it changed since the shards heard of it. from is when they may hear of it again.
-	waits bool
-	from  time.Time
-}
-
-func newChanges() *changes {
-	return &changes{domains: map[string]*change{}, wake: make(chan struct{}, 1)}
+func newChanges(settings func(domain string) int, announce func(domain string)) *changes {
+	return &changes{settings: settings, announce: announce, waits: map[string]bool{}}
 }
 
 // changed notes that settings of a domain have changed. It does not block.
 func (c *changes) changed(domain string) {
 	c.mu.Lock()
-	d := c.domains[domain]
-	if d == nil {
-		d = &change{}
-		c.domains[domain] = d
-	}
-	d.waits = true
-	c.mu.Unlock()
-	select {
-	case c.wake <- struct{}{}:
-	default: // it is due to look anyway
-	}
-}
-
-// run announces each domain that has changed, until ctx ends. Settings counts those of a domain.
-func (c *changes) run(ctx context.Context, settings func(domain string) int, announce func(domain string)) {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-c.wake:
-		case <-timer.C:
-		}
-		due, next := c.take(settings)
-		for _, domain := range due {
-			announce(domain)
-		}
-		if !next.IsZero() {
-			timer.Reset(time.Until(next))
-		}
-	}
-}
-
-// take returns the domains that the shards are to hear of now, sorted, and when there are more, if nothing changes before; zero: never.
-func (c *changes) take(settings func(domain string) int) (due []string, next time.Time) {
-	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := time.Now()
-	for domain, d := range c.domains {
-		switch {
-		case d.waits && !now.Before(d.from):
-			d.waits, d.from = false, now.Add(min(time.Duration(settings(domain))*restPerSetting, restMax))
-			due = append(due, domain)
-		case d.waits:
-			if next.IsZero() || d.from.Before(next) {
-				next = d.from
-			}
-		case !now.Before(d.from):
-			delete(c.domains, domain)
-		}
+	if _, rests := c.waits[domain]; !rests {
+		time.AfterFunc(0, func() { c.end(domain) })
 	}
-	slices.Sort(due)
-	return due, next
+	c.waits[domain] = true
+}
+
+// end ends the rest of a domain. One that has changed is announced, and rests again.
+func (c *changes) end(domain string) {
+	c.mu.Lock()
+	waits := c.waits[domain]
+	if c.waits[domain] = false; !waits {
+		delete(c.waits, domain)
+	}
+	c.mu.Unlock()
+	if waits {
+		time.AfterFunc(min(time.Duration(c.settings(domain))*restPerSetting, restMax), func() { c.end(domain) })
+		c.announce(domain)
+	}
+}
+
+// settings counts the types, tasklists and limits of a domain with settings.
+func (s *Service) settings(domain string) int {
+	types := s.types.Load()
+	if types == nil { // they are being read
+		return 0
+	}
+	return catalog.Types.Count(types, domain) + catalog.Tasklists.Count(types, domain) + catalog.Limits.Count(types, domain)
 }
 
 // limitsChanged tells all shards that settings of a domain have changed. One that has yet to hear of it before hears of it once.

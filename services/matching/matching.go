@@ -52,6 +52,8 @@ type Service struct {
 	metrics *shard.Metrics
 	ready   chan struct{}
 	share   atomic.Pointer[ownership.Share]
+	// types are the settings; nil before Run.
+	types   atomic.Pointer[catalog.Catalog]
 	changes *changes
 	// questions bounds what the shards ask history.
 	questions *api.Questions
@@ -79,8 +81,9 @@ func New(d Deps) (*Service, error) {
 	}
 	s := &Service{
 		Deps: d, js: js, metrics: shard.NewMetrics(d.Metrics, d.Partitioning.Matching), ready: make(chan struct{}),
-		changes: newChanges(), questions: api.NewQuestions(d.Partitioning.History),
+		questions: api.NewQuestions(d.Partitioning.History),
 	}
+	s.changes = newChanges(s.settings, s.limitsChanged)
 	for range d.Partitioning.Matching {
 		begun := make(chan struct{})
 		s.begun, s.begin = append(s.begun, begun), append(s.begin, sync.OnceFunc(func() { close(begun) }))
@@ -128,10 +131,8 @@ func (s *Service) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("watch the types: %w", err)
 	}
+	s.types.Store(types)
 	go s.endPauses(watching, types, changed)
-	go s.changes.run(watching, func(domain string) int {
-		return catalog.Types.Count(types, domain) + catalog.Tasklists.Count(types, domain) + catalog.Limits.Count(types, domain)
-	}, s.limitsChanged)
 	of, closeTables, err := s.tables()
 	if err != nil {
 		return err
