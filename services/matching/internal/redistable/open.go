@@ -79,7 +79,7 @@ func (o *opener) open(ctx context.Context) (table.Opened, bool, error) {
 	if err := o.count(ctx, columns); err != nil {
 		return table.Opened{}, false, err
 	}
-	slices.SortFunc(columns, table.Known.Compare)
+	slices.SortFunc(columns, table.Known.Order)
 	return table.Opened{Epoch: epoch, Fresh: epoch == fresh, Columns: columns}, true, nil
 }
 

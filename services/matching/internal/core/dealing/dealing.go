@@ -89,7 +89,7 @@ func (s *Dealing[L]) Match() {
 func (s *Dealing[L]) matchTaken(t *tablecall.Taken[L]) {
 	l, rates := s.cfg.Source(t.List), t.Path.Rates
 	left := t.Chunk.Triggers
-	if p := l.PathOf(t.Chunk.Column); !s.leaving && !p.Paused() && p.Within(t.Path) {
+	if p := l.PathOf(t.Chunk.Column); !s.leaving && p.Pause == nil && p.Within(t.Path) {
 		left, _ = s.Pair(t.List, t.Chunk, p, rates)
 	}
 	if len(left) > 0 {
@@ -120,7 +120,7 @@ func (s *Dealing[L]) matchArrival(a *arrival.Arrival[L]) {
 // they need slots of. Limited ones need some that are spare, else they are booked in the table.
 func (s *Dealing[L]) direct(of L, at table.Column) (*limit.Path, int) {
 	l, n := s.cfg.Source(of), math.MaxInt
-	if !l.TypePath(at.Type).Met(at) {
+	if !l.TypePath(at.Type).HasGroup(at) {
 		return nil, 0
 	}
 	p := l.PathOf(at)

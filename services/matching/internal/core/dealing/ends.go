@@ -83,7 +83,7 @@ func (s *Dealing[L]) putBack(l L, c table.Chunk, life uint64) {
 func (s *Dealing[L]) HandOver() {
 	for _, st := range s.rooms.Grabs.HandOver(func(st *grab.StopRequest) bool {
 		l := s.cfg.Find(st.Back.Tasklist)
-		return s.cfg.Tables(l).Life != st.Life || s.cfg.Source(l).TypePath(st.Back.Type).Paused()
+		return s.cfg.Tables(l).Life != st.Life || s.cfg.Source(l).TypePath(st.Back.Type).Pause != nil
 	}) {
 		s.returnStop(&st)
 	}

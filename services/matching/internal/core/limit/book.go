@@ -300,7 +300,7 @@ func (d *Domain) UnreadAll() {
 // Leave gives the shard up: what was read ahead goes back, and the tables learn of slots that are free.
 func (d *Domain) Leave() {
 	d.UnreadAll()
-	for l := range d.all() {
+	for l := range d.each() {
 		if l.Entry > len(l.Slots) {
 			d.shard.ReportSoon(l)
 		}

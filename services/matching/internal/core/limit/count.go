@@ -154,11 +154,3 @@ func (c *Audit) audited(l *Limit) {
 		l.auditAt = 0
 	}
 }
-
-// auditOverdue looks for the slots of a limit whose attempts must all be over: a release was lost, and no one waits for a slot, which
-// would find it. They are those of a limit that is asked for, which is the same, or counts per group.
-func (s *Limits) auditOverdue(l, of *Limit) {
-	if of.auditAt == 0 && len(l.Slots) > 0 && l.deadline > 0 && s.nowMS > l.deadline {
-		of.auditAt = s.now + AuditEvery
-	}
-}

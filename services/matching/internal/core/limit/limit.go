@@ -227,7 +227,7 @@ func (s *Limits) unblock(l *Limit) {
 
 // UnblockAll does so for all limits of a domain, whose tables were away: nothing is known of what is full.
 func (d *Domain) UnblockAll() {
-	for l := range d.all() {
+	for l := range d.each() {
 		d.shard.unblock(l)
 		l.Over.FullAt = 0
 	}
@@ -316,3 +316,123 @@ type usage struct {
 	// reclaimed counts slots that were freed since history did not know their attempts any more.
 	reclaimed int64
 }
+
+// A rate is a limit without slots: nothing is held, counted or given back. The tables keep one number for all shards, by which they say when
+// the attempt may start that is next; one may use several starts. Until then tasklists wait for it as for a slot; then it is tried for the first of them. Starts that a call took for
+// attempts that did not begin are given back.
+
+// rateRest is how long a shard waits for more starts than one, so that a call is not made for each: at most half of a burst, which is not lost.
+const rateRest = 10 * time.Millisecond
+
+// Unstart gives back starts that were taken at a time: what they were for is stale, a duplicate, or goes back.
+func (s *Limits) Unstart(rates []*Limit, starts int, at time.Duration) {
+	if s.now-at >= UnusedMax {
+		return
+	}
+	for _, l := range rates {
+		if !l.Shadow && l.known() {
+			l.unused += starts
+			s.unblock(l)
+			s.ReportSoon(l)
+		}
+	}
+}
+
+// learnRate learns how a rate stands after a call.
+func (s *Limits) learnRate(l *Limit, st *table.LimitState, blocked table.BlockedWhy) {
+	l.ShownAt, l.lined = s.now, st.Waits
+	l.Usage.Saw(s.now, blocked != 0 || st.Beyond > 0, fullStale)
+	if l.short = blocked != 0; !l.short {
+		if l.Blocked == 0 {
+			l.Wait = 0
+		}
+	} else {
+		l.Blocked = blocked
+		rest := min(rateRest, time.Duration(l.Rate.EveryUS*float64(l.Rate.Burst)/2)*time.Microsecond)
+		s.later(l, s.now+max(st.After, rest))
+	}
+	if l.Again {
+		l.Again = false
+		s.unblock(l)
+	}
+}
+
+// Overflow is what is known of a limit that has a policy.
+type Overflow struct {
+	// FullAt is since when it is full, as each call about it said; 0 = it is not.
+	FullAt time.Duration
+	// At is when it may act again.
+	At time.Duration
+	// Wanted: a call is to take triggers that are to be rejected.
+	Wanted bool
+}
+
+// Policy is what a limit does that is full.
+func (l *Limit) Policy() OnFull {
+	switch {
+	case l.Of != nil:
+		return l.Of.OnFull
+	case !l.counted() || l.Shadow:
+		return Wait
+	}
+	return l.OnFull
+}
+
+// Patience is how long a trigger waits until the policy acts.
+func (l *Limit) Patience() time.Duration {
+	if l.Of != nil {
+		return l.Of.OnFullAfter
+	}
+	return l.OnFullAfter
+}
+
+// sawFull notes what a call says about a limit that has a policy. waited: triggers waited for it before; booked: some got slots. If
+// none did, nothing tells whether it was full all the time.
+func (l *Limit) sawFull(st *table.LimitState, waited bool, booked int, now time.Duration) {
+	if l.Policy() == Wait {
+		l.Over = Overflow{}
+		l.InRing(ringOver, false)
+		return
+	}
+	switch full := st.Used >= l.Max && !st.Restoring && !l.Counting(); {
+	case !full:
+		l.Over.FullAt = 0
+	case l.Over.FullAt == 0 || booked > 0 && !waited:
+		l.Over.FullAt = now
+	}
+	if l.Over.FullAt == 0 || l.Blocked == table.Full {
+		l.InRing(ringOver, l.Over.FullAt > 0)
+	}
+}
+
+// Overflows tells whether the policy of a limit may act now.
+func (l *Limit) Overflows(now time.Duration) bool {
+	return l.Policy() != Wait && l.Blocked == table.Full && l.Over.FullAt > 0 && now-l.Over.FullAt >= l.Patience() && l.known() && !l.Counting()
+}
+
+// NextFull are the next n limits whose policy may come to act.
+func (d *Domain) NextFull(n int) []*Limit { return d.Rings[ringOver].next(n) }
+
+// Ended counts a task that a limit's policy rejected, or an attempt that it displaced.
+func (l *Limit) Ended(displaced bool, now time.Duration) {
+	of := l
+	if l.Of != nil {
+		of = l.Of
+	}
+	if displaced {
+		of.Usage.Displaced.Add(now, 1)
+	} else {
+		of.Usage.Rejected.Add(now, 1)
+	}
+}
+
+// auditOverdue looks for the slots of a limit whose attempts must all be over: a release was lost, and no one waits for a slot, which
+// would find it. They are those of a limit that is asked for, which is the same, or counts per group.
+func (s *Limits) auditOverdue(l, of *Limit) {
+	if of.auditAt == 0 && len(l.Slots) > 0 && l.deadline > 0 && s.nowMS > l.deadline {
+		of.auditAt = s.now + AuditEvery
+	}
+}
+
+// inCall tells whether a call is under way that names l.
+func (l *Limit) inCall() bool { return l.Domain.Call != nil && l.In == l.Domain.Call }

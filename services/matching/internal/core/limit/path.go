@@ -30,8 +30,8 @@ var Unlimited = &Path{}
 // has tells whether a limit is one of it.
 func (p *Path) has(l *Limit) bool { return slices.Contains(p.limits, l) }
 
-// Waits tells whether what is of it waits for a limit or a rate.
-func (p *Path) Waits(l *Limit) bool { return p.has(l) || slices.Contains(p.Rates, l) }
+// WaitsFor tells whether what is of it waits for a limit or a rate.
+func (p *Path) WaitsFor(l *Limit) bool { return p.has(l) || slices.Contains(p.Rates, l) }
 
 // Within tells whether slots of all of p are among those of booked.
 func (p *Path) Within(booked *Path) bool {
@@ -221,8 +221,8 @@ func (p *Path) groupOf(at table.Column, f func(*Limit) bool) *Limit {
 	return nil
 }
 
-// Met tells whether each limit of a column's group is in use.
-func (p *Path) Met(at table.Column) bool {
+// HasGroup tells whether each limit of a column's group is in use.
+func (p *Path) HasGroup(at table.Column) bool {
 	return !grouped(at) || firstOf(p.perGroup, func(of *Limit) bool { return of.ByGroup.Limits[at.Group] == nil }) == nil
 }
 
@@ -285,9 +285,6 @@ func (l *List) Granted(at table.Column, m Member, now time.Duration, deadlineMS 
 		lim.granted(m, now, deadlineMS)
 	}
 }
-
-// Paused reports whether a pause holds up what is of a path.
-func (p *Path) Paused() bool { return p.Pause != nil }
 
 // Contended reports whether something waits for a limit of a path, or one had no slot.
 func (p *Path) Contended() bool {

@@ -89,8 +89,8 @@ func (l *Limit) groups() iter.Seq[*Limit] {
 	}
 }
 
-// all are the limits of a domain, and of their groups.
-func (d *Domain) all() iter.Seq[*Limit] {
+// each are the limits of a domain, and of their groups.
+func (d *Domain) each() iter.Seq[*Limit] {
 	return func(yield func(*Limit) bool) {
 		for _, l := range d.Met {
 			if !yield(l) {

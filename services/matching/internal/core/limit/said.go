@@ -34,8 +34,8 @@ func (c *Call) Stand(l *Limit) {
 	c.Limits = append(c.Limits, l)
 }
 
-// Full is the first limit of a path that had no slot left at the end of a call, or nil.
-func (c *Call) Full(p *Path, states []table.LimitState) *Limit {
+// FullOf is the first limit of a path that had no slot left at the end of a call, or nil.
+func (c *Call) FullOf(p *Path, states []table.LimitState) *Limit {
 	return p.Find(func(l *Limit) bool { return l.In == c && !l.Shadow && c.IsFull(l, states) })
 }
 
@@ -61,7 +61,7 @@ func (c *Call) Took(p *Path, n int, cut bool, states []table.LimitState) *Limit 
 	for _, l := range p.limits {
 		c.booked[l.At] += n
 	}
-	full := c.Full(p, states)
+	full := c.FullOf(p, states)
 	if full != nil && cut {
 		c.blocked[full.At] = table.Full
 	}
@@ -306,6 +306,3 @@ func (s *Limits) stance(l *Limit) table.Stance {
 	}
 	return st
 }
-
-// inCall tells whether a call is under way that names l.
-func (l *Limit) inCall() bool { return l.Domain.Call != nil && l.In == l.Domain.Call }

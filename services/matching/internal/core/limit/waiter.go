@@ -14,7 +14,7 @@ import (
 // come, first served. The lines take turns by weight. So a slot that comes free costs a look at one tasklist, however many wait.
 type waiters struct {
 	all map[*List]*waiter
-	// lines are by priority; nil = nobody has waited.
+	// lines are by priority; nil = none has waited yet.
 	lines []heap.Heap[*waiter]
 	turn  table.Turn
 	// lackSince is since when triggers lack slots, and got none; 0 = none does.

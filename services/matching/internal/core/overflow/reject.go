@@ -127,7 +127,7 @@ func (t Turn) waitingFor(l *limit.Limit) (all []Want) {
 
 // acts reports whether the policy of a limit acts on triggers of a type that are ready since an instant, Unix µs: they are not paused, and a poll waits for them.
 func (t Turn) acts(l *limit.Limit, of *limit.List, typ string, readyAt int64) bool {
-	return t.longAgo(l, readyAt) && !of.TypePath(typ).Paused() && t.Polled(of, typ)
+	return t.longAgo(l, readyAt) && of.TypePath(typ).Pause == nil && t.Polled(of, typ)
 }
 
 // longAgo reports whether a trigger that is ready since an instant, Unix µs, has waited for long enough. Where groups take turns it may be younger.

@@ -191,7 +191,7 @@ func (g *groups) append(dst []Candidate, of indexed, limit int, skip func(at Col
 	if of.without {
 		found = append(found, g.byName[NoGroup])
 	} else {
-		found = g.first(limit - len(dst))
+		found = g.foremost(limit - len(dst))
 	}
 	for _, c := range found {
 		at.Group = c.group
@@ -202,8 +202,8 @@ func (g *groups) append(dst []Candidate, of indexed, limit int, skip func(at Col
 	return dst
 }
 
-// first are the first n that are ready.
-func (g *groups) first(n int) []*grouped {
+// foremost are the first n that are ready.
+func (g *groups) foremost(n int) []*grouped {
 	var all []*grouped
 	for _, block := range g.ready {
 		for _, c := range block {

@@ -247,3 +247,175 @@ func (x *Index) move(c indexed, head int64) {
 	c.head = head
 	x.insert(c)
 }
+
+// Columns is how many columns are known.
+func (x *Index) Columns() int {
+	n := len(x.heads)
+	for _, g := range x.groups {
+		n += len(g.byName)
+	}
+	return n
+}
+
+// TriggersIn is how many triggers a column holds, as far as is known.
+func (x *Index) TriggersIn(at Column) int {
+	if _, g := x.grouped(at); g != nil {
+		return g.triggers
+	}
+	if c := x.find(at); c != nil {
+		return c.triggers
+	}
+	return 0
+}
+
+// TriggersOfType is how many triggers of a type the table holds, as far as is known. It looks at a column of each priority.
+func (x *Index) TriggersOfType(typ string) int {
+	n := 0
+	for p := PriorityFirst; p <= PriorityIdle; p++ {
+		n += x.TriggersIn(Column{Priority: p, Type: typ})
+		if g := x.groups[Column{Priority: p, Type: typ, Group: AnyGroup}]; g != nil {
+			n += g.triggers
+		}
+	}
+	return n
+}
+
+// TriggersOf is how many triggers of some types the table holds, as far as is known. Types are sorted. It looks at all columns.
+func (x *Index) TriggersOf(types []string) int {
+	n := 0
+	for _, block := range x.blocks {
+		for i := range block {
+			if _, named := slices.BinarySearch(types, block[i].Type); named {
+				n += block[i].triggers
+			}
+		}
+	}
+	for at, g := range x.groups {
+		if _, named := slices.BinarySearch(types, at.Type); named {
+			n += g.triggers
+		}
+	}
+	return n
+}
+
+// Types are up to limit types of which the table holds something, as far as is known, sorted.
+func (x *Index) Types(limit int) []string {
+	var all []string
+	for at := range x.groups {
+		all = append(all, at.Type) // those set aside, too
+	}
+	slices.Sort(all)
+	all = all[:min(len(all), limit)]
+	for _, block := range x.blocks {
+		for i := 0; i < len(block) && len(all) < 2*limit; i++ {
+			all = append(all, block[i].Type)
+		}
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	return all[:min(len(all), limit)]
+}
+
+// Holds tells whether the table holds something of some types, sorted, as far as is known; none = of any.
+func (x *Index) Holds(types []string) bool {
+	if len(types) == 0 {
+		return !x.Empty()
+	}
+	named := func(at Column) bool {
+		_, ok := slices.BinarySearch(types, at.Type)
+		return ok
+	}
+	for at := range x.groups {
+		if named(at) {
+			return true
+		}
+	}
+	return x.Any(func(at Column) bool { return !named(at) })
+}
+
+// Groups tells whether a column with a group is known.
+func (x *Index) Groups() bool { return len(x.groups) > 0 }
+
+// blockMax is how many elements one block of an order has at most.
+const blockMax = 512
+
+// placeIn is where c is in an order that is kept in blocks, or where it would come: a block, and a place there.
+func placeIn[T any](blocks [][]T, c T, compare func(a, b T) int) (block, i int) {
+	block, found := slices.BinarySearchFunc(blocks, c, func(b []T, c T) int { return compare(b[0], c) })
+	if !found && block > 0 {
+		block--
+	}
+	if block < len(blocks) {
+		i, _ = slices.BinarySearchFunc(blocks[block], c, compare)
+	}
+	return block, i
+}
+
+func insertIn[T any](blocks [][]T, c T, compare func(a, b T) int) [][]T {
+	b, i := placeIn(blocks, c, compare)
+	if b == len(blocks) {
+		return append(blocks, []T{c})
+	}
+	block := blocks[b]
+	if len(block) < blockMax {
+		blocks[b] = slices.Insert(block, i, c)
+		return blocks
+	}
+	at := blockMax / 2
+	if i == blockMax { // most come last: full blocks are left behind
+		at = i
+	}
+	rest := slices.Clone(block[at:])
+	clear(block[at:])
+	block = block[:at]
+	if i < at {
+		block = slices.Insert(block, i, c)
+	} else {
+		rest = slices.Insert(rest, i-at, c)
+	}
+	blocks[b] = block
+	return slices.Insert(blocks, b+1, rest)
+}
+
+// removeFrom takes out an element that is there.
+func removeFrom[T any](blocks [][]T, c T, compare func(a, b T) int) [][]T {
+	b, i := placeIn(blocks, c, compare)
+	blocks[b] = slices.Delete(blocks[b], i, i+1)
+	if len(blocks[b]) == 0 {
+		blocks = slices.Delete(blocks, b, b+1)
+	}
+	return blocks
+}
+
+// BeginTurn finds out which priority goes first in a call that takes triggers; 0 = the most urgent does: no other has anything
+// ready, or it is to be strict.
+func (x *Index) BeginTurn(strict func() bool) (first int) {
+	x.after = x.turn
+	if x.mixed() && !strict() {
+		first, x.after = x.turn.Next(x.has)
+	}
+	return first
+}
+
+// EndTurn notes that the call has taken some triggers, of whatever priority: those of the one whose turn it was may be
+// paused, or of a limit that is full.
+func (x *Index) EndTurn() { x.turn = x.after }
+
+// has tells whether the table holds something of a priority.
+func (x *Index) has(priority int) bool {
+	for c := range x.from(priority) {
+		return c.Priority == priority
+	}
+	return false
+}
+
+// mixed tells whether it holds something of several priorities. PriorityIdle does not count: it waits for all others.
+func (x *Index) mixed() bool {
+	if len(x.blocks) == 0 {
+		return false
+	}
+	for c := range x.from(x.blocks[0][0].Priority + 1) {
+		return c.Priority <= PriorityLast
+	}
+	return false
+}

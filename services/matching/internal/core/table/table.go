@@ -55,12 +55,12 @@ func (t *Table) Open(domainName string, shard int, fresh string) Opened {
 			opened.Columns = append(opened.Columns, Known{Tasklist: list, Column: at, ReadyAt: head.ReadyAt, Rank: head.Rank, Triggers: c.triggers()})
 		}
 	}
-	slices.SortFunc(opened.Columns, Known.Compare)
+	slices.SortFunc(opened.Columns, Known.Order)
 	return opened
 }
 
-// Compare orders what Open tells.
-func (k Known) Compare(o Known) int {
+// Order orders what Open tells.
+func (k Known) Order(o Known) int {
 	return cmp.Or(strings.Compare(k.Name, o.Name), cmp.Compare(k.Partition, o.Partition), k.Column.compare(o.Column))
 }
 

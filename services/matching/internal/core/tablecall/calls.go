@@ -230,7 +230,7 @@ func (t *Tables[L]) took(c *Call[L], i int, o *table.Outcome) {
 		s.Taken = append(s.Taken, one)
 		s.counts.Matches += int64(one.Chunk.Len())
 		if len(b.Ahead) > 0 {
-			if rest := b.Rest(l.Tasklist); !l.KeepAhead(c.Full(one.Path, o.Limits), rest) {
+			if rest := b.Rest(l.Tasklist); !l.KeepAhead(c.FullOf(one.Path, o.Limits), rest) {
 				s.arrivals.PutBack(l.Of, rest)
 			}
 		}
@@ -238,7 +238,7 @@ func (t *Tables[L]) took(c *Call[L], i int, o *table.Outcome) {
 	}
 	for _, b := range got.Blocked {
 		lim := t.Limits[b.By]
-		if lim != nil && !slices.ContainsFunc(got.Batches, func(one table.Batch) bool { return c.pathOf(i, &one).Waits(lim) }) { // it keeps its place
+		if lim != nil && !slices.ContainsFunc(got.Batches, func(one table.Batch) bool { return c.pathOf(i, &one).WaitsFor(lim) }) { // it keeps its place
 			lim.KeepPlace(l.List)
 		}
 	}

@@ -213,8 +213,8 @@ func (t *Tables[L]) put(l *Source[L], a arrival.Arrival[L]) {
 	t.work()
 }
 
-// StartOver releases the triggers of the domain that wait here, has the tables forget theirs, and has history send all of them again. What a call
-// under way takes is void.
+// StartOver releases the triggers of the domain that wait here, has the tables forget theirs, and has history send all of them again. The call
+// under way is void.
 func (t *Tables[L]) StartOver() {
 	t.Life++
 	t.UnreadAll()
