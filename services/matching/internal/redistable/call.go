@@ -235,7 +235,7 @@ func decode(out *table.Outcome, cmd *redis.Cmd, c *table.Call) error {
 	}
 	out.Taken = make([]table.Taken, len(c.Wants))
 	for i := range c.Wants {
-		r.taken(&out.Taken[i], r.list(answer, 2+i), c, c.Wants[i].Candidates)
+		r.taken(&out.Taken[i], r.list(answer, 2+i), c, &c.Wants[i])
 	}
 	return r.err
 }

@@ -44,19 +44,19 @@ func (r *reader) score(v []any, i int) int64 {
 }
 
 // taken reads what became of a want.
-func (r *reader) taken(out *table.Taken, answer []any, c *table.Call, candidates []table.Candidate) {
+func (r *reader) taken(out *table.Taken, answer []any, c *table.Call, w *table.Want) {
 	column := func(n int64) table.Candidate {
-		if n < 1 || int(n) > len(candidates) {
+		if n < 1 || int(n) > len(w.Candidates) {
 			r.fail("a candidate", n)
 			return table.Candidate{}
 		}
-		return candidates[n-1]
+		return w.Candidates[n-1]
 	}
 	batches := r.list(answer, 0)
 	for i := 0; i+3 < len(batches); i += 4 {
 		at := column(r.number(batches, i))
-		c := table.Unpack(r.score(batches, i+1), []byte(r.text(batches, i+2)))
-		b := table.Batch{Column: at.Column, From: int(r.number(batches, i)) - 1, ReadyAt: c.ReadyAt, Rank: c.Rank, Step: c.Step, Cost: c.Cost, Triggers: c.Triggers, Booked: len(at.Path) > 0}
+		b := table.Batch{Chunk: table.Unpack(r.score(batches, i+1), []byte(r.text(batches, i+2))), From: int(r.number(batches, i)) - 1, Booked: len(at.Path) > 0}
+		b.Tasklist, b.Column = w.Tasklist, at.Column
 		if over := int(r.number(batches, i+3)) * ids.TriggerBytes; over > 0 && over < len(b.Triggers) {
 			n := len(b.Triggers) - over
 			b.Triggers, b.Ahead = b.Triggers[:n:n], b.Triggers[n:]

@@ -158,7 +158,7 @@ func costs(r *rig) {
 		out := r.do(shard, table.Call{Stances: []table.Stance{rate}, Put: puts, Wants: []table.Want{w}})
 		got := ""
 		for _, b := range out.Taken[0].Batches {
-			got += strings.Repeat(b.Type, b.Chunk(l).Len())
+			got += strings.Repeat(b.Type, b.Len())
 		}
 		r.equal("started", got, want)
 		if h := out.Limits[0].After.Hours(); h < after-0.25 || h > after {

@@ -86,7 +86,7 @@ func TestCensusAndCounts(t *testing.T) {
 	}
 	put := stored.Put[0]
 	o.step(0, Inputs{Outcomes: []CallOutcome{{Domain: "d", Outcome: table.Outcome{Taken: []table.Taken{{
-		Batches: []table.Batch{{Column: put.Column, ReadyAt: put.ReadyAt, Triggers: put.Triggers}},
+		Batches: []table.Batch{{Chunk: put}},
 		Heads:   []table.Head{{Column: put.Column, ReadyAt: put.ReadyAt, Gone: 1}},
 	}}}}}})
 	o.holds(
@@ -109,7 +109,7 @@ func TestTriggerOfAnAttemptThatRuns(t *testing.T) {
 	o.step(0, o.poll(1, time.Hour))
 	o.step(0, Inputs{Outcomes: []CallOutcome{{Domain: "d", Outcome: table.Outcome{
 		Taken: []table.Taken{{
-			Batches: []table.Batch{{Column: g.Column, ReadyAt: g.ReadyAt, Triggers: again, Booked: true}},
+			Batches: []table.Batch{{Chunk: table.Chunk{Tasklist: g.Tasklist, Column: g.Column, ReadyAt: g.ReadyAt, Triggers: again}, Booked: true}},
 			Heads:   []table.Head{{Column: g.Column, Empty: true, Gone: 1}},
 		}},
 		Limits: []table.LimitState{{Used: 2}},

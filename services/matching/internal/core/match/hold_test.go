@@ -53,7 +53,7 @@ func TestASlotThatIsUsedAgainIsNotTold(t *testing.T) {
 	}
 	in := o.called()
 	in.Outcomes[0].Outcome.Taken[0] = table.Taken{
-		Batches: []table.Batch{{Column: put.Column, ReadyAt: put.ReadyAt, Triggers: put.Packed, Booked: true}},
+		Batches: []table.Batch{{Chunk: table.Chunk{Tasklist: put.Tasklist, Column: put.Column, ReadyAt: put.ReadyAt, Triggers: put.Packed}, Booked: true}},
 		Heads:   []table.Head{{Column: put.Column, Empty: true, Gone: 1}},
 	}
 	o.step(0, in)

@@ -103,7 +103,7 @@ func (o *solo) booked(limited arrival.Triggers) Inputs {
 	o.Helper()
 	in := o.called()
 	in.Outcomes[0].Outcome.Taken[0] = table.Taken{
-		Batches: []table.Batch{{Column: limited.Column, ReadyAt: limited.ReadyAt, Triggers: limited.Packed, Booked: true}},
+		Batches: []table.Batch{{Chunk: table.Chunk{Tasklist: limited.Tasklist, Column: limited.Column, ReadyAt: limited.ReadyAt, Triggers: limited.Packed}, Booked: true}},
 		Heads:   []table.Head{{Column: limited.Column, Empty: true, Gone: 1}},
 	}
 	in.Outcomes[0].Outcome.Limits = []table.LimitState{{Used: 1}}

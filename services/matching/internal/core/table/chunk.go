@@ -98,16 +98,11 @@ func (c *Chunk) Drop(n int) {
 }
 
 // Rest is what of a batch's chunk was read ahead, as a chunk of its own.
-func (b *Batch) Rest(l Tasklist) Chunk {
-	c := b.Chunk(l)
+func (b *Batch) Rest() Chunk {
+	c := b.Chunk
 	c.Drop(c.Len())
 	c.Triggers = b.Ahead
 	return c
-}
-
-// Chunk is what of a batch has slots, as a chunk of its own.
-func (b *Batch) Chunk(l Tasklist) Chunk {
-	return Chunk{Tasklist: l, Column: b.Column, ReadyAt: b.ReadyAt, Rank: b.Rank, Step: b.Step, Cost: b.Cost, Triggers: b.Triggers}
 }
 
 // Trigger is the i-th trigger, packed.
@@ -192,14 +187,10 @@ type Taken struct {
 
 // Batch is triggers taken from one chunk.
 type Batch struct {
-	Column
+	// Chunk is those that have slots.
+	Chunk
 	// From is its candidate's index.
-	From     int
-	ReadyAt  int64
-	Triggers []byte
-	// Rank, Step and Cost are as in Chunk.
-	Rank, Step int64
-	Cost       int
+	From int
 	// Booked: each has a slot of every limit of its candidate's path.
 	Booked bool
 	// Ahead is the rest of the chunk, read ahead: it has no slots.

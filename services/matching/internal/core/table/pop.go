@@ -150,7 +150,7 @@ func (p *pop) take(i int) {
 		p.stands[s].met = true
 		p.stands[s].book(n, cost)
 	}
-	batch := Batch{Column: at.Column, From: i, ReadyAt: head.ReadyAt, Rank: head.Rank, Step: head.Step, Cost: head.Cost, Booked: len(at.Path) > 0}
+	batch := Batch{Chunk: *head, From: i, Booked: len(at.Path) > 0}
 	over := 0
 	if rest := head.Len() - n; rest <= p.ahead && p.full(i) >= 0 {
 		over = rest

@@ -222,7 +222,7 @@ func (t *Tables[L]) took(c *Call[L], i int, o *table.Outcome) {
 		l.Index.EndTurn()
 	}
 	for _, b := range got.Batches {
-		one := Taken[L]{List: l.Of, Chunk: b.Chunk(l.Tasklist), Path: limit.Unlimited}
+		one := Taken[L]{List: l.Of, Chunk: b.Chunk, Path: limit.Unlimited}
 		l.Ranks.Taken(&one.Chunk, l.Index.Shift(one.Chunk.Column))
 		if b.Booked {
 			one.Path = c.pathOf(i, &b)
@@ -230,7 +230,7 @@ func (t *Tables[L]) took(c *Call[L], i int, o *table.Outcome) {
 		s.Taken = append(s.Taken, one)
 		s.counts.Matches += int64(one.Chunk.Len())
 		if len(b.Ahead) > 0 {
-			if rest := b.Rest(l.Tasklist); !l.KeepAhead(c.FullOf(one.Path, o.Limits), rest) {
+			if rest := b.Rest(); !l.KeepAhead(c.FullOf(one.Path, o.Limits), rest) {
 				s.arrivals.PutBack(l.Of, rest)
 			}
 		}
@@ -258,8 +258,7 @@ func (t *Tables[L]) took(c *Call[L], i int, o *table.Outcome) {
 // void releases what a want got before the domain started over. Starts of rates that were taken for it come back.
 func (t *Tables[L]) void(c *Call[L], i int, got *table.Taken) {
 	for _, b := range got.Batches {
-		chunk := b.Chunk(table.Tasklist{})
-		t.calls.limits.Unstart(c.pathOf(i, &b).Rates, chunk.Len()*chunk.Starts(), t.calls.now)
+		t.calls.limits.Unstart(c.pathOf(i, &b).Rates, b.Len()*b.Starts(), t.calls.now)
 	}
 }
 
@@ -269,7 +268,7 @@ func (t *Tables[L]) spilled(c *Call[L], w *overflow.Want, got *table.Taken, stat
 	l := s.cfg.Of(w.List)
 	var chunks []table.Chunk
 	for _, b := range got.Batches {
-		chunks = append(chunks, b.Chunk(l.Tasklist))
+		chunks = append(chunks, b.Chunk)
 	}
 	for _, chunk := range t.Policies.Reject(*s.cfg.Policies, w.Limit, &c.Call, states, chunks) {
 		s.arrivals.PutBack(l.Of, chunk)

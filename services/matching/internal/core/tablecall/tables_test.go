@@ -146,7 +146,7 @@ func TestWhatACallTook(t *testing.T) {
 	d.Mark(&l.Source)
 	d.all.CallAll()
 	o := d.outcome()
-	b := table.Batch{Column: column(""), ReadyAt: 1, Triggers: make([]byte, 2*ids.TriggerBytes)}
+	b := table.Batch{Chunk: l.chunk("", 2).Chunk}
 	o.Taken[0] = table.Taken{Batches: []table.Batch{b}, Heads: []table.Head{{Column: column(""), Empty: true}}}
 	d.Called(false, &o)
 	if taken := d.all.Taken; len(taken) != 1 || taken[0].List != l || taken[0].Chunk.Len() != 2 || taken[0].Path != limit.Unlimited || d.counts.Matches != 2 {
@@ -190,7 +190,7 @@ func TestACallFromBeforeIsVoid(t *testing.T) {
 			}
 			o := d.outcome()
 			o.Taken[0] = table.Taken{
-				Batches: []table.Batch{{Column: column(""), Triggers: make([]byte, ids.TriggerBytes)}},
+				Batches: []table.Batch{{Chunk: l.chunk("", 1).Chunk}},
 				Heads:   []table.Head{{Column: column(""), ReadyAt: 1}},
 			}
 			d.Called(failed, &o)
