@@ -21,9 +21,9 @@
 // # When slots are used again
 //
 // The tables never count less for the shard than what is in use, so a slot that has become free may
-// be used again without asking, as long as no one else waits for it: that is asked every leaseFor/2 while
+// be used again without asking, as long as no one else waits for it: that is asked every LeaseFor/2 while
 // slots are in use. A shard asks for some more than it needs; then new triggers meet polls without
-// passing the table. Those that are not in use are given back with the next call, tellAfter later at most,
+// passing the table. Those that are not in use are given back with the next call, ReportAfter later at most,
 // or at once where others wait. Of a chunk that a limit cut the rest is read ahead, for the slots to
 // come. It goes back whenever the tables are asked for triggers of that limit again, so the order of
 // a column is that of its table.

@@ -2,6 +2,7 @@ package limit
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -87,9 +88,6 @@ func (l *List) KeepAhead(lim *Limit, c table.Chunk) bool {
 	return true
 }
 
-// AheadTriggers is how many triggers are read ahead.
-func (s *Limits) AheadTriggers() int { return s.aheadN }
-
 // MayReadAhead reports whether there is room for triggers that are read ahead.
 func (s *Limits) MayReadAhead() bool { return s.aheadN < aheadMax }
 
@@ -111,12 +109,7 @@ func (l *List) ReadAhead() int {
 
 // HasAhead reports whether some of them are of a type that is accepted.
 func (l *List) HasAhead(accepts func(typ string) bool) bool {
-	for typ := range l.Ahead {
-		if accepts(typ) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(maps.Keys(l.Ahead)), accepts)
 }
 
 // reuse gives triggers that were read ahead to polls, as far as there are spare slots.

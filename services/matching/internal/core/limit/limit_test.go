@@ -118,7 +118,7 @@ func TestI8_ASlotIsCountedAndUsedAgain(t *testing.T) {
 	r.d.End("a", nil, m[:])
 	r.s.TakeUpSlack()
 	u = r.use()
-	testkit.Equal(t, "paired, read ahead, attempts that run", []int{r.asked.paired, r.s.AheadTriggers(), u.Running}, []int{1, 0, 2})
+	testkit.Equal(t, "paired, read ahead, attempts that run", []int{r.asked.paired, r.l.ReadAhead(), u.Running}, []int{1, 0, 2})
 }
 
 // A limit that is deleted blocks nothing any more, and what was read ahead of it goes back.
@@ -131,7 +131,7 @@ func TestALimitThatIsDeletedBlocksNothing(t *testing.T) {
 	r.d.Meet(nil)
 	r.l.Repath()
 	testkit.Equal(t, "deleted", gone, []table.Ref{table.TypeRef("a")})
-	if r.l.Unavailable(column) || r.asked.back != 1 || r.s.AheadTriggers() != 0 {
-		t.Errorf("%d went back, %d are ahead", r.asked.back, r.s.AheadTriggers())
+	if r.l.Unavailable(column) || r.asked.back != 1 || r.l.ReadAhead() != 0 {
+		t.Errorf("%d went back, %d are ahead", r.asked.back, r.l.ReadAhead())
 	}
 }

@@ -27,15 +27,14 @@ type Path struct {
 // Unlimited is the path of what no limit covers and no pause holds up.
 var Unlimited = &Path{}
 
-// has tells whether a limit is one of it.
-func (p *Path) has(l *Limit) bool { return slices.Contains(p.limits, l) }
-
 // WaitsFor tells whether what is of it waits for a limit or a rate.
-func (p *Path) WaitsFor(l *Limit) bool { return p.has(l) || slices.Contains(p.Rates, l) }
+func (p *Path) WaitsFor(l *Limit) bool {
+	return slices.Contains(p.limits, l) || slices.Contains(p.Rates, l)
+}
 
 // Within tells whether slots of all of p are among those of booked.
 func (p *Path) Within(booked *Path) bool {
-	return p == booked || !slices.ContainsFunc(p.limits, func(l *Limit) bool { return !booked.has(l) })
+	return p == booked || !slices.ContainsFunc(p.limits, func(l *Limit) bool { return !slices.Contains(booked.limits, l) })
 }
 
 // Taken is what holds its triggers up just now: a pause, or the first limit of which no slot can be had; or nil.

@@ -136,7 +136,7 @@ func checkEmpty(t *testing.T, s *Shard) {
 	n := map[string]int{
 		"domains": len(s.domains), "lists": len(s.lists), "polls": s.waiting.Len(), "asks": s.questions.Len(),
 		"taken": len(s.calls.Taken), "arrivals": len(s.arrivals.All), "busy": s.calls.Busy(), "timed": len(s.limits.Timed),
-		"slack": len(s.limits.Slack), "ahead": s.limits.AheadTriggers(),
+		"slack": len(s.limits.Slack), "ahead": s.ahead(),
 	}
 	n["grabs"], n["handBacks"], n["aside"], n["receipts"] = s.grabs.Census()
 	if s.waiting.Watchful() {

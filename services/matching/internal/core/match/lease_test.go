@@ -49,7 +49,7 @@ func TestSlotsAreUsedAgainWithoutACall(t *testing.T) {
 	began := w.now
 	for w.done() < 300 && w.now-began < 10*time.Second {
 		w.keepPolling(10*ms, "l0")
-		if n := o.s.limits.AheadTriggers(); n >= table.ChunkTriggersMax {
+		if n := o.s.ahead(); n >= table.ChunkTriggersMax {
 			t.Fatalf("%d triggers are read ahead", n)
 		}
 	}
@@ -60,8 +60,8 @@ func TestSlotsAreUsedAgainWithoutACall(t *testing.T) {
 		t.Errorf("%d calls took triggers of 300 tasks", n)
 	}
 	w.run(time.Second)
-	if c := o.s.Census(); c.Reported != 0 || o.s.limits.AheadTriggers() != 0 || o.s.list(table.Tasklist{Domain: "d", Name: "l0"}).ReadAhead() != 0 {
-		t.Errorf("in the end %d slots are counted, %d triggers read ahead", c.Reported, o.s.limits.AheadTriggers())
+	if c := o.s.Census(); c.Reported != 0 || o.s.ahead() != 0 || o.s.list(table.Tasklist{Domain: "d", Name: "l0"}).ReadAhead() != 0 {
+		t.Errorf("in the end %d slots are counted, %d triggers read ahead", c.Reported, o.s.ahead())
 	}
 }
 
@@ -71,13 +71,13 @@ func TestWhatIsReadAheadOvertakesNothing(t *testing.T) {
 	w.ends = false
 	late := w.ready("d", "l0", "a", 3, 20)
 	w.keepPolling(40*ms, "l0")
-	if n := o.s.limits.AheadTriggers(); n != 18 {
+	if n := o.s.ahead(); n != 18 {
 		t.Fatalf("%d triggers are read ahead", n)
 	}
 	urgent := w.ready("d", "l0", "a", 1, 3)
 	w.ready("d", "l1", "a", 1, 1) // of another tasklist, where no one polls
 	w.run(20 * ms)
-	testkit.Equal(t, "triggers are read ahead", o.s.limits.AheadTriggers(), 0)
+	testkit.Equal(t, "triggers are read ahead", o.s.ahead(), 0)
 	w.finish(late[0])
 	w.finish(late[1])
 	w.keepPolling(20*ms, "l0")
@@ -176,8 +176,8 @@ func TestLeasesEnd(t *testing.T) {
 		made := w.ready("d", "l0", "a", 1, 40)
 		w.keepPolling(40*ms, "l0")
 		l := o.s.domains["d"].Limits["type/a"]
-		if w.running["d/a"] != 4 || o.s.limits.AheadTriggers() != 36 {
-			t.Fatalf("%d run, %d are read ahead", w.running["d/a"], o.s.limits.AheadTriggers())
+		if w.running["d/a"] != 4 || o.s.ahead() != 36 {
+			t.Fatalf("%d run, %d are read ahead", w.running["d/a"], o.s.ahead())
 		}
 		return w, o, l, made
 	}
@@ -233,7 +233,7 @@ func TestWhatIsReadAheadIsNotLost(t *testing.T) {
 		w.ends = false
 		made := w.ready("d", "l0", "a", 1, 10)
 		w.keepPolling(40*ms, "l0")
-		testkit.MustEqual(t, "triggers are read ahead", o.s.limits.AheadTriggers(), 8)
+		testkit.MustEqual(t, "triggers are read ahead", o.s.ahead(), 8)
 		switch what {
 		case "down":
 			w.down["d"] = true
@@ -253,8 +253,8 @@ func TestWhatIsReadAheadIsNotLost(t *testing.T) {
 			}
 		}
 		w.keepPolling(2*time.Second, "l0")
-		if w.done() != len(w.tasks) || o.s.limits.AheadTriggers() != 0 {
-			t.Errorf("%s: %d of %d are done, %d are ahead: %s", what, w.done(), len(w.tasks), o.s.limits.AheadTriggers(), w.undone())
+		if w.done() != len(w.tasks) || o.s.ahead() != 0 {
+			t.Errorf("%s: %d of %d are done, %d are ahead: %s", what, w.done(), len(w.tasks), o.s.ahead(), w.undone())
 		}
 	}
 }
@@ -294,8 +294,8 @@ func TestWhatIsReadAheadLetsTheMoreUrgentGoFirst(t *testing.T) {
 		w.run(10 * ms)
 		other := w.ready("d", "l0", "b", c.priority, 1)[0]
 		w.run(5 * ms)
-		if w.running["d/a"] != 2 || o.s.limits.AheadTriggers() != 18 || other.state != "ready" {
-			t.Fatalf("%s: %d run, %d are read ahead, the other is %s", c.name, w.running["d/a"], o.s.limits.AheadTriggers(), other.state)
+		if w.running["d/a"] != 2 || o.s.ahead() != 18 || other.state != "ready" {
+			t.Fatalf("%s: %d run, %d are read ahead, the other is %s", c.name, w.running["d/a"], o.s.ahead(), other.state)
 		}
 		w.after(2*ms, func() { w.finish(made[0]) }) // it is heard of a millisecond later
 		w.after(c.poll, func() { w.wait("p", 1, c.types...) })
@@ -308,4 +308,12 @@ func TestWhatIsReadAheadLetsTheMoreUrgentGoFirst(t *testing.T) {
 			t.Errorf("%s: %d calls took triggers", c.name, n)
 		}
 	}
+}
+
+// ahead counts the triggers that are read ahead.
+func (s *Shard) ahead() (n int) {
+	for _, l := range s.lists {
+		n += l.ReadAhead()
+	}
+	return n
 }

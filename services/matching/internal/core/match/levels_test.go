@@ -159,7 +159,7 @@ func TestWhatIsReadAheadGoesBackForAnotherLimit(t *testing.T) {
 	w, o := levels(t, 1, map[string]int{"d/a": 2, "d": 5})
 	a := w.ready("d", "l0", "a", 3, 20)
 	w.serve("l0")
-	if n := o.s.limits.AheadTriggers(); n != 18 {
+	if n := o.s.ahead(); n != 18 {
 		t.Fatalf("%d triggers are read ahead", n)
 	}
 	w.ready("d", "l1", "b", 1, 10)
@@ -292,7 +292,7 @@ func TestAPauseHoldsUpWhatIsOnItsWay(t *testing.T) {
 	w, o := levels(t, 1, map[string]int{"d/a": 2})
 	w.ready("d", "l0", "a", 1, 20)
 	w.serve("l0")
-	if o.s.limits.AheadTriggers() == 0 {
+	if o.s.ahead() == 0 {
 		t.Fatal("nothing is read ahead")
 	}
 	w.pauses["d/a"] = true

@@ -45,7 +45,7 @@ func TestATaskIsReadAheadOfTheLimitThatIsFull(t *testing.T) {
 	if l := d.Limits["domain"]; l.Closed() {
 		t.Error("one in shadow is blocked")
 	}
-	if o.s.limits.AheadTriggers() == 0 {
+	if o.s.ahead() == 0 {
 		t.Error("nothing is ahead")
 	}
 }
