@@ -208,15 +208,15 @@ func TestExplainWorkers(t *testing.T) {
 // TestExplainATaskOnDisk: in which queue it waits; paused as well.
 func TestExplainATaskOnDisk(t *testing.T) {
 	t.Parallel()
-	const window, batch, batches = 100, 50, 8
+	const window, batch, batches = 100, 100, 20 // no message fits in beside others, so all are in the lane of their priority
 	w := enter(t, own(t, lagging(t, window)))
 	var last string
 	for range batches {
 		last = w.submit(many(batch, &yardv1.NewTask{Type: "x"})...)[batch-1]
 	}
 	r := w.why(last, "NOT_ADMITTED NO_WORKER")[0]
-	// A lane: small submits share the most urgent one. Tasks of other domains may lie in it, so it is not said how many.
-	if !strings.HasPrefix(r.Ref, "p") || !r.About || r.Waiting != 0 {
+	// Tasks of other domains may lie in the lane, so it is not said how many.
+	if !strings.HasPrefix(r.Ref, "p3") || !r.About || r.Ref == "p3" && r.Waiting != 0 {
 		t.Errorf("on disk: %+v", r)
 	}
 	w.paused(yard.OfTasklist(list))
