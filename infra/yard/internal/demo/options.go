@@ -46,6 +46,8 @@ type Options struct {
 	// Shop are the flags by which commands reach the engine as the shop, for hints.
 	// Default: none, they find it by themselves.
 	Shop string
+	// Console is the URL of the engine's console, for hints. Default: there is none.
+	Console string
 }
 
 func (o *Options) complete() error {
@@ -73,5 +75,9 @@ func (o *Options) elsewhere() string {
 	if o.Shop != "" {
 		command += " " + o.Shop
 	}
-	return command + " task list --domain shop"
+	command += " task list --domain shop"
+	if o.Console != "" {
+		command += ", or open " + o.Console
+	}
+	return command
 }

@@ -30,7 +30,7 @@ func DemoCommand(a *command.App) *cobra.Command {
 	var f stackFlags
 	var opts demo.Options
 	var plain bool
-	var users string
+	var users, listen string
 	cmd := &cobra.Command{
 		Use: "demo", Short: "Watch three tenants at work on a system in this process, or on a cluster",
 		Long: `Start a whole system in this process, with its data in a temporary folder, and let
@@ -60,7 +60,7 @@ keys of operator:demo, admin:shop:demo, admin:media:demo and admin:payouts:demo.
 			case users != "":
 				return command.Usagef("--auth names the users of a cluster: name it too, with --url")
 			}
-			return runDemo(cmd.Context(), f.config(log), opts)
+			return runDemo(cmd.Context(), f.config(log), opts, listen)
 		},
 	}
 	f.add(cmd)
@@ -71,12 +71,13 @@ keys of operator:demo, admin:shop:demo, admin:media:demo and admin:payouts:demo.
 	flags.Uint64Var(&opts.Seed, "seed", 0, "repeat the tasks of an earlier run; 0 = fresh ones")
 	flags.IntVar(&f.cfg.Port, "port", defaultPort, "port for NATS clients; another one if it is taken")
 	flags.StringVar(&users, "auth", "", "folder that yard auth render wrote, with the demo's users of a sealed cluster at --url")
+	consoleFlag(flags, &listen)
 	flags.BoolVar(&plain, "plain", false, "lines of progress instead of the live view")
 	return cmd
 }
 
 // runDemo runs the demo on a stack of its own.
-func runDemo(ctx context.Context, cfg stack.Config, opts demo.Options) error {
+func runDemo(ctx context.Context, cfg stack.Config, opts demo.Options, listen string) error {
 	if !free(cfg.Port) {
 		cfg.Port = 0
 	}
@@ -88,10 +89,16 @@ func runDemo(ctx context.Context, cfg stack.Config, opts demo.Options) error {
 	if cfg.Port != defaultPort {
 		opts.Shop = "--url " + s.URL
 	}
-	err = demo.Run(ctx, opts)
+	// The console goes on while the demo concludes, and ends before the stack does.
+	showing, hide := context.WithCancel(context.WithoutCancel(ctx))
+	url, hidden, err := beside(showing, s, listen, cfg.Log)
+	if opts.Console = url; err == nil {
+		err = demo.Run(ctx, opts)
+	}
+	hide()
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stackStopTimeout)
 	defer cancel()
-	return errors.Join(err, s.Close(stopping))
+	return errors.Join(err, hidden(), s.Close(stopping))
 }
 
 // demoOnCluster runs the demo on the cluster at --url, as the users of a folder or, without one,

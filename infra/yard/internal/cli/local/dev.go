@@ -57,6 +57,7 @@ func (f *stackFlags) config(logs *slog.Logger) stack.Config {
 func DevCommand(a *command.App) *cobra.Command {
 	var f stackFlags
 	var ephemeral bool
+	var listen string
 	cmd := &cobra.Command{
 		Use: "dev", Short: "Run the whole system in one process, on an embedded NATS server",
 		Long: `Run the whole system in one process: a nats-server with JetStream in the data
@@ -79,7 +80,7 @@ rendered with --tls-server-cert and --tls-server-key.`,
 				}
 				f.cfg.DataDir = ""
 			}
-			return dev(cmd.Context(), a, f)
+			return dev(cmd.Context(), a, f, listen)
 		},
 	}
 	f.add(cmd)
@@ -89,12 +90,13 @@ rendered with --tls-server-cert and --tls-server-key.`,
 	flags.BoolVar(&ephemeral, "ephemeral", false, "keep the data in a temporary folder that is removed at the end")
 	flags.StringVar(&f.cfg.Host, "host", "127.0.0.1", "address to listen on; there is no authentication without --auth")
 	flags.IntVar(&f.cfg.Port, "port", defaultPort, "port for NATS clients; 0 = a free one")
+	consoleFlag(flags, &listen)
 	flags.StringVar(&f.cfg.HTTP, "http", "", "address of /livez, /readyz and /metrics; empty = off")
 	return cmd
 }
 
 // dev runs a stack until ctx ends or the stack fails.
-func dev(ctx context.Context, a *command.App, f stackFlags) error {
+func dev(ctx context.Context, a *command.App, f stackFlags, listen string) error {
 	log, err := telemetry.NewLogger(f.log, a.Err)
 	if err != nil {
 		return command.Usagef("%w", err)
@@ -106,7 +108,12 @@ func dev(ctx context.Context, a *command.App, f stackFlags) error {
 	if err != nil {
 		return startError(ctx, err)
 	}
-	err = welcome(ctx, a, s, f)
+	showing, hide := context.WithCancel(ctx)
+	defer hide()
+	url, hidden, err := beside(showing, s, listen, log)
+	if err == nil {
+		err = welcome(ctx, a, s, f, url)
+	}
 	if err == nil {
 		select {
 		case <-ctx.Done():
@@ -115,9 +122,10 @@ func dev(ctx context.Context, a *command.App, f stackFlags) error {
 			return s.Err()
 		}
 	}
+	hide()
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stackStopTimeout)
 	defer cancel()
-	return errors.Join(startError(ctx, err), s.Close(stopping))
+	return errors.Join(startError(ctx, err), hidden(), s.Close(stopping))
 }
 
 // startError is nil where a start was interrupted on purpose.
@@ -129,14 +137,14 @@ func startError(ctx context.Context, err error) error {
 }
 
 // welcome makes the domain and tells how to use the stack.
-func welcome(ctx context.Context, a *command.App, s *stack.Stack, f stackFlags) error {
+func welcome(ctx context.Context, a *command.App, s *stack.Stack, f stackFlags, console string) error {
 	ctx, cancel := context.WithTimeout(ctx, a.Timeout)
 	defer cancel()
 	if err := ensureDomain(ctx, s, a.Domain); err != nil {
 		return err
 	}
 	if a.JSON {
-		return a.PrintJSON(map[string]string{"url": s.URL, "tables": s.TablesAt, "domain": a.Domain})
+		return a.PrintJSON(map[string]string{"url": s.URL, "tables": s.TablesAt, "domain": a.Domain, "console": console})
 	}
 	data := f.cfg.DataDir
 	data = cmp.Or(data, "temporary")
@@ -151,9 +159,10 @@ Yardmaster is ready. Stop it with Ctrl-C.
   data    %s, sync %s
   tables  %s
   domain  %s
+  console %s
 
 Try:  yard task submit hello '"world"' --tasklist first --url %s -d %s%s
-`, s.URL, data, f.cfg.Sync, s.TablesAt, a.Domain, s.URL, a.Domain, login)
+`, s.URL, data, f.cfg.Sync, s.TablesAt, a.Domain, cmp.Or(console, consoleOff), s.URL, a.Domain, login)
 	return err
 }
 

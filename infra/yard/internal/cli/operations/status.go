@@ -3,27 +3,17 @@ package operations
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
-	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/command"
 	"github.com/yardmaster-io/yardmaster/shared/process"
 )
-
-// services are those a whole system has.
-var services = [...]string{"frontend", "matching", "history", "timer"}
-
-// statusQuiet is how long no further process must have answered until all are
-// taken to have.
-const statusQuiet = 300 * time.Millisecond
 
 // StatusCommand is `yard status`.
 func StatusCommand(a *command.App) *cobra.Command {
@@ -44,52 +34,19 @@ func status(ctx context.Context, a *command.App) error {
 		return err
 	}
 	defer nc.Close()
-	answers, err := askHealth(ctx, nc)
+	answers, err := process.Ask(ctx, nc)
 	if err != nil {
 		return err
 	}
 	if err := printHealth(a, answers); err != nil {
 		return err
 	}
-	for _, name := range services {
+	for _, name := range process.Services() {
 		if !slices.ContainsFunc(answers, func(h process.Answer) bool { return h.Service == name && h.Ready }) {
 			return fault.New(fault.Unavailable, "no %s is ready", name)
 		}
 	}
 	return nil
-}
-
-// askHealth gathers the answers of all processes.
-func askHealth(ctx context.Context, nc *nats.Conn) ([]process.Answer, error) {
-	inbox := nc.NewInbox()
-	sub, err := nc.SubscribeSync(inbox)
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range services {
-		if err := nc.PublishRequest(topology.Health(name), inbox, nil); err != nil {
-			return nil, err
-		}
-	}
-	var answers []process.Answer
-	for {
-		msg, err := nextMsg(ctx, sub)
-		if err != nil {
-			break // no one else answers
-		}
-		var h process.Answer
-		if json.Unmarshal(msg.Data, &h) == nil && h.Service != "" { // else: "no responders"
-			answers = append(answers, h)
-		}
-	}
-	slices.SortFunc(answers, func(x, y process.Answer) int { return strings.Compare(x.Service+x.Node, y.Service+y.Node) })
-	return answers, ctx.Err()
-}
-
-func nextMsg(ctx context.Context, sub *nats.Subscription) (*nats.Msg, error) {
-	ctx, cancel := context.WithTimeout(ctx, statusQuiet)
-	defer cancel()
-	return sub.NextMsgWithContext(ctx)
 }
 
 func printHealth(a *command.App, answers []process.Answer) error {

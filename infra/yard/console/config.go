@@ -1,0 +1,63 @@
+package console
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+
+	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/access"
+	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/login"
+)
+
+// ListenDefault is the address of a console on this machine.
+const ListenDefault = "127.0.0.1:8222"
+
+// Config of a console.
+type Config struct {
+	// Listen is the address. Default ListenDefault. Without a login it must be an address of this machine only.
+	Listen string
+	// Users is a YAML file of users, with their roles and domains. Default: none; everybody on this machine is an admin.
+	Users string
+	// ProxyHeader is the header in which a trusted proxy names the user, ProxyFrom are the addresses of the proxies. Default: users log in with a password.
+	ProxyHeader string
+	ProxyFrom   []string
+	// NATS says how to log in to NATS: OneLogin, or ReadLogins. Required.
+	NATS Logins
+	// Log is where it reports. Default: none.
+	Log *slog.Logger
+}
+
+// Logins say how to log in to NATS.
+type Logins = access.Logins
+
+// way is how people log in.
+func (c Config) way() (login.Way, error) {
+	switch {
+	case c.Users == "" && (c.ProxyHeader != "" || len(c.ProxyFrom) > 0):
+		return nil, errors.New("a login by a proxy needs a file of users, which has their roles")
+	case c.Users == "" && !loopback(c.Listen):
+		return nil, fmt.Errorf("listen on %s: without a login the console may listen only on this machine, such as %s; name a file of users", c.Listen, ListenDefault)
+	case c.Users == "":
+		return login.Open{}, nil
+	}
+	users, err := login.ReadUsers(c.Users)
+	if err != nil {
+		return nil, err
+	}
+	if c.ProxyHeader != "" || len(c.ProxyFrom) > 0 {
+		return login.NewProxy(users, c.ProxyHeader, c.ProxyFrom)
+	}
+	return login.NewPassword(users), nil
+}
+
+// loopback reports whether only this machine reaches an address, or names it in a request.
+func loopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		host = address
+	}
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}

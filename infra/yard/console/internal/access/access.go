@@ -1,0 +1,105 @@
+// Package access has the connections of the console to NATS: one for each login that the configuration names.
+//
+// Owns: the connections, made when they are needed first, and the clients of domains on them. Never does: decide who may see a domain. On failure: a connection
+// that cannot be made is an error of the call that needs it, and the next call tries again.
+package access
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/login"
+	"github.com/yardmaster-io/yardmaster/shared/process"
+)
+
+// connectionsMax is how many logins may be in use; callTimeout bounds a call that no page bounds.
+const (
+	connectionsMax = 256
+	callTimeout    = 5 * time.Second
+)
+
+// Logins say how to log in to NATS.
+type Logins struct {
+	// Of is the name of the login of a role for a domain; domain "" is for calls about the cluster. Equal names share a connection. Default: one login for all.
+	Of func(role, domain string) (name string, err error)
+	// Connect makes the connection of a login.
+	Connect func(name string) (*nats.Conn, error)
+}
+
+// Access makes clients.
+type Access struct {
+	logins Logins
+
+	mu    sync.Mutex
+	conns map[string]*nats.Conn
+}
+
+// New has no connection so far.
+func New(logins Logins) *Access { return &Access{logins: logins, conns: map[string]*nats.Conn{}} }
+
+// Client is a client of a domain, with the rights of a role.
+func (a *Access) Client(role login.Role, domain string) (*yard.Client, error) {
+	nc, err := a.conn(role, domain)
+	if err != nil {
+		return nil, err
+	}
+	return yard.NewClient(nc, domain, yard.WithTimeout(callTimeout))
+}
+
+// Admin is a client for calls about the cluster, with the rights of a role.
+func (a *Access) Admin(role login.Role) (*yard.Admin, error) {
+	nc, err := a.conn(role, "")
+	if err != nil {
+		return nil, err
+	}
+	return yard.NewAdmin(nc, yard.WithTimeout(callTimeout))
+}
+
+// Health asks every process of the cluster for its health.
+func (a *Access) Health(ctx context.Context, role login.Role) ([]process.Answer, error) {
+	nc, err := a.conn(role, "")
+	if err != nil {
+		return nil, err
+	}
+	return process.Ask(ctx, nc)
+}
+
+// conn is the connection of the login of a role for a domain.
+func (a *Access) conn(role login.Role, domain string) (*nats.Conn, error) {
+	name := ""
+	if a.logins.Of != nil {
+		var err error
+		if name, err = a.logins.Of(role.String(), domain); err != nil {
+			return nil, fault.New(fault.PermissionDenied, "%v", err)
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if nc := a.conns[name]; nc != nil && !nc.IsClosed() {
+		return nc, nil
+	}
+	if len(a.conns) >= connectionsMax {
+		return nil, fault.New(fault.ResourceExhausted, "the console uses %d logins to NATS, which is the most", connectionsMax)
+	}
+	nc, err := a.logins.Connect(name)
+	if err != nil {
+		return nil, fault.New(fault.Unavailable, "%v", err)
+	}
+	a.conns[name] = nc
+	return nc, nil
+}
+
+// Close closes all connections.
+func (a *Access) Close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, nc := range a.conns {
+		nc.Close()
+	}
+	clear(a.conns)
+}

@@ -1,0 +1,91 @@
+package login
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"net/http"
+	"sync"
+
+	"golang.org/x/crypto/bcrypt"
+)
+
+// Limits of logins by password. A check of a hash takes tens of milliseconds of a processor on purpose.
+const (
+	// checksMax is how many hashes are checked at once; more requests are refused.
+	checksMax = 4
+	// knownMax is how many right passwords are remembered.
+	knownMax = 1000
+)
+
+// dummy is a hash of no user, so that an unknown name takes as long as a wrong password.
+const dummy = "$2a$10$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy"
+
+// Password lets in the users of a file by HTTP basic authentication.
+type Password struct {
+	users  Users
+	secret []byte
+	checks chan struct{}
+
+	mu sync.Mutex
+	// known are keyed digests of names and passwords that were right.
+	known map[[sha256.Size]byte]bool
+}
+
+// NewPassword is a login with the users' passwords.
+func NewPassword(users Users) *Password {
+	secret := make([]byte, sha256.Size)
+	_, _ = rand.Read(secret) // it never fails
+	return &Password{users: users, secret: secret, checks: make(chan struct{}, checksMax), known: map[[sha256.Size]byte]bool{}}
+}
+
+// Identify implements Way.
+func (p *Password) Identify(r *http.Request) (Identity, error) {
+	refused := &Refused{Status: http.StatusUnauthorized, Challenge: `Basic realm="Yardmaster", charset="UTF-8"`, Reason: "log in with your name and password"}
+	name, password, ok := r.BasicAuth()
+	if !ok {
+		return Identity{}, refused
+	}
+	one := p.users[name]
+	digest := p.digest(name, password)
+	if p.remembers(digest) {
+		return one.Identity, nil
+	}
+	select {
+	case p.checks <- struct{}{}:
+		defer func() { <-p.checks }()
+	default:
+		return Identity{}, &Refused{Status: http.StatusTooManyRequests, Reason: "too many logins at once: try again"}
+	}
+	hash := one.hash
+	if hash == nil {
+		hash = []byte(dummy)
+	}
+	if err := bcrypt.CompareHashAndPassword(hash, []byte(password)); err != nil || one.hash == nil {
+		return Identity{}, refused
+	}
+	p.remember(digest)
+	return one.Identity, nil
+}
+
+func (p *Password) digest(name, password string) (sum [sha256.Size]byte) {
+	mac := hmac.New(sha256.New, p.secret)
+	_, _ = mac.Write([]byte(name + "\x00" + password)) // it never fails
+	copy(sum[:], mac.Sum(nil))
+	return sum
+}
+
+func (p *Password) remembers(digest [sha256.Size]byte) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.known[digest]
+}
+
+func (p *Password) remember(digest [sha256.Size]byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.known) >= knownMax {
+		clear(p.known)
+	}
+	p.known[digest] = true
+}

@@ -1,0 +1,119 @@
+package pages
+
+import (
+	"context"
+	"net/url"
+
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/sampler"
+)
+
+// domainsMax is how many domains the list shows; a form opens others by their name.
+const domainsMax = 200
+
+// domainRow is a line of the list of domains. Work is nil if it is not known.
+type domainRow struct {
+	Name        string
+	Description string
+	Weight      int
+	Load        *domainLoad
+}
+
+type domainsBody struct {
+	Domains []domainRow
+	More    bool
+}
+
+func domains(r *Request) (any, error) {
+	if name := r.FormValue("name"); name != "" {
+		return nil, redirect("/domains/" + url.PathEscape(name))
+	}
+	body := domainsBody{}
+	if !r.Who.SeesAll() {
+		for _, name := range r.Who.Domains {
+			body.Domains = append(body.Domains, domainRow{Name: name})
+		}
+		return body, nil
+	}
+	admin, err := r.Admin()
+	if err != nil {
+		return nil, err
+	}
+	work, _ := r.pages.Sampler.Last(r.Context(), followCluster(r)).Value.(*load)
+	for d, err := range admin.Domains(r.Context()) {
+		if err != nil {
+			return nil, err
+		}
+		if len(body.Domains) == domainsMax {
+			body.More = true
+			break
+		}
+		row := domainRow{Name: d.Name, Description: d.Description, Weight: max(1, d.Weight)}
+		if work != nil {
+			row.Load = work.of(d.Name)
+		}
+		body.Domains = append(body.Domains, row)
+	}
+	return body, nil
+}
+
+type domainBody struct {
+	yard.Domain
+	// Quotas are those that are set, with what is used of them just now.
+	Quotas []quotaUse
+}
+
+type quotaUse struct {
+	Name        string
+	Used, Quota int64
+	Bytes       bool
+}
+
+func domain(r *Request) (any, error) {
+	admin, err := r.Admin()
+	if err != nil {
+		return nil, err
+	}
+	d, err := admin.GetDomain(r.Context(), r.Domain)
+	if err != nil {
+		return nil, err
+	}
+	use := yard.Quota{}
+	if d.Use != nil {
+		use = *d.Use
+	}
+	body := domainBody{Domain: d}
+	for _, q := range []quotaUse{
+		{"Submitted tasks a second", use.SubmitTasksPerSecond, d.Quota.SubmitTasksPerSecond, false},
+		{"Submitted bytes a second", use.SubmitBytesPerSecond, d.Quota.SubmitBytesPerSecond, true},
+		{"Polls that wait", int64(use.OpenPolls), int64(d.Quota.OpenPolls), false},
+		{"Tasks that wait", use.WaitingTasks, d.Quota.WaitingTasks, false},
+		{"Stored bytes", use.StoredBytes, d.Quota.StoredBytes, true},
+	} {
+		if q.Quota > 0 {
+			body.Quotas = append(body.Quotas, q)
+		}
+	}
+	return body, nil
+}
+
+// followDomain is the topic of one domain, which is a part of the cluster's.
+func followDomain(r *Request) sampler.Topic {
+	name, all := r.Domain, followCluster(r)
+	return sampler.Topic{Kind: "domain", Name: name, Fetch: func(ctx context.Context, _ sampler.Sample) (any, []float64, error) {
+		sample := r.pages.Sampler.Last(ctx, all)
+		if sample.Err != nil {
+			return nil, nil, sample.Err
+		}
+		l := sample.Value.(*load)
+		d := l.of(name)
+		return domainLive{l.Rates, *d}, []float64{d.Done, d.Failed, float64(d.Ready)}, nil
+	}}
+}
+
+type domainLive struct {
+	Rates bool
+	Load  domainLoad
+}
+
+func liveDomain(_ *Request, s sampler.Sample) any { return s.Value }

@@ -1,0 +1,156 @@
+package pages
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+)
+
+// functions are what templates may call.
+var functions = template.FuncMap{
+	"at": at, "ms": fromMs, "lasting": lasting, "lastingMs": func(ms int64) string { return lasting(time.Duration(ms) * time.Millisecond) },
+	"count": count, "rate": func(perSecond float64) string { return fmt.Sprintf("%.1f/s", perSecond) }, "percent": func(part float64) string { return fmt.Sprintf("%.0f%%", 100*part) },
+	"bytes": func(n int64) string { return humanize.IBytes(uint64(max(0, n))) }, "payload": payload, "state": func(s fmt.Stringer) string { return enum(s) },
+	"join": func(all []string) string { return strings.Join(all, ", ") }, "segment": url.PathEscape, "row": row,
+}
+
+// timeForm has the zone: people in several of them read one console.
+const timeForm = "2006-01-02 15:04:05 MST"
+
+// instant is a time in a page.
+type instant struct{ Text, Machine string }
+
+func at(t time.Time) *instant {
+	if t.IsZero() {
+		return nil
+	}
+	return &instant{t.UTC().Format(timeForm), t.UTC().Format(time.RFC3339Nano)}
+}
+
+// fromMs is a Unix time in ms; 0 = none.
+func fromMs(ms int64) *instant {
+	if ms == 0 {
+		return nil
+	}
+	return at(time.UnixMilli(ms))
+}
+
+// lasting is a duration with units, to two of them: "3 h 5 min", "1.2 s".
+func lasting(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "-" + lasting(-d)
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	case d < time.Hour:
+		return units(d, time.Minute, "min", time.Second, "s")
+	case d < 24*time.Hour:
+		return units(d, time.Hour, "h", time.Minute, "min")
+	}
+	return units(d, 24*time.Hour, "d", time.Hour, "h")
+}
+
+func units(d, large time.Duration, largeName string, small time.Duration, smallName string) string {
+	text := fmt.Sprintf("%d %s", d/large, largeName)
+	if rest := d % large / small; rest > 0 {
+		text += fmt.Sprintf(" %d %s", rest, smallName)
+	}
+	return text
+}
+
+// count is a number with separators of thousands.
+func count(n any) string {
+	switch n := n.(type) {
+	case int64:
+		return humanize.Comma(n)
+	case int32:
+		return humanize.Comma(int64(n))
+	case int:
+		return humanize.Comma(int64(n))
+	}
+	return fmt.Sprint(n)
+}
+
+// enum is the last words of a constant of the API: TASK_EVENT_KIND_HANDED_BACK is "handed back".
+func enum(s fmt.Stringer) string {
+	if named, ok := s.(interface{ Name() string }); ok {
+		return strings.ReplaceAll(named.Name(), "_", " ")
+	}
+	return s.String()
+}
+
+// payloadShown is how much of a payload a page shows, bytes.
+const payloadShown = 16 << 10
+
+// shown is a payload as a page shows it.
+type shown struct {
+	Text string
+	Size int
+	// Binary: the text is hexadecimal. Cut: it is not all.
+	Binary, Cut bool
+}
+
+func payload(p *yardv1.Payload) *shown {
+	if p == nil || len(p.Data) == 0 {
+		return nil
+	}
+	s := &shown{Size: len(p.Data)}
+	var pretty bytes.Buffer
+	switch {
+	case p.Encoding == yardv1.Encoding_ENCODING_BINARY || !utf8.Valid(p.Data):
+		s.Binary, s.Cut = true, len(p.Data) > payloadShown/4
+		s.Text = hex.Dump(p.Data[:min(len(p.Data), payloadShown/4)])
+		return s
+	case json.Indent(&pretty, p.Data, "", "  ") == nil:
+		s.Text = pretty.String()
+	default:
+		s.Text = string(p.Data)
+	}
+	if len(s.Text) > payloadShown {
+		s.Text, s.Cut = strings.ToValidUTF8(s.Text[:payloadShown], ""), true
+	}
+	return s
+}
+
+// number is a number in the query of a request, if it is from least to most; else the default.
+func (r *Request) number(name string, otherwise, least, most int) int {
+	n, err := strconv.Atoi(r.FormValue(name))
+	if err != nil || n < least || n > most {
+		return otherwise
+	}
+	return n
+}
+
+// next is the page's own path with another cursor; "" if there is no further page.
+func (r *Request) next(cursor string) string {
+	if cursor == "" {
+		return ""
+	}
+	query := r.URL.Query()
+	query.Set("cursor", cursor)
+	return r.URL.Path + "?" + query.Encode()
+}
+
+// row is a line of a list of facts.
+func row(name string, value any) fact { return fact{name, value} }
+
+// fact is a name with a value, for a template.
+type fact struct {
+	Name  string
+	Value any
+}

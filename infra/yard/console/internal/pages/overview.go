@@ -1,0 +1,135 @@
+package pages
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/login"
+	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/sampler"
+)
+
+// Limits of the overview.
+const (
+	// rowsMax is how many domains it shows.
+	rowsMax = 20
+	// checkedDomains are the domains with the most ready tasks, whose tasklists and timers are checked; checkedTasklists are how many of each.
+	checkedDomains, checkedTasklists = 3, 5
+	// checkTimeout bounds the checks, so that a broken cluster still has an overview.
+	checkTimeout = 3 * time.Second
+	// lateAfter is how late a timer, and oldAfter how old a ready task is, if the page says so.
+	lateAfter, oldAfter = 5 * time.Second, time.Minute
+)
+
+// problem is a line of the red list.
+type problem struct{ Text, Path string }
+
+// overviewLive is the part of the overview that changes.
+type overviewLive struct {
+	Rates    bool
+	Sum      domainLoad
+	Domains  []*domainLoad
+	Others   int
+	Problems []problem
+}
+
+func liveOverview(r *Request, s sampler.Sample) any {
+	l := s.Value.(*load).seen(r.Who)
+	live := overviewLive{Rates: l.Rates, Sum: l.sum(), Domains: l.Domains[:min(len(l.Domains), rowsMax)]}
+	live.Others = len(l.Domains) - len(live.Domains)
+	if s.Err != nil {
+		live.Problems = append(live.Problems, problem{Text: "The numbers are from " + at(s.At).Text + ": " + s.Err.Error()})
+	}
+	if r.Who.SeesAll() {
+		for _, p := range l.Partitions {
+			if p.Error != "" {
+				live.Problems = append(live.Problems, problem{fmt.Sprintf("Partition %d does not answer: %s", p.Partition, p.Error), "/cluster"})
+			}
+		}
+	}
+	for _, d := range live.Domains {
+		if age := time.Duration(d.OldestReady) * time.Millisecond; age >= oldAfter {
+			live.Problems = append(live.Problems, problem{fmt.Sprintf("A task of domain %s is ready for %s and has not started", d.Name, lasting(age)), "/domains/" + d.Name + "/tasklists"})
+		}
+	}
+	return live
+}
+
+// overview checks the busiest domains once, when the page is opened.
+func overview(r *Request) (any, error) {
+	sample := r.pages.Sampler.Last(r.Context(), followCluster(r))
+	if sample.Value == nil {
+		return nil, sample.Err
+	}
+	busiest := sample.Value.(*load).seen(r.Who).Domains
+	slices.SortStableFunc(busiest, func(a, b *domainLoad) int { return cmp.Compare(b.Ready, a.Ready) })
+	ctx, cancel := context.WithTimeout(r.Context(), checkTimeout)
+	defer cancel()
+	found := make([][]problem, min(len(busiest), checkedDomains))
+	var checks sync.WaitGroup
+	for i := range found {
+		checks.Go(func() { found[i] = r.check(ctx, busiest[i].Name) })
+	}
+	checks.Wait()
+	return slices.Concat(found...), nil
+}
+
+// check looks for tasklists of a domain that no worker polls, and for timers that are late.
+func (r *Request) check(ctx context.Context, domain string) (found []problem) {
+	failed := func(err error) []problem {
+		return append(found, problem{fmt.Sprintf("Domain %s could not be checked: %v", domain, err), "/domains/" + domain})
+	}
+	c, err := r.pages.Access.Client(login.Viewer, domain)
+	if err != nil {
+		return failed(err)
+	}
+	all, err := listTasklists(ctx, c, "")
+	if err != nil {
+		return failed(err)
+	}
+	slices.SortStableFunc(all.Tasklists, func(a, b *yardv1.ListedTasklist) int { return cmp.Compare(b.Ready, a.Ready) })
+	for _, t := range all.Tasklists[:min(len(all.Tasklists), checkedTasklists)] {
+		if t.Ready == 0 || t.Pause != nil {
+			continue
+		}
+		d, err := c.Wire().DescribeTasklist(ctx, t.Name)
+		switch {
+		case err != nil:
+			return failed(err)
+		case d.Pollers == 0 && d.Ready > 0:
+			text := fmt.Sprintf("No worker polls tasklist %s of domain %s, and %s tasks are ready", t.Name, domain, count(d.Ready))
+			found = append(found, problem{text, "/domains/" + domain + "/tasklists/" + url.PathEscape(t.Name)})
+		}
+	}
+	due, err := c.Wire().List(ctx, &yardv1.ListRequest{DueWithinMs: 1, Limit: 1})
+	if err != nil {
+		return failed(err)
+	}
+	for _, t := range due.Tasks {
+		if late := r.Now.Sub(time.UnixMilli(t.DueAtMs)); late >= lateAfter {
+			found = append(found, problem{fmt.Sprintf("A timer of domain %s is late by %s", domain, lasting(late)), "/domains/" + domain + "/tasks/" + t.TaskId})
+		}
+	}
+	return found
+}
+
+// fairnessLive is the page of shares.
+type fairnessLive struct {
+	Rates   bool
+	Domains []*domainLoad
+	Others  int
+}
+
+// fairnessMax is how many domains the page of shares shows.
+const fairnessMax = 100
+
+func liveFairness(_ *Request, s sampler.Sample) any {
+	l := s.Value.(*load)
+	shown := l.Domains[:min(len(l.Domains), fairnessMax)]
+	return fairnessLive{l.Rates, shown, len(l.Domains) - len(shown)}
+}

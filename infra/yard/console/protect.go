@@ -1,0 +1,31 @@
+package console
+
+import (
+	"net/http"
+
+	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/pages"
+)
+
+// protect adds what every answer has, and refuses requests that other sites make a browser send.
+//
+// A console without a login trusts what reaches this machine. A site could point a name of its own to it, so the request has to name this machine.
+func protect(next http.Handler, open bool) http.Handler {
+	next = http.NewCrossOriginProtection().Handler(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r, nonce := pages.WithNonce(r)
+		h := w.Header()
+		h.Set("Content-Security-Policy", "default-src 'none'; script-src 'nonce-"+nonce+"'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "+
+			"form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "same-origin")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Cache-Control", "no-store")
+		if open && !loopback(r.Host) {
+			http.Error(w, "this console has no login, and answers only requests to this machine by its own name, such as localhost", http.StatusForbidden)
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, bodyBytes)
+		next.ServeHTTP(w, r)
+	})
+}
