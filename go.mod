@@ -5,6 +5,8 @@ go 1.26.0
 require (
 	github.com/adhocore/gronx v1.20.4
 	github.com/anishathalye/porcupine v1.3.1
+	github.com/chromedp/cdproto v0.159.0
+	github.com/chromedp/chromedp v0.23.0
 	github.com/dustin/go-humanize v1.0.1
 	github.com/go-analyze/charts v0.6.4
 	github.com/knadh/koanf/parsers/yaml v1.1.1

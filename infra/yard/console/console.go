@@ -94,7 +94,7 @@ func (c *Console) Run(ctx context.Context) error {
 
 // handler is all pages, and what protects them.
 func (c *Console) handler(ctx context.Context, engine *access.Access) (http.Handler, error) {
-	all, err := pages.New(pages.Deps{Access: engine, Sampler: sampler.New(ctx), Assets: c.files, Log: c.cfg.Log})
+	all, err := pages.Of(pages.Deps{Access: engine, Sampler: sampler.New(ctx), Assets: c.files, Log: c.cfg.Log})
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/login"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/health"
 	"github.com/yardmaster-io/yardmaster/shared/process"
 )
 
@@ -66,7 +67,7 @@ func (a *Access) Health(ctx context.Context, role login.Role) ([]process.Answer,
 	if err != nil {
 		return nil, err
 	}
-	return process.Ask(ctx, nc)
+	return health.Ask(ctx, nc)
 }
 
 // conn is the connection of the login of a role for a domain.

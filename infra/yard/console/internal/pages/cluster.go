@@ -20,7 +20,7 @@ type clusterBody struct {
 	Processes  []process.Answer
 }
 
-func cluster(r *Request) (any, error) {
+func showCluster(r *Request) (any, error) {
 	sample := r.pages.Sampler.Last(r.Context(), followCluster(r))
 	if sample.Value == nil {
 		return nil, sample.Err

@@ -12,12 +12,12 @@ const countedMax = 1000
 
 type deadBody struct {
 	listed[*yardv1.DeadLetterCount]
-	// Letters is how many this page counted, Further: it does not begin at the first one.
-	Letters int64
+	// Counted is how many this page counted, Further: it does not begin at the first one.
+	Counted int64
 	Further bool
 }
 
-func deadCounts(r *Request) (any, error) {
+func showDeadCounts(r *Request) (any, error) {
 	c, err := r.Client()
 	if err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func deadCounts(r *Request) (any, error) {
 	body := deadBody{listed: listed[*yardv1.DeadLetterCount]{page.Counts, r.next(page.NextCursor)}, Further: cursor != ""}
 	slices.SortStableFunc(body.Items, func(a, b *yardv1.DeadLetterCount) int { return cmp.Compare(b.Letters, a.Letters) })
 	for _, n := range body.Items {
-		body.Letters += n.Letters
+		body.Counted += n.Letters
 	}
 	return body, nil
 }
@@ -40,7 +40,7 @@ type deadListBody struct {
 	Type, ErrorType, Tasklist string
 }
 
-func deadList(r *Request) (any, error) {
+func showDeadList(r *Request) (any, error) {
 	c, err := r.Client()
 	if err != nil {
 		return nil, err

@@ -24,7 +24,7 @@ type domainsBody struct {
 	More    bool
 }
 
-func domains(r *Request) (any, error) {
+func showDomains(r *Request) (any, error) {
 	if name := r.FormValue("name"); name != "" {
 		return nil, redirect("/domains/" + url.PathEscape(name))
 	}
@@ -69,7 +69,7 @@ type quotaUse struct {
 	Bytes       bool
 }
 
-func domain(r *Request) (any, error) {
+func showDomain(r *Request) (any, error) {
 	admin, err := r.Admin()
 	if err != nil {
 		return nil, err

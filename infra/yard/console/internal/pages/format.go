@@ -20,7 +20,7 @@ import (
 // functions are what templates may call.
 var functions = template.FuncMap{
 	"at": at, "ms": fromMs, "lasting": lasting, "lastingMs": func(ms int64) string { return lasting(time.Duration(ms) * time.Millisecond) },
-	"count": count, "rate": func(perSecond float64) string { return fmt.Sprintf("%.1f/s", perSecond) }, "percent": func(part float64) string { return fmt.Sprintf("%.0f%%", 100*part) },
+	"count": count, "rate": func(n float64) string { return fmt.Sprintf("%.1f/s", n) }, "percent": func(part float64) string { return fmt.Sprintf("%.0f%%", 100*part) },
 	"bytes": func(n int64) string { return humanize.IBytes(uint64(max(0, n))) }, "payload": payload, "state": func(s fmt.Stringer) string { return enum(s) },
 	"join": func(all []string) string { return strings.Join(all, ", ") }, "segment": url.PathEscape, "row": row,
 }

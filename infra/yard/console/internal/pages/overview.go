@@ -60,8 +60,8 @@ func liveOverview(r *Request, s sampler.Sample) any {
 	return live
 }
 
-// overview checks the busiest domains once, when the page is opened.
-func overview(r *Request) (any, error) {
+// showOverview checks the busiest domains once, when the page is opened.
+func showOverview(r *Request) (any, error) {
 	sample := r.pages.Sampler.Last(r.Context(), followCluster(r))
 	if sample.Value == nil {
 		return nil, sample.Err
@@ -102,7 +102,7 @@ func (r *Request) check(ctx context.Context, domain string) (found []problem) {
 		case err != nil:
 			return failed(err)
 		case d.Pollers == 0 && d.Ready > 0:
-			text := fmt.Sprintf("No worker polls tasklist %s of domain %s, and %s tasks are ready", t.Name, domain, count(d.Ready))
+			text := fmt.Sprintf("No worker polls tasklist %s of domain %s. Ready tasks: %s", t.Name, domain, count(d.Ready))
 			found = append(found, problem{text, "/domains/" + domain + "/tasklists/" + url.PathEscape(t.Name)})
 		}
 	}

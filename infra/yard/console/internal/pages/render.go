@@ -22,9 +22,6 @@ var sources embed.FS
 // errorFile is the template of all errors.
 const errorFile = "error"
 
-// templates are the layout with each page, by the name of the page's file.
-type templates map[string]*template.Template
-
 func parse(all []page) (templates, error) {
 	parsed := templates{}
 	for _, one := range append(all, page{file: errorFile}) {

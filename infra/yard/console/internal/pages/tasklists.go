@@ -20,17 +20,11 @@ const (
 	pollersMax, headsMax = 50, 20
 )
 
-// listed is a page of a list. Next is the path of the next page; "" = there is none.
-type listed[T any] struct {
-	Items []T
-	Next  string
-}
-
 func listTasklists(ctx context.Context, c *yard.Client, cursor string) (*yardv1.ListTasklistsResponse, error) {
 	return yard.Call[yardv1.ListTasklistsResponse](ctx, c, "tasklists.list", &yardv1.ListTasklistsRequest{Limit: listMax, Cursor: cursor})
 }
 
-func tasklists(r *Request) (any, error) {
+func showTasklists(r *Request) (any, error) {
 	c, err := r.Client()
 	if err != nil {
 		return nil, err
@@ -58,7 +52,7 @@ type heads struct {
 	Tasks    []*yardv1.PeekedTask
 }
 
-func tasklist(r *Request) (any, error) {
+func showTasklist(r *Request) (any, error) {
 	c, err := r.Client()
 	if err != nil {
 		return nil, err
@@ -130,7 +124,7 @@ type limitsBody struct {
 	Shared listed[*yardv1.Limit]
 }
 
-func limits(r *Request) (any, error) {
+func showLimits(r *Request) (any, error) {
 	c, err := r.Client()
 	if err != nil {
 		return nil, err
@@ -147,8 +141,8 @@ func limits(r *Request) (any, error) {
 	return body, nil
 }
 
-// limit needs no call of its own: the live block has everything.
-func limit(*Request) (any, error) { return nil, nil }
+// showLimit needs no call of its own: the live block has everything.
+func showLimit(*Request) (any, error) { return nil, nil }
 
 // limitLive is a limit in use; Use is nil if it is not in use, or 100 others are more saturated.
 type limitLive struct {

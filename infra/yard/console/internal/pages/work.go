@@ -25,7 +25,7 @@ var taskStates = []yardv1.TaskState{
 	yardv1.TaskState_TASK_STATE_BACKOFF, yardv1.TaskState_TASK_STATE_COMPLETED, yardv1.TaskState_TASK_STATE_DEAD, yardv1.TaskState_TASK_STATE_CANCELLED, yardv1.TaskState_TASK_STATE_EXPIRED,
 }
 
-func tasks(r *Request) (any, error) {
+func showTasks(r *Request) (any, error) {
 	if id := r.FormValue("id"); id != "" {
 		return nil, redirect("/domains/" + r.Domain + "/tasks/" + url.PathEscape(id))
 	}
@@ -52,7 +52,7 @@ func tasks(r *Request) (any, error) {
 	return body, nil
 }
 
-func task(r *Request) (any, error) {
+func showTask(r *Request) (any, error) {
 	id := r.PathValue("task")
 	if _, err := ids.ParseTaskID(id); err != nil {
 		return nil, fault.New(fault.NotFound, "%q is no task id", id)
@@ -81,7 +81,7 @@ type timersBody struct {
 	Bars string
 }
 
-func timersAhead(r *Request) (any, error) {
+func showTimers(r *Request) (any, error) {
 	chosen := aheads[1]
 	for _, one := range aheads {
 		if r.FormValue("within") == one.Name {
@@ -114,7 +114,7 @@ func timersAhead(r *Request) (any, error) {
 	return body, err
 }
 
-func schedules(r *Request) (any, error) {
+func showSchedules(r *Request) (any, error) {
 	c, err := r.Client()
 	if err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func schedules(r *Request) (any, error) {
 	return listed[*yardv1.ScheduleInfo]{page.Schedules, r.next(page.NextCursor)}, nil
 }
 
-func schedule(r *Request) (any, error) {
+func showSchedule(r *Request) (any, error) {
 	c, err := r.Client()
 	if err != nil {
 		return nil, err
@@ -135,7 +135,7 @@ func schedule(r *Request) (any, error) {
 	return got.GetSchedule(), err
 }
 
-func batches(r *Request) (any, error) {
+func showBatches(r *Request) (any, error) {
 	if id := r.FormValue("id"); id != "" {
 		return nil, redirect("/domains/" + r.Domain + "/batches/" + url.PathEscape(id))
 	}
@@ -150,7 +150,7 @@ func batches(r *Request) (any, error) {
 	return listed[*yardv1.Batch]{page.Batches, r.next(page.NextCursor)}, nil
 }
 
-func batch(r *Request) (any, error) {
+func showBatch(r *Request) (any, error) {
 	c, err := r.Client()
 	if err != nil {
 		return nil, err
@@ -164,7 +164,7 @@ type keysBody struct {
 	Blocked bool
 }
 
-func keys(r *Request) (any, error) {
+func showKeys(r *Request) (any, error) {
 	c, err := r.Client()
 	if err != nil {
 		return nil, err
@@ -183,7 +183,7 @@ type workersBody struct {
 	KnownFor time.Duration
 }
 
-func workers(r *Request) (any, error) {
+func showWorkers(r *Request) (any, error) {
 	c, err := r.Client()
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/command"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/health"
 	"github.com/yardmaster-io/yardmaster/shared/process"
 )
 
@@ -34,14 +35,14 @@ func status(ctx context.Context, a *command.App) error {
 		return err
 	}
 	defer nc.Close()
-	answers, err := process.Ask(ctx, nc)
+	answers, err := health.Ask(ctx, nc)
 	if err != nil {
 		return err
 	}
 	if err := printHealth(a, answers); err != nil {
 		return err
 	}
-	for _, name := range process.Services() {
+	for _, name := range health.Services() {
 		if !slices.ContainsFunc(answers, func(h process.Answer) bool { return h.Service == name && h.Ready }) {
 			return fault.New(fault.Unavailable, "no %s is ready", name)
 		}

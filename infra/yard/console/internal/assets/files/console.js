@@ -4,15 +4,24 @@
 	const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 	const hour = 3600;
 
+	// labels are times of an axis, in UTC: with the date if they are more than a day apart in all.
+	const labels = (times) => times.map((seconds) => {
+		const text = new Date(seconds * 1e3).toISOString();
+		return times.at(-1) - times[0] > 24 * hour ? text.slice(5, 10) + " " + text.slice(11, 16) : text.slice(11, 19);
+	});
+
 	// options are those of a chart of the lines, or bars, that the element names.
 	const options = (element) => {
+		const lines = element.dataset.lines.split(",");
 		const bars = element.dataset.kind === "bars";
 		const axis = { stroke: colour("--quiet"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line"), width: 1 } };
 		return {
 			width: element.clientWidth, height: 220, tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1e3), "Etc/UTC"),
-			axes: [{ ...axis }, { ...axis, size: 64 }],
-			series: [{ label: "Time (UTC)" }, ...element.dataset.lines.split(",").map((label, i) => ({
-				label, stroke: colour(colours[i]), width: 2, show: i < 2 || label !== "Ready",
+			// Numbers of tasks beside rates have a scale of their own, on the right.
+			scales: { tasks: {} },
+			axes: [{ ...axis, values: (_, times) => labels(times) }, { ...axis, size: 64, incrs: bars ? [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 2e6, 5e6, 1e7] : undefined }, ...(lines.includes("Ready") ? [{ ...axis, scale: "tasks", side: 1, size: 64, grid: { show: false } }] : [])],
+			series: [{ label: "Time (UTC)", value: (_, seconds) => seconds == null ? "–" : new Date(seconds * 1e3).toISOString().slice(0, 19).replace("T", " ") }, ...lines.map((label, i) => ({
+				label, stroke: colour(colours[i]), width: 2, ...(label === "Ready" ? { scale: "tasks", dash: [4, 4] } : {}),
 				...(bars ? { fill: colour("--accent"), paths: uPlot.paths.bars({ size: [0.8, 60] }), points: { show: false } } : {}),
 			}))],
 		};

@@ -1,4 +1,8 @@
-package process
+// Package health asks the processes of a system how they are.
+//
+// Owns: the question, and when no further answer is waited for. Never does: decide what an answer means. On failure: what has answered so far is returned with
+// the error.
+package health
 
 import (
 	"context"
@@ -10,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/process"
 )
 
 // askQuiet is how long no further process must have answered until all are taken to have.
@@ -19,7 +24,7 @@ const askQuiet = 300 * time.Millisecond
 func Services() []string { return []string{"frontend", "matching", "history", "timer"} }
 
 // Ask asks every process of the system for its health, and returns the answers by service and node.
-func Ask(ctx context.Context, nc *nats.Conn) ([]Answer, error) {
+func Ask(ctx context.Context, nc *nats.Conn) ([]process.Answer, error) {
 	inbox := nc.NewInbox()
 	sub, err := nc.SubscribeSync(inbox)
 	if err != nil {
@@ -31,18 +36,18 @@ func Ask(ctx context.Context, nc *nats.Conn) ([]Answer, error) {
 			return nil, err
 		}
 	}
-	var answers []Answer
+	var answers []process.Answer
 	for {
 		msg, err := nextMsg(ctx, sub)
 		if err != nil {
 			break // no one else answers
 		}
-		var h Answer
+		var h process.Answer
 		if json.Unmarshal(msg.Data, &h) == nil && h.Service != "" { // else: "no responders"
 			answers = append(answers, h)
 		}
 	}
-	slices.SortFunc(answers, func(x, y Answer) int { return strings.Compare(x.Service+x.Node, y.Service+y.Node) })
+	slices.SortFunc(answers, func(x, y process.Answer) int { return strings.Compare(x.Service+x.Node, y.Service+y.Node) })
 	return answers, ctx.Err()
 }
 
