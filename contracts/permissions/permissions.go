@@ -38,6 +38,8 @@ func Of(u User, n topology.Partitioning) (Permissions, error) {
 		l.inspector(n)
 	case Operator:
 		l.operator(n)
+	case Observer:
+		l.observer()
 	default:
 		l.tenant(u)
 	}
@@ -223,6 +225,23 @@ func (l *lists) operator(n topology.Partitioning) {
 	}
 }
 
+// observer reads what is about the cluster.
+func (l *lists) observer() {
+	for _, verb := range []string{"domains.get", "domains.list", "queues.list"} {
+		l.publish(topology.Admin(verb))
+	}
+	for _, s := range []Role{Frontend, History, Matching, Timer} {
+		l.publish(topology.Health(string(s)))
+	}
+}
+
+// reads are the verbs that change nothing, by noun.
+var reads = map[string][]string{
+	"batches": {"get", "list", "wait"}, "deadletters": {"count", "get", "list"}, "groups": {"get", "list"}, "keys": {"get", "list"}, "limits": {"get", "list", "top"},
+	"schedules": {"get", "list", "next"}, "tasklists": {"describe", "get", "list", "peek", "pollers"}, "tasks": {"explain", "get", "list"}, "timers": {"count"},
+	"types": {"get", "list"}, "workers": {"list"},
+}
+
 func (l *lists) tenant(u User) {
 	switch u.Role {
 	case Submitter:
@@ -242,6 +261,13 @@ func (l *lists) tenant(u User) {
 		if u.Tasklists == "" {
 			l.publish(topology.API(u.Domain, "tasks.poll"), topology.PollOf(u.Domain, "*"))
 		}
+	case Viewer:
+		for noun, verbs := range reads {
+			for _, verb := range verbs {
+				l.publish(topology.API(u.Domain, noun+"."+verb))
+			}
+		}
+		l.subscribe(topology.TaskEventsOf(u.Domain))
 	case Admin:
 		for _, noun := range topology.APINouns() {
 			l.publish(topology.API(u.Domain, noun+".>"))

@@ -24,7 +24,7 @@ func of(t *testing.T, user string) permissions.Permissions {
 }
 
 var everybody = []string{
-	"provisioner", "frontend", "history", "matching", "timer", "inspector", "operator:ann", "submitter:shop:web", "worker:shop:mail", "worker:shop:letters:mail:push", "admin:shop:boss",
+	"provisioner", "frontend", "history", "matching", "timer", "inspector", "operator:ann", "observer:ann", "submitter:shop:web", "worker:shop:mail", "worker:shop:letters:mail:push", "viewer:shop:eve", "admin:shop:boss",
 }
 
 // I14, R1: who may change or delete streams, and who may purge which.
@@ -124,6 +124,25 @@ func TestI14_OnlyHistoryPublishesEvents(t *testing.T) {
 	}
 	if len(endpoints) == 0 {
 		t.Error("no endpoint was found")
+	}
+}
+
+// TestI14_ViewersOnlyRead: each subject of theirs is an endpoint, and none of it changes something.
+func TestI14_ViewersOnlyRead(t *testing.T) {
+	text, err := os.ReadFile("../asyncapi.json")
+	checktest.NoError(t, err)
+	for _, s := range slices.Concat(of(t, "viewer:shop:eve").Publish, of(t, "observer:ann").Publish) {
+		endpoint := strings.Replace(s, ".shop.", ".{domain}.", 1)
+		if !strings.HasPrefix(s, "yard.health.") && !strings.Contains(string(text), `"`+endpoint+`"`) {
+			t.Errorf("%s is no endpoint", s)
+		}
+		if regexp.MustCompile(`put|delete|cancel|pause|resume|drain|purge|redrive|submit|poll$|complete|fail|heartbeat|update|create|close|trigger|backfill|unblock|skip|stop`).MatchString(s) {
+			t.Errorf("%s changes something", s)
+		}
+	}
+	checktest.Equal(t, "an observer's inbox", of(t, "observer:ann").Subscribe, []string{"_INBOX.o.observer-ann.>"})
+	if _, err := permissions.ParseUser("operator:observer-ann"); err == nil {
+		t.Error("an operator may have the inbox of an observer")
 	}
 }
 

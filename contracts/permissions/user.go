@@ -12,8 +12,8 @@ import (
 // Role is a kind of user.
 type Role string
 
-// The roles. Services, the provisioner and the inspector are one user each; operators have names;
-// submitters, workers and admins are of one domain and have names.
+// The roles. Services, the provisioner and the inspector are one user each; operators and observers have names;
+// submitters, workers, viewers and admins are of one domain and have names.
 const (
 	Frontend Role = "frontend"
 	History  Role = "history"
@@ -28,10 +28,14 @@ const (
 	// Operator manages domains, upgrades and quarantine. Of the tasks of domains
 	// it sees what is in quarantine only.
 	Operator Role = "operator"
+	// Observer sees domains, queues and the health of processes, and changes nothing.
+	Observer Role = "observer"
 	// Submitter hands in tasks of a domain, looks at them, updates and cancels them, and hears their events.
 	Submitter Role = "submitter"
 	// Worker polls for the tasks of a domain and decides them.
 	Worker Role = "worker"
+	// Viewer sees all that a domain has, and changes nothing.
+	Viewer Role = "viewer"
 	// Admin does all that a domain may.
 	Admin Role = "admin"
 )
@@ -40,10 +44,10 @@ const (
 func Services() []Role { return []Role{Provisioner, Frontend, History, Matching, Timer, Inspector} }
 
 // Roles are all of them.
-func Roles() []Role { return append(Services(), Operator, Submitter, Worker, Admin) }
+func Roles() []Role { return append(Services(), Operator, Observer, Submitter, Worker, Viewer, Admin) }
 
 // Tenant tells whether users of a role are of a domain.
-func (r Role) Tenant() bool { return r == Submitter || r == Worker || r == Admin }
+func (r Role) Tenant() bool { return r == Submitter || r == Worker || r == Viewer || r == Admin }
 
 // User is somebody who connects.
 type User struct {
@@ -76,8 +80,8 @@ func ParseUser(text string) (User, error) {
 		if len(part) == 1 {
 			return u, nil
 		}
-	case u.Role == Operator:
-		if want = "operator:name"; len(part) == 2 {
+	case u.Role == Operator, u.Role == Observer:
+		if want = string(u.Role) + ":name"; len(part) == 2 {
 			u.Name = part[1]
 			return u, u.check(text)
 		}
@@ -99,6 +103,9 @@ func ParseUser(text string) (User, error) {
 func (u User) check(text string) error {
 	if err := ids.CheckName(u.Name); err != nil {
 		return fmt.Errorf("user %q: name: %w", text, err)
+	}
+	if u.Role == Operator && strings.HasPrefix(u.Name, observerInbox) {
+		return fmt.Errorf("user %q: name: the inboxes of observers begin with %s", text, observerInbox)
 	}
 	if !u.Role.Tenant() {
 		return nil
@@ -122,6 +129,9 @@ func (u User) String() string {
 	return strings.Join(slices.DeleteFunc([]string{string(u.Role), u.Domain, u.Name, u.Tasklists}, func(s string) bool { return s == "" }), ":")
 }
 
+// observerInbox is in front of an observer's name in its inbox prefix, which is among those of operators.
+const observerInbox = "observer-"
+
 // Inbox is the inbox prefix that the user connects with, without its last dot.
 // No one else may subscribe below it.
 func (u User) Inbox() string {
@@ -130,6 +140,8 @@ func (u User) Inbox() string {
 		return topology.UserInbox(u.Domain, string(u.Role)+"-"+u.Name)
 	case u.Role == Operator:
 		return topology.OperatorInbox(u.Name)
+	case u.Role == Observer:
+		return topology.OperatorInbox(observerInbox + u.Name)
 	}
 	return topology.ServiceInbox(string(u.Role))
 }

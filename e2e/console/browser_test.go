@@ -111,20 +111,21 @@ func TestEveryPage(t *testing.T) {
 			if dir := os.Getenv("YARD_SCREENSHOTS"); dir != "" {
 				picture, err := chromedp.Run(tab, chromedp.CaptureScreenshot())
 				testkit.NoError(t, err)
-				name := strings.NewReplacer("/", "-", "?", "-", w.Running, "running", w.Dead, "dead").Replace("overview" + path)
+				name := strings.NewReplacer("/", "-", "?", "-", w.Running, "running", w.Dead, "dead", w.Limited, "limited").Replace("overview" + path)
 				testkit.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%d-%s.png", name, l.width, l.palette)), picture, 0o644))
 			}
 		}
 	}
 }
 
-// TestAPageFollowsItsNumbers: the stream replaces the numbers and adds points to the chart.
+// TestAPageFollowsItsNumbers: the stream replaces the numbers and adds points to the chart. The focus is not lost.
 func TestAPageFollowsItsNumbers(t *testing.T) {
 	tab := start(t)
 	w := consoletest.Start(t)
-	look{1280, "light"}.open(t, tab, w.URL+"/domains/shop")
+	look{1280, "light"}.open(t, tab, w.URL+"/")
+	do(t, tab, chromedp.Focus("#live a"))
 	for _, condition := range []string{
-		`document.querySelector("[data-chart]").yardData?.[0].length >= 4`, `document.querySelector("#live dd").textContent.endsWith("/s")`, `document.querySelectorAll("canvas").length === 1`,
+		`document.querySelector("[data-chart]").yardData?.[0].length >= 4`, `document.querySelector("#live dd").textContent.endsWith("/s")`, `document.querySelectorAll("canvas").length === 1`, `document.activeElement.textContent === "shop"`,
 	} {
 		ctx, cancel := context.WithTimeout(tab, pageWithin)
 		_, err := chromedp.Run(ctx, chromedp.Poll[bool](condition))

@@ -70,6 +70,8 @@ func facts(t *testing.T, w *consoletest.World) {
 		"/domains/shop/tasks?state=waiting": {w.Waiting},
 		"/domains/shop/tasks/" + w.Running:  {"running", "ann@example.com", "mailer-1", "UTC"},
 		"/domains/shop/tasks/" + w.Dead:     {"dead", "the card was declined", "Header order", "4711", "&lt;script&gt;"},
+		"/domains/shop/tasks/" + w.Waiting:  {"Why it does not start", "DUE_LATER"},
+		"/domains/shop/tasks/" + w.Limited:  {"LIMIT_FULL", `/domains/shop/limits/shared/smtp"`, `/domains/shop/tasks/` + w.Running},
 		"/domains/shop/timers":              {"Tasks that are due in this time: 2", "report.build"},
 		"/domains/shop/schedules":           {"nightly", "30 2 * * *", "Europe/Berlin"},
 		"/domains/shop/schedules/nightly":   {"For the finance team", "report.build"},

@@ -38,7 +38,7 @@ type roleLogins struct {
 // ReadLogins reads a YAML file with a login to NATS for each role of the console, so that NATS enforces the roles, too. Server and TLS are those of to.
 //
 //	viewer:
-//	  cluster: {nkey: keys/operator.console.nk, inbox_prefix: _INBOX.o.console}
+//	  cluster: {nkey: keys/observer.console.nk, inbox_prefix: _INBOX.o.observer-console}
 //	  domains:
 //	    shop: {nkey: keys/viewer.shop.console.nk, inbox_prefix: _INBOX.t.shop.viewer-console}
 func ReadLogins(file string, to natsrpc.ConnConfig) (Logins, error) {

@@ -33,8 +33,8 @@ type World struct {
 	URL string
 	// Client is of the domain shop.
 	Client *yard.Client
-	// Running, Waiting, Dead and Blocked are tasks in these states. Dead has a payload that a page must not run.
-	Running, Waiting, Dead, Blocked string
+	// Running, Waiting, Dead and Blocked are tasks in these states; Limited waits for the slot that Running has. Dead has a payload that a page must not run.
+	Running, Waiting, Dead, Blocked, Limited string
 
 	stack *stack.Stack
 	mu    sync.Mutex
@@ -95,7 +95,7 @@ func (w *World) Calls() (n int) {
 func (w *World) Paths() []string {
 	paths := []string{"/", "/domains", "/fairness", "/cluster", "/nowhere"}
 	for _, path := range []string{
-		"", "/tasklists", "/tasklists/mail", "/tasklists/idle", "/limits", "/limits/shared/smtp", "/tasks", "/tasks/" + w.Running, "/tasks/" + w.Dead, "/timers", "/timers?within=week",
+		"", "/tasklists", "/tasklists/mail", "/tasklists/idle", "/limits", "/limits/shared/smtp", "/tasks", "/tasks/" + w.Running, "/tasks/" + w.Dead, "/tasks/" + w.Limited, "/timers", "/timers?within=week",
 		"/schedules", "/schedules/nightly", "/batches", "/batches/import-1", "/keys", "/workers", "/dead", "/dead/list",
 	} {
 		paths = append(paths, "/domains/shop"+path)
@@ -153,7 +153,7 @@ func (w *World) work(t *testing.T) {
 	w.runWorker(t)
 	w.until(t, w.Running, yardv1.TaskState_TASK_STATE_RUNNING)
 	for priority := range 2 {
-		submit(yard.Task{Type: "email.send", Tasklist: "mail", Priority: priority + 2, Group: "acme"})
+		w.Limited = submit(yard.Task{Type: "email.send", Tasklist: "mail", Priority: priority + 2, Group: "acme"})
 	}
 	submit(yard.Task{Type: "sms.send", Tasklist: "idle"})
 	w.Waiting = submit(yard.Task{Type: "report.build", Tasklist: "reports", Delay: 2 * time.Hour})

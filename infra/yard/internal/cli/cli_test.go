@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -153,6 +154,9 @@ func TestUsageErrors(t *testing.T) {
 		{"domain", "put"},
 		{"dev", "--ephemeral", "--data-dir", "x"},
 		{"dev", "--ephemeral", "--log-level", "loud"},
+		{"console", "--listen", "0.0.0.0:0"},
+		{"console", "--users", "none.yaml"},
+		{"console", "--logins", "none.yaml"},
 		{"server", "nats", "extra"},
 		{"bench", "--runs", "x"},
 		{"bench", "-w", "W1", "--plot", "w1.png"},
@@ -343,8 +347,13 @@ func TestDev(t *testing.T) {
 	if code != cli.ExitOK {
 		t.Fatal(errs)
 	}
+	page, err := http.Get(hello["console"] + "/domains/mine/tasklists")
+	testkit.NoError(t, err)
+	testkit.NoError(t, page.Body.Close())
+	testkit.Equal(t, "the console's answer", page.StatusCode, http.StatusOK)
 	testkit.Equal(t, "exit code", stop(), cli.ExitOK)
-	hello, stop = background(t, "dev", "--data-dir", dir, "--port", "0", "--tables", "memory", "-d", "mine")
+	hello, stop = background(t, "dev", "--data-dir", dir, "--port", "0", "--tables", "memory", "-d", "mine", "--console", "off")
+	testkit.Equal(t, "the console", hello["console"], "")
 	if out, errs, code := run(t, "", "task", "get", strings.TrimSpace(id), "-d", "mine", "--url", hello["url"]); code != cli.ExitOK || !strings.Contains(out, "greet") {
 		t.Errorf("exit code %d, %s%s", code, out, errs)
 	}

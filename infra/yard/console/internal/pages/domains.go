@@ -107,6 +107,9 @@ func followDomain(r *Request) sampler.Topic {
 		}
 		l := sample.Value.(*load)
 		d := l.of(name)
+		if !l.Rates {
+			return domainLive{false, *d}, nil, nil
+		}
 		return domainLive{l.Rates, *d}, []float64{d.Done, d.Failed, float64(d.Ready)}, nil
 	}}
 }

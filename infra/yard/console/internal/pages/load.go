@@ -63,6 +63,9 @@ func followCluster(r *Request) sampler.Topic {
 		if err != nil {
 			return nil, nil, err
 		}
+		if !now.Rates {
+			return now, nil, nil
+		}
 		sum := now.sum()
 		return now, []float64{sum.Done, sum.Failed, float64(sum.Ready)}, nil
 	}}

@@ -63,7 +63,7 @@ func (p *Pages) stream(r *Request, w http.ResponseWriter, one *page) {
 			if !bytes.Equal(text, sent) {
 				ok, sent = send(event("", text)), text
 			}
-			if hour := p.Sampler.Hour(topic); ok && len(hour) > 0 && !sample.At.Equal(last) {
+			if hour := p.Sampler.Hour(topic); ok && len(hour) > 0 && !sample.At.Equal(last) && hour[len(hour)-1].At.Equal(sample.At) {
 				ok = send(event("sample", []byte(chartOf(hour[len(hour)-1:]))))
 			}
 			last = sample.At

@@ -108,10 +108,12 @@ func followTasklist(r *Request) sampler.Topic {
 			return nil, nil, err
 		}
 		now := tasklistLive{DescribeTasklistResponse: d}
-		if was, ok := before.Value.(tasklistLive); ok {
-			seconds := time.Since(before.At).Seconds()
-			now.Rates, now.Done, now.Failed = true, perSecond(d.Completed, was.Completed, seconds), perSecond(d.Failed, was.DescribeTasklistResponse.Failed, seconds)
+		was, ok := before.Value.(tasklistLive)
+		if !ok {
+			return now, nil, nil
 		}
+		seconds := time.Since(before.At).Seconds()
+		now.Rates, now.Done, now.Failed = true, perSecond(d.Completed, was.Completed, seconds), perSecond(d.Failed, was.DescribeTasklistResponse.Failed, seconds)
 		return now, []float64{now.Done, now.Failed, float64(d.Ready)}, nil
 	}}
 }

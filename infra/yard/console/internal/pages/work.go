@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"context"
 	"encoding/json"
 	"net/url"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/contracts/yard/explain"
 	"github.com/yardmaster-io/yardmaster/contracts/yard/timers"
 )
 
@@ -52,6 +54,14 @@ func showTasks(r *Request) (any, error) {
 	return body, nil
 }
 
+// taskBody is a task, and why it does not start now.
+type taskBody struct {
+	*yardv1.Task
+	// Why has no reasons if nothing keeps the task waiting; it is nil if the task has ended, or if WhyNot says why it is not known.
+	Why    *yardv1.ExplainResponse
+	WhyNot string
+}
+
 func showTask(r *Request) (any, error) {
 	id := r.PathValue("task")
 	if _, err := ids.ParseTaskID(id); err != nil {
@@ -61,8 +71,27 @@ func showTask(r *Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.Wire().Get(r.Context(), id)
+	body := taskBody{}
+	if body.Task, err = c.Wire().Get(r.Context(), id); err != nil || body.State.Finished() {
+		return body, err
+	}
+	body.Why, body.WhyNot = why(r.Context(), c, id)
+	return body, nil
 }
+
+// why is why a task does not start. The task is shown without it, too.
+func why(ctx context.Context, c *yard.Client, id string) (*yardv1.ExplainResponse, string) {
+	ctx, cancel := context.WithTimeout(ctx, whyWait)
+	defer cancel()
+	reasons, err := explain.Task(ctx, c, id)
+	if err != nil {
+		return nil, err.Error()
+	}
+	return reasons.Wire(), ""
+}
+
+// whyWait is how long a page waits for the reasons.
+const whyWait = 3 * time.Second
 
 // aheads are how far the page of timers looks ahead, with the length of a span.
 var aheads = []ahead{{"hour", "1 hour", time.Hour, time.Minute}, {"day", "1 day", 24 * time.Hour, time.Hour}, {"week", "7 days", 7 * 24 * time.Hour, time.Hour}, {"month", "30 days", 30 * 24 * time.Hour, 24 * time.Hour}}

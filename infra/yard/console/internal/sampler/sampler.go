@@ -30,7 +30,7 @@ var topicsMax = map[string]int{"domain": 50, "tasklist": 200, "limit": 200}
 type Topic struct {
 	// Kind and Name tell topics apart; the number of topics of a kind is bounded.
 	Kind, Name string
-	// Fetch takes a sample, and returns the numbers of it that are kept for an hour. Before is the last sample; its Value is nil if there is none.
+	// Fetch takes a sample, and returns the numbers of it that are kept for an hour, nil = none. Before is the last sample; its Value is nil if there is none.
 	Fetch func(ctx context.Context, before Sample) (value any, numbers []float64, err error)
 }
 
@@ -217,6 +217,9 @@ func (s *Sampler) sample(ctx context.Context, f *followed) {
 		return
 	}
 	f.last = Sample{At: now, Value: value}
+	if numbers == nil {
+		return
+	}
 	keep := f.points
 	for len(keep) > 0 && (now.Sub(keep[0].At) > KeepFor || len(keep) >= int(KeepFor/Every)) {
 		keep = keep[1:]

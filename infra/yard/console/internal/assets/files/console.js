@@ -2,7 +2,7 @@
 (() => {
 	const colours = ["--accent", "--bad", "--quiet"];
 	const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-	const hour = 3600;
+	const minute = 60, hour = 3600;
 
 	// labels are times of an axis, in UTC: with the date if they are more than a day apart in all.
 	const labels = (times) => times.map((seconds) => {
@@ -18,7 +18,7 @@
 		return {
 			width: element.clientWidth, height: 220, tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1e3), "Etc/UTC"),
 			// Numbers of tasks beside rates have a scale of their own, on the right.
-			scales: { tasks: {} },
+			scales: { tasks: {}, ...(bars ? {} : { x: { range: (_, from, to) => [Math.min(from, to - minute), to] } }) },
 			axes: [{ ...axis, values: (_, times) => labels(times) }, { ...axis, size: 64, incrs: bars ? [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 2e6, 5e6, 1e7] : undefined }, ...(lines.includes("Ready") ? [{ ...axis, scale: "tasks", side: 1, size: 64, grid: { show: false } }] : [])],
 			series: [{ label: "Time (UTC)", value: (_, seconds) => seconds == null ? "–" : new Date(seconds * 1e3).toISOString().slice(0, 19).replace("T", " ") }, ...lines.map((label, i) => ({
 				label, stroke: colour(colours[i]), width: 2, ...(label === "Ready" ? { scale: "tasks", dash: [4, 4] } : {}),

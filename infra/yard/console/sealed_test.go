@@ -1,0 +1,74 @@
+package console_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/permissions"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/infra/yard/auth"
+	"github.com/yardmaster-io/yardmaster/infra/yard/console"
+	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// refusedWithin is how long a call waits that NATS drops.
+const refusedWithin = time.Second
+
+// TestI14_AViewersLoginIsEnough: on a sealed cluster the pages need no more than the rights of a viewer and an observer, and NATS lets them do no more.
+func TestI14_AViewersLoginIsEnough(t *testing.T) {
+	observer, viewer := permissions.User{Role: permissions.Observer, Name: "console"}, permissions.User{Role: permissions.Viewer, Domain: "shop", Name: "console"}
+	keys, sizes := t.TempDir(), topology.Partitioning{History: 2, Matching: 2}
+	testkit.NoError(t, testkit.Err(auth.Render(keys, auth.Plan{Partitioning: sizes, Users: []permissions.User{observer, viewer}})))
+	s, err := stack.Start(t.Context(), stack.Config{Auth: keys, Tables: stack.TablesMemory, DataDir: t.TempDir()})
+	testkit.NoError(t, err)
+	t.Cleanup(func() { testkit.Check(t, s.Close(context.WithoutCancel(t.Context()))) })
+	nc, err := s.Connect("test")
+	testkit.NoError(t, err)
+	t.Cleanup(nc.Close)
+	admin, err := yard.NewAdmin(nc)
+	testkit.NoError(t, err)
+	testkit.NoError(t, testkit.Err(admin.PutDomain(t.Context(), yard.Domain{Name: "shop"})))
+	file := filepath.Join(t.TempDir(), "logins.yaml")
+	text := fmt.Sprintf("viewer:\n  cluster: {nkey: %q, inbox_prefix: %s}\n  domains:\n    shop: {nkey: %q, inbox_prefix: %s}\n",
+		auth.SeedFile(keys, observer), observer.Inbox(), auth.SeedFile(keys, viewer), viewer.Inbox())
+	testkit.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	logins, err := console.ReadLogins(file, natsrpc.ConnConfig{URL: s.URL})
+	testkit.NoError(t, err)
+	c, err := console.Listen(console.Config{Listen: "127.0.0.1:0", NATS: logins})
+	testkit.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx) }()
+	t.Cleanup(func() { stop(); testkit.Check(t, <-ended) })
+
+	for path, want := range map[string]int{
+		"/": http.StatusOK, "/domains": http.StatusOK, "/fairness": http.StatusOK, "/cluster": http.StatusOK, "/domains/shop": http.StatusOK, "/domains/shop/tasklists": http.StatusOK,
+		"/domains/shop/tasklists/mail": http.StatusOK, "/domains/shop/limits": http.StatusOK, "/domains/shop/limits/domain": http.StatusOK, "/domains/shop/tasks": http.StatusOK,
+		"/domains/shop/timers": http.StatusOK, "/domains/shop/schedules": http.StatusOK, "/domains/shop/batches": http.StatusOK, "/domains/shop/keys": http.StatusOK,
+		"/domains/shop/workers": http.StatusOK, "/domains/shop/dead": http.StatusOK, "/domains/shop/dead/list": http.StatusOK,
+		"/domains/bank/tasks": http.StatusForbidden, // the console has no login for it
+	} {
+		if got := get(t, c.URL()+path, func(*http.Request) {}); got != want {
+			t.Errorf("%s: status %d", path, got)
+		}
+	}
+
+	eve, err := logins.Connect("viewer/shop")
+	testkit.NoError(t, err)
+	t.Cleanup(eve.Close)
+	client, err := yard.NewClient(eve, "shop", yard.WithTimeout(refusedWithin))
+	testkit.NoError(t, err)
+	_, err = client.Submit(t.Context(), yard.Task{Type: "x", Tasklist: "mail"})
+	if code := fault.CodeOf(err); code != fault.Unavailable && code != fault.Unknown {
+		t.Errorf("a viewer submits a task: %v", err)
+	}
+}
