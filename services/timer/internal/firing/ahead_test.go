@@ -23,6 +23,7 @@ func (r *running) listedDue(tb testing.TB, limit int, until int64) (payloads []s
 	tb.Helper()
 	from := firing.DueRange{Until: until}
 	f := firing.Filter{Domain: "shop", First: true, Retry: true, Limit: limit}
+	repeats := 2
 	for range 1000 {
 		type found struct {
 			next    firing.Position
@@ -36,6 +37,10 @@ func (r *running) listedDue(tb testing.TB, limit int, until int64) (payloads []s
 			page = append(page, found{next, topology.TimerBucket(one.DueAtMs), string(one.Payload)})
 			return false, err
 		})
+		if err != nil && repeats > 0 { // a minute has begun
+			repeats--
+			continue
+		}
 		testkit.NoError(tb, err)
 		slices.SortFunc(page, func(a, b found) int { return a.next.Compare(b.next) })
 		for _, one := range page {
