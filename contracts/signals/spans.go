@@ -44,6 +44,8 @@ const (
 	SpanDelay = "delay"
 	// SpanBackoff is the wait after an attempt that failed.
 	SpanBackoff = "backoff"
+	// SpanOrder is the wait for the earlier tasks of the same order key.
+	SpanOrder   = "order key"
 	SpanTrigger = "trigger"
 	// SpanWait is the wait for a worker and for limits.
 	SpanWait  = "wait"

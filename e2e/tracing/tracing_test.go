@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,6 +41,9 @@ func TestOneTaskIsOneTrace(t *testing.T) {
 		sc := order.SpanContext()
 		spans := w.spans(sc.TraceID(), "order "+whole)
 		w.task(spans, sc.SpanID(), id)
+		if why := spans["match"][0].Attrs["yardmaster.reason"]; !strings.HasPrefix(why, "no worker ") {
+			t.Errorf("it waited for %q", why)
+		}
 		wait := spans["wait"][0]
 		if wait.Start.After(ready) || wait.End.Before(ready.Truncate(time.Millisecond)) {
 			t.Errorf("the wait is reported as %v to %v; it was over %v", wait.Start, wait.End, ready)

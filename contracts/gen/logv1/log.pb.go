@@ -3633,7 +3633,9 @@ type EventVerdict struct {
 	// Update: the revision of the task, as of then.
 	Revision uint64 `protobuf:"varint,9,opt,name=revision,proto3" json:"revision,omitempty"`
 	// Update, with UNKNOWN: nor will a repeat tell what became of it.
-	Final         bool `protobuf:"varint,12,opt,name=final,proto3" json:"final,omitempty"`
+	Final bool `protobuf:"varint,12,opt,name=final,proto3" json:"final,omitempty"`
+	// Started, and the task is traced: since when it could have been granted, Unix ms.
+	ReadyAtMs     int64 `protobuf:"varint,13,opt,name=ready_at_ms,json=readyAtMs,proto3" json:"ready_at_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3736,6 +3738,13 @@ func (x *EventVerdict) GetFinal() bool {
 		return x.Final
 	}
 	return false
+}
+
+func (x *EventVerdict) GetReadyAtMs() int64 {
+	if x != nil {
+		return x.ReadyAtMs
+	}
+	return 0
 }
 
 // Hints is one message on a matching shard's subject.
@@ -5393,7 +5402,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\n" +
 	"request_id\x18\x01 \x01(\x04R\trequestId\x125\n" +
 	"\bverdicts\x18\x02 \x03(\v2\x19.yard.log.v1.EventVerdictR\bverdicts\x12\x14\n" +
-	"\x05first\x18\x03 \x01(\rR\x05first\"\xa2\x02\n" +
+	"\x05first\x18\x03 \x01(\rR\x05first\"\xc2\x02\n" +
 	"\fEventVerdict\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x12\n" +
@@ -5405,7 +5414,8 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"deadlineMs\x12\x16\n" +
 	"\x06fenced\x18\b \x01(\bR\x06fenced\x12\x1a\n" +
 	"\brevision\x18\t \x01(\x04R\brevision\x12\x14\n" +
-	"\x05final\x18\f \x01(\bR\x05final\"t\n" +
+	"\x05final\x18\f \x01(\bR\x05final\x12\x1e\n" +
+	"\vready_at_ms\x18\r \x01(\x03R\treadyAtMs\"t\n" +
 	"\x05Hints\x125\n" +
 	"\btriggers\x18\x01 \x03(\v2\x19.yard.log.v1.TriggerBatchR\btriggers\x124\n" +
 	"\breleases\x18\x02 \x03(\v2\x18.yard.log.v1.SlotReleaseR\breleases\"\xa4\x02\n" +

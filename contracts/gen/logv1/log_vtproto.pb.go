@@ -1009,6 +1009,7 @@ func (m *EventVerdict) CloneVT() *EventVerdict {
 	r.Fenced = m.Fenced
 	r.Revision = m.Revision
 	r.Final = m.Final
+	r.ReadyAtMs = m.ReadyAtMs
 	if rhs := m.Task; rhs != nil {
 		tmpBytes := make([]byte, len(rhs))
 		copy(tmpBytes, rhs)
@@ -4421,6 +4422,11 @@ func (m *EventVerdict) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.ReadyAtMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.ReadyAtMs))
+		i--
+		dAtA[i] = 0x68
+	}
 	if m.Final {
 		i--
 		if m.Final {
@@ -7071,6 +7077,9 @@ func (m *EventVerdict) SizeVT() (n int) {
 	}
 	if m.Final {
 		n += 2
+	}
+	if m.ReadyAtMs != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.ReadyAtMs))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -16130,6 +16139,25 @@ func (m *EventVerdict) UnmarshalVT(dAtA []byte) error {
 				}
 			}
 			m.Final = bool(v != 0)
+		case 13:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ReadyAtMs", wireType)
+			}
+			m.ReadyAtMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.ReadyAtMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -27701,6 +27729,25 @@ func (m *EventVerdict) UnmarshalVTUnsafe(dAtA []byte) error {
 				}
 			}
 			m.Final = bool(v != 0)
+		case 13:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ReadyAtMs", wireType)
+			}
+			m.ReadyAtMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.ReadyAtMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

@@ -1,6 +1,7 @@
 package record_test
 
 import (
+	"fmt"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -10,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestAVerdictSaysThatItIsFinal: who hears that need not repeat.
@@ -22,5 +24,19 @@ func TestAVerdictSaysThatItIsFinal(t *testing.T) {
 	}
 	if want := (&logv1.EventVerdict{Code: "UNKNOWN", Final: true, Revision: 4}); !proto.Equal(b.Verdicts[0], want) || b.Verdicts[1].Final {
 		t.Errorf("%v", &b)
+	}
+}
+
+// TestAVerdictSaysSinceWhenATracedTaskWasReady, of grants whose trace is sampled only.
+func TestAVerdictSaysSinceWhenATracedTaskWasReady(t *testing.T) {
+	enc := record.Encoder{Tokens: ids.NewTokens([ids.TokenSecretBytes]byte{})}
+	grant := func(sampled byte) replica.Verdict {
+		return replica.Verdict{Trace: append(make([]byte, 24), sampled), Grant: replica.Grant{Task: &taskstate.Task{Policy: &taskstate.Policy{}}, ReadyAt: 1700}}
+	}
+	a := &replica.Answer{Verdicts: []replica.Verdict{grant(1), grant(0), {}}}
+	var b logv1.VerdictBatch
+	testkit.NoError(t, b.UnmarshalVT(enc.Verdicts(a)[0]))
+	for i, want := range []int64{1700, 0, 0} {
+		testkit.Equal(t, fmt.Sprintf("verdict %d", i), b.Verdicts[i].ReadyAtMs, want)
 	}
 }

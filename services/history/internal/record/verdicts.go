@@ -68,7 +68,7 @@ func (e *Encoder) verdictSize(v *replica.Verdict) int {
 			n += 2
 		}
 	}
-	for _, x := range [...]int64{v.LeaseUntil, max(v.Grant.DeadlineAt, v.DeadlineAt), int64(v.Revision)} {
+	for _, x := range [...]int64{v.LeaseUntil, max(v.Grant.DeadlineAt, v.DeadlineAt), int64(v.Revision), readyAt(v)} {
 		if x != 0 {
 			n += 1 + protowire.SizeVarint(uint64(x))
 		}
@@ -105,7 +105,16 @@ func (e *Encoder) appendVerdict(m []byte, v *replica.Verdict) []byte {
 	if v.Final {
 		varint(12, 1)
 	}
+	varint(13, readyAt(v))
 	return m
+}
+
+// readyAt is since when a task that is traced could have been granted; 0 = it is not traced, or nothing was granted.
+func readyAt(v *replica.Verdict) int64 {
+	if v.Grant.Task == nil || !telemetry.Sampled(v.Trace) {
+		return 0
+	}
+	return v.Grant.ReadyAt
 }
 
 // polledOf fills e.polled with the granted task as the worker sees it.

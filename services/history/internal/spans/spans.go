@@ -44,6 +44,9 @@ func (m *Maker) Show(fx *replica.Effects) {
 			m.show(x.Task, signals.SpanApply, since, now)
 		case replica.TraceGranted:
 			m.showWait(x.Task, x.Waited)
+			if turn := x.Since; turn > x.Task.ReadyAt {
+				m.show(x.Task, signals.SpanOrder, time.UnixMilli(x.Task.ReadyAt), time.UnixMilli(turn), signals.Attribute(signals.Reason, "earlier tasks of the order key"))
+			}
 			m.show(x.Task, signals.SpanWait, since, time.UnixMilli(x.Task.Attempt.StartedAt))
 		case replica.TraceExpired:
 			m.Tracing.Failed([]byte(x.Task.Trace), signals.SpanExpired, signals.SpanKind(signals.SpanExpired), since, now,

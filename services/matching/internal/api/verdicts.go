@@ -16,6 +16,7 @@ const (
 	verdictTrace    = 4
 	verdictDeadline = 7
 	verdictFenced   = 8
+	verdictReady    = 13
 )
 
 // readVerdicts decodes a batch of verdicts, as far as the core wants them. Tasks and
@@ -59,6 +60,8 @@ func readVerdict(v *grab.Verdict, data []byte) error {
 			v.Trace = f.Bytes
 		case verdictDeadline:
 			v.DeadlineMS = int64(f.Varint)
+		case verdictReady:
+			v.ReadyMS = int64(f.Varint)
 		case verdictFenced:
 			v.Fenced = f.Varint != 0
 		}

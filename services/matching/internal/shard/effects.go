@@ -6,6 +6,8 @@ import (
 	"errors"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
@@ -130,10 +132,16 @@ func (s *Shard) trace(t *grab.Traced) {
 	}
 	outcome := cmp.Or(t.Code, "OK")
 	about := signals.Task{Domain: t.Domain, Tasklist: t.Tasklist, Type: t.Type, ID: t.ID.String(), Partition: t.Partition}
-	show := func(span string, since, until time.Time) {
-		s.Tracing.Span(t.Trace, span, signals.SpanKind(span), since, until, about.Attributes(span, signals.Attribute(signals.Code, outcome))...)
+	show := func(span string, since, until time.Time, more ...attribute.KeyValue) {
+		s.Tracing.Span(t.Trace, span, signals.SpanKind(span), since, until, about.Attributes(span, append(more, signals.Attribute(signals.Code, outcome))...)...)
 	}
 	matched, sent, decided := s.Clock.at(t.Matched), s.Clock.at(t.Sent), s.Clock.at(t.Decided)
-	show(signals.SpanMatch, matched, sent)
+	var why []attribute.KeyValue
+	if t.ReadyMS > 0 {
+		if text := reasons(t, t.Matched-matched.Sub(time.UnixMilli(t.ReadyMS))); text != "" {
+			why = append(why, signals.Attribute(signals.Reason, text))
+		}
+	}
+	show(signals.SpanMatch, matched, sent, why...)
 	show(signals.SpanGrab, sent, decided)
 }

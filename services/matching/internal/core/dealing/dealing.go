@@ -146,7 +146,7 @@ func (s *Dealing[L]) Pair(l L, c table.Chunk, path *limit.Path, rates []*limit.L
 	if !polls.Names(c.Type) {
 		return c.Triggers, 0
 	}
-	from := &grab.Origin[L]{List: l, Chunk: c, Rates: rates, At: s.now, Life: s.cfg.Tables(l).Life}
+	from := &grab.Origin[L]{List: l, Chunk: c, Rates: rates, At: s.now, Life: s.cfg.Tables(l).Life, Limits: s.cfg.Source(l).List}
 	from.Step, from.Triggers = 0, nil
 	from.Path, from.Scarce = path.Refs, path.Find((*limit.Limit).Scarce) != nil
 	p, room := polls.Taker(c.Type, s.cfg.AnswerBytesMax)

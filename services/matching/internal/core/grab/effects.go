@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -111,6 +112,8 @@ type Verdict struct {
 	Trace []byte
 	// DeadlineMS is when the attempt must be over, Unix ms.
 	DeadlineMS int64
+	// ReadyMS is since when the task of a grant that is traced could have been granted, Unix ms.
+	ReadyMS int64
 }
 
 // Undelivered is a grant of an owner before that may not have reached its poll.
@@ -146,6 +149,10 @@ type Traced struct {
 	Partition              int
 	// Code is history's refusal, empty = granted.
 	Code string
-	// Matched, Sent and Decided are when, on the clock of the turn.
-	Matched, Sent, Decided time.Duration
+	// ReadyMS is since when the task could have been granted, Unix ms; 0 = it was refused.
+	ReadyMS int64
+	// Polled, Matched, Sent and Decided are when, on the clock of the turn: its poll came at Polled.
+	Polled, Matched, Sent, Decided time.Duration
+	// Delays are what held up triggers like that of the task, also before it was ready.
+	Delays []limit.Delay
 }

@@ -26,6 +26,8 @@ type Origin[L any] struct {
 	At    time.Duration
 	// Life is that of the domain then: if it has started over since, no trigger goes back.
 	Life uint64
+	// Limits has the limits of the tasklist.
+	Limits *limit.List
 }
 
 // of is one of the triggers as it was in the table.

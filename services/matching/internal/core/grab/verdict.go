@@ -1,6 +1,9 @@
 package grab
 
-import "github.com/yardmaster-io/yardmaster/contracts/fault"
+import (
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
+)
 
 // Outcome is what history has decided.
 type Outcome[L any] struct {
@@ -104,9 +107,14 @@ func (s *Lanes[L]) decide(b *batch[L], i int, v *Verdict) End[L] {
 
 // traced reports a grab of a traced task that was decided.
 func (s *Lanes[L]) traced(b *batch[L], r *Request[L], v *Verdict) {
+	var delays []limit.Delay
+	if v.ReadyMS > 0 {
+		delays = r.From.Limits.Delays(r.From.Column, s.now)
+	}
 	s.out.Traced = append(s.out.Traced, Traced{
 		Trace: v.Trace, Domain: r.From.Domain, Tasklist: r.From.Name, Type: r.From.Type,
 		ID: r.Trigger.ID, Partition: b.lane.partition, Code: v.Refused,
-		Matched: r.From.At, Sent: b.firstAt, Decided: s.now,
+		ReadyMS: v.ReadyMS, Polled: r.Poll.Since, Matched: r.From.At, Sent: b.firstAt, Decided: s.now,
+		Delays: delays,
 	})
 }

@@ -9,6 +9,8 @@ type Fullness struct {
 	// full: it was when it was seen last, at seenAt, and counts as that for lasts. fullAt is since when.
 	full                  bool
 	seenAt, fullAt, lasts time.Duration
+	// endedAt is when it was full no more, after it was since fullAt.
+	endedAt time.Duration
 	// minutes count in ms how long it was full.
 	minutes Count[uint16]
 }
@@ -18,6 +20,7 @@ func (u *Fullness) Saw(now time.Duration, full bool, lasts time.Duration) {
 	until := u.until(now)
 	if u.full {
 		u.add(u.seenAt, until)
+		u.endedAt = until
 	}
 	if full && (!u.full || until < now) {
 		u.fullAt = now
@@ -50,4 +53,12 @@ func (u *Fullness) Hour(now time.Duration) (full, observed, since time.Duration)
 	}
 	full += time.Duration(u.minutes.Sum(now)) * time.Millisecond
 	return min(full, observed), observed, since
+}
+
+// Last is the last time in which it was full, up to now if it still is. It was never full if both are 0.
+func (u *Fullness) Last(now time.Duration) (since, until time.Duration) {
+	if u.full {
+		return u.fullAt, u.until(now)
+	}
+	return u.fullAt, u.endedAt
 }

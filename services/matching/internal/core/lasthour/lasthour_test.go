@@ -20,3 +20,22 @@ func TestOnlyTheLastHourCounts(t *testing.T) {
 	c.Add(98*time.Hour, 50)
 	testkit.Equal(t, "after a rest", c.Sum(100*time.Hour), int64(1))
 }
+
+func TestTheLastTimeThatSomethingWasFull(t *testing.T) {
+	var u Fullness
+	last := func(when string, now, since, until time.Duration) {
+		t.Helper()
+		gotSince, gotUntil := u.Last(now * time.Second)
+		testkit.Equal(t, when+": since", gotSince, since*time.Second)
+		testkit.Equal(t, when+": until", gotUntil, until*time.Second)
+	}
+	last("never", 5, 0, 0)
+	u.Saw(10*time.Second, true, time.Minute)
+	last("now", 12, 10, 12)
+	u.Saw(20*time.Second, true, time.Minute)
+	last("still", 25, 10, 25)
+	u.Saw(30*time.Second, false, time.Minute)
+	last("before", 40, 10, 30)
+	u.Saw(50*time.Second, true, time.Second)
+	last("for as long as it counts", 90, 50, 51)
+}

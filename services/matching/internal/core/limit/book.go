@@ -105,6 +105,8 @@ type Domain struct {
 	Limits map[table.Ref]*Limit
 	Met    []*Limit
 	paths  paths
+	// pauses are the last ones that are over.
+	pauses []pause
 	// Rings are the limits of single groups, some of which are looked at at a time.
 	Rings [rings]ring
 	// waited are limits for whose slots tasklists wait, due those to be reported.
@@ -221,6 +223,9 @@ func (d *Domain) Change(all []Setting) (gone []table.Ref) {
 		d.shard.unparkAll(l)
 		l.InRing(ringOver, false)
 		delete(d.Limits, l.Ref)
+		if l.Paused {
+			d.paused(l, d.shard.now)
+		}
 		if !found && l.counted() { // else its slots are those of the one that is met now
 			gone = append(gone, l.Ref)
 		}
