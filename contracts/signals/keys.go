@@ -17,6 +17,8 @@ const (
 	Group = "group"
 	// TaskID is the printed id of a task.
 	TaskID = "task_id"
+	// TraceID is the trace of a task.
+	TraceID = "trace_id"
 	// Attempt is the number of an attempt, from 1.
 	Attempt = "attempt"
 	// Partition is the number of a history partition, from 0.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"go.opentelemetry.io/otel/trace"
-	"go.opentelemetry.io/otel/trace/embedded"
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
@@ -89,7 +88,7 @@ func newWorld(t *testing.T, c collector) *world {
 	tracing, err := telemetry.NewTracing(ctx, "shop", "test", nil)
 	testkit.NoError(t, err)
 	t.Cleanup(func() { closing(t, "program's tracing", tracing.Shutdown) })
-	client, err := yard.Connect(s.URL, domain, yard.WithTracerProvider(provider{tracer: tracing.Tracer()}))
+	client, err := yard.Connect(s.URL, domain, yard.WithTracerProvider(tracing.Provider()))
 	testkit.NoError(t, err)
 	t.Cleanup(client.Close)
 	testkit.NoError(t, testkit.Err(client.Admin().PutDomain(ctx, yard.Domain{Name: domain})))
@@ -106,15 +105,6 @@ func closing(t *testing.T, what string, end func(context.Context) error) {
 		t.Errorf("%s did not end well: %v", what, err)
 	}
 }
-
-// provider gives the SDK the program's tracer.
-type provider struct {
-	embedded.TracerProvider
-	tracer trace.Tracer
-}
-
-// Tracer implements trace.TracerProvider.
-func (p provider) Tracer(string, ...trace.TracerOption) trace.Tracer { return p.tracer }
 
 // soon is a context that ends where a healthy run has long been done.
 func (w *world) soon() context.Context {

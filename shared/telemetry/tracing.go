@@ -118,6 +118,14 @@ func (t *Tracing) On() bool {
 	return t != nil && t.tracer != nil
 }
 
+// Provider returns the provider of that tracer for libraries that want one; one that does nothing when tracing is off.
+func (t *Tracing) Provider() trace.TracerProvider {
+	if !t.On() {
+		return noop.NewTracerProvider()
+	}
+	return t.provider
+}
+
 // Tracer returns the tracer for libraries that want one; one that does nothing
 // when tracing is off.
 func (t *Tracing) Tracer() trace.Tracer {

@@ -11,7 +11,10 @@ import (
 	"strconv"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
 // ResultBytesMax bounds the result of a task, as the engine does. Bytes.
@@ -33,10 +36,14 @@ type Runner struct {
 // Run runs one attempt. It returns when the program and all that it left behind have ended.
 func (r *Runner) Run(ctx context.Context, a *yard.Attempt) (yard.Payload, error) {
 	log := r.Log.With("task_id", a.TaskID, "type", a.Type, "attempt", a.Number)
+	span := trace.SpanContextFromContext(ctx)
+	if span.HasTraceID() {
+		log = log.With("trace_id", span.TraceID().String())
+	}
 	out, errs := &capture{max: ResultBytesMax}, &stderr{log: log, left: stderrBytesMax}
 	cmd := command(ctx, r.Command)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(a.Payload.Data), out, errs
-	cmd.Env = append(os.Environ(), environment(a)...)
+	cmd.Env = append(os.Environ(), environment(a, telemetry.FormatTraceparent(telemetry.FromSpan(span)))...)
 	stopped, killAt := false, time.Time{}
 	cmd.Cancel = func() error {
 		err := terminate(cmd.Process)
@@ -75,9 +82,10 @@ func (r *Runner) Run(ctx context.Context, a *yard.Attempt) (yard.Payload, error)
 	return result, nil
 }
 
-// environment is what a program knows of its task, beside the worker's own environment.
-func environment(a *yard.Attempt) []string {
+// environment is what a program knows of its task, beside the worker's own environment. A traceparent of the worker is not the task's.
+func environment(a *yard.Attempt, traceparent string) []string {
 	return []string{
+		"TRACEPARENT=" + traceparent,
 		"YARD_TASK_ID=" + a.TaskID,
 		"YARD_TASK_TYPE=" + a.Type,
 		"YARD_ATTEMPT=" + strconv.Itoa(a.Number),

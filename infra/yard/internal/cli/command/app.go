@@ -92,12 +92,12 @@ func (a *App) Client(do func(ctx context.Context, c *yard.Client, args []string)
 }
 
 // WithClient runs do with a client of the domain.
-func (a *App) WithClient(ctx context.Context, do func(ctx context.Context, c *yard.Client) error) error {
+func (a *App) WithClient(ctx context.Context, do func(ctx context.Context, c *yard.Client) error, more ...yard.ClientOption) error {
 	options, err := a.options()
 	if err != nil {
 		return err
 	}
-	c, err := yard.Connect(a.URL, a.Domain, yard.WithTimeout(a.Timeout), yard.WithNATSOptions(options...))
+	c, err := yard.Connect(a.URL, a.Domain, append(more, yard.WithTimeout(a.Timeout), yard.WithNATSOptions(options...))...)
 	if fault.CodeOf(err) == fault.Unavailable {
 		return unreachable(err)
 	}

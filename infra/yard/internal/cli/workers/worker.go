@@ -59,7 +59,8 @@ func WorkerCommand(a *command.App) *cobra.Command {
             last line break, other bytes unchanged; empty is no result
   errors    standard error goes to the log, up to 64 KiB; its last line is the message of
             the failure
-  variables YARD_TASK_ID, YARD_TASK_TYPE, YARD_ATTEMPT, YARD_DOMAIN, YARD_TASKLIST, and the worker's own
+  variables YARD_TASK_ID, YARD_TASK_TYPE, YARD_ATTEMPT, YARD_DOMAIN, YARD_TASKLIST, TRACEPARENT (the
+            W3C trace context of the run, empty if the task has no trace), and the worker's own
 
 The exit code decides:
 
@@ -80,7 +81,9 @@ busy, those without work are polled in turn, for 100 ms each.
 
 SIGTERM or Ctrl-C drains the worker: it takes no more tasks, and waits for its commands. Those
 that still run after --drain-timeout are stopped, and their tasks are handed back, without a failure.
-"yard worker stop" does the same from afar, and the exit code is 0, too.`,
+"yard worker stop" does the same from afar, and the exit code is 0, too.
+
+If OTEL_EXPORTER_OTLP_ENDPOINT names a collector, each run is a span "run" of the trace of its task.`,
 			program.ResultBytesMax>>10, program.ExitBadData, program.ExitRetryLater),
 		Example: `  yard worker --tasklist mail --exec 'jq -r .to | xargs ./send-mail' --concurrency 4
   yard worker -t thumbnails --type image.resize --type image.crop --exec ./resize.sh
@@ -96,9 +99,14 @@ that still run after --drain-timeout are stopped, and their tasks are handed bac
 			if err != nil {
 				return command.Usagef("%w", err)
 			}
-			return a.WithClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
+			tracing, err := telemetry.NewTracing(cmd.Context(), "yard-worker", f.name(), nil)
+			if err != nil {
+				return command.Usagef("%w", err)
+			}
+			err = a.WithClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
 				return work(ctx, a, c, f, log)
-			})
+			}, yard.WithTracerProvider(tracing.Provider()))
+			return errors.Join(err, tracing.Shutdown(cmd.Context()))
 		},
 	}
 	flags := cmd.Flags()
