@@ -117,11 +117,8 @@ up() {
 	done
 	for _ in {1..60}; do
 		if ask >/dev/null 2>&1; then
-			ask
+			status
 			echo "ready at $url"
-			for s in "${services[@]}"; do
-				for ((i = 1; i <= instances; i++)); do echo "metrics of $s-$i: http://$(http_of "$s" "$i")/metrics"; done
-			done
 			if sealed; then
 				echo "as operator:              $(as operator.dev _INBOX.o.dev)"
 				echo "as admin of default:      $(as admin.default.dev _INBOX.t.default.admin-dev)"
@@ -148,7 +145,12 @@ status() {
 	for file in "$pids"/*; do
 		[[ -e $file ]] || { echo "nothing was started"; exit 1; }
 		name=${file##*/}
-		if alive "$name"; then echo "$name pid $(<"$file")"; else echo "$name is gone; see $logs/$name.log"; fi
+		if ! alive "$name"; then
+			echo "$name is gone; see $logs/$name.log"
+			continue
+		fi
+		http=$(http_of "${name%-*}" "${name##*-}")
+		echo "$name pid $(<"$file")${http:+, metrics at http://$http/metrics}"
 	done
 	ask
 }

@@ -15,6 +15,10 @@ import { answerIn, outcomeGrace, over, pause } from "./yardmaster.mjs";
  * `nonRetryable` or `delayMs`. An error that is thrown after `signal` has aborted ends the attempt as its reason says.
  * @typedef {(payload: any, attempt: Attempt) => unknown} Handler
  */
+/**
+ * Calls `run`, which calls the handler, and returns or throws what it does: a place for a span, whose parent is `task.traceparent`.
+ * @typedef {(task: PolledTask, run: () => Promise<unknown>) => Promise<unknown>} Around
+ */
 /** @typedef {{ task: PolledTask, abort: AbortController, progress?: unknown }} Held */
 
 const beatEvery = 10_000; // ms, or a third of the task's heartbeat timeout
@@ -36,10 +40,10 @@ function failureOf(error, reason) {
  * @param {Client} client
  * @param {string} tasklist
  * @param {Record<string, Handler>} handlers by type; at most 100
- * @param {{ stop: AbortSignal, concurrency?: number, drainMs?: number, name?: string, version?: string }} options concurrency 1..1000;
- *   name and version are for people: of this worker, and of its program, 64 bytes at most
+ * @param {{ stop: AbortSignal, concurrency?: number, drainMs?: number, name?: string, version?: string, around?: Around }} options concurrency
+ *   1..1000; name and version are for people: of this worker, and of its program, 64 bytes at most; around is called for each run
  */
-export async function work(client, tasklist, handlers, { stop, concurrency = 10, drainMs = 30_000, name, version }) {
+export async function work(client, tasklist, handlers, { stop, concurrency = 10, drainMs = 30_000, name, version, around = (_, run) => run() }) {
   const held = /** @type {Map<string, Held>} */ (new Map()); // by task id
   const running = /** @type {Set<Promise<unknown>>} */ (new Set());
   const hinted = /** @type {Held[]} */ ([]);
@@ -67,7 +71,7 @@ export async function work(client, tasklist, handlers, { stop, concurrency = 10,
     };
     held.set(task.task_id, mine);
     try {
-      const result = await handle(task.payload, { task, signal: mine.abort.signal, progress });
+      const result = await around(task, async () => handle(task.payload, { task, signal: mine.abort.signal, progress }));
       await client.report(task, "tasks.complete", { result }, until);
     } catch (error) {
       await client.report(task, "tasks.fail", failureOf(error, mine.abort.signal.reason), until);

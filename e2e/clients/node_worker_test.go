@@ -34,6 +34,11 @@ func results(t *testing.T, d *domain) {
 	if end := d.becomes(t, sum, "completed"); string(end.Result) != `{"sum":42,"note":"für <Änne> ✉"}` {
 		t.Errorf("the sum is %s", end.Result)
 	}
+	const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00"
+	traced := d.submit(t, "work", `{"type":"traced","traceparent":"`+traceparent+`"}`)
+	if end := d.becomes(t, traced, "completed"); string(end.Result) != fmt.Sprintf(`{"traceparent":"%[1]s","around":"%[1]s"}`, traceparent) {
+		t.Errorf("the handler and the hook around it had %s", end.Result)
+	}
 	ids := make([]string, 60)
 	for i := range ids {
 		ids[i] = d.submit(t, "work", fmt.Sprintf(`{"type":"sum","payload":{"numbers":[%d,1]}}`, i))

@@ -15,9 +15,17 @@ process.once("SIGTERM", () => {
 });
 const opened = new Promise((resolve) => process.stdin.once("data", resolve));
 
+/** What was in the trace around each run, by task. */
+const runs = new Map();
+const around = (task, run) => {
+  runs.set(task.task_id, task.traceparent);
+  return run();
+};
+
 await work(client, tasklist, {
   sum: ({ numbers, note }) => ({ sum: numbers.reduce((a, b) => a + b, 0), note }),
   echo: (payload) => payload,
+  traced: (_, { task }) => ({ traceparent: task.traceparent, around: runs.get(task.task_id) }),
   flaky: (_, { task }) => {
     if (task.attempt < 3) throw new Error(`attempt ${task.attempt} of ${task.max_attempts}`);
     return task.attempt;
@@ -44,6 +52,6 @@ await work(client, tasklist, {
     result.self = result;
     return result;
   },
-}, { stop: stop.signal, concurrency: 20, name: "handlers.mjs" });
+}, { stop: stop.signal, concurrency: 20, name: "handlers.mjs", around });
 await client.close();
 process.exit(); // standard input keeps it alive
