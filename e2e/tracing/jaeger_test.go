@@ -99,8 +99,8 @@ func (a *answer) spans() (all []signalkit.Span) {
 			for _, tag := range s.Tags {
 				out.Attrs[tag.Key] = fmt.Sprint(tag.Value)
 			}
-			if text, failed := out.Attrs["otel.status_description"]; failed {
-				out.Raw.Status = &tracepb.Status{Message: text}
+			if out.Attrs["otel.status_code"] == "ERROR" {
+				out.Raw.Status = &tracepb.Status{Code: tracepb.Status_STATUS_CODE_ERROR, Message: out.Attrs["otel.status_description"]}
 			}
 			all = append(all, out)
 		}

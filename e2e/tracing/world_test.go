@@ -205,7 +205,7 @@ func (w *world) task(byName map[string][]signalkit.Span, parent trace.SpanID, ta
 	senders := map[string]string{
 		"submit": "yard-frontend", "append": "yard-frontend", "start": "yard-frontend", "complete": "yard-frontend", "fail": "yard-frontend",
 		"apply": "yard-history", "trigger": "yard-history", "wait": "yard-history",
-		"delay": "yard-history", "backoff": "yard-history", "expired attempt": "yard-history",
+		"delay": "yard-history", "order key": "yard-history", "backoff": "yard-history", "expired attempt": "yard-history",
 		"match": "yard-matching", "grab": "yard-matching", "run": "shop",
 	}
 	testkit.MustEqual(w.t, "spans submit", len(byName["submit"]), 1)
@@ -229,6 +229,9 @@ func (w *world) task(byName map[string][]signalkit.Span, parent trace.SpanID, ta
 				equal(w.t, name+": tasklist", s.Attrs["yardmaster.tasklist"], list)
 				equal(w.t, name+": destination", s.Attrs["messaging.destination.name"], list)
 				equal(w.t, name+": type", s.Attrs["yardmaster.type"], "ship")
+			}
+			if s.Start.Before(submit.Start) {
+				w.t.Errorf("%s begins %v before the submit, its parent", name, submit.Start.Sub(s.Start))
 			}
 			if s.End.Before(s.Start) {
 				w.t.Errorf("%s ends %v before it starts", name, s.Start.Sub(s.End))

@@ -245,7 +245,11 @@ func (q *Requests) showStart(s *polls.Submit, task int) {
 	}
 	id := ids.TaskID(r.Id)
 	about := signals.Task{Domain: s.Domain, Tasklist: s.Tasklist, Type: r.Type, ID: id.String(), Partition: id.Partition()}
-	q.Tracing.Span(r.Trace, signals.SpanStart, signals.SpanKind(signals.SpanStart), time.UnixMilli(s.NowMS), q.Clock.Now(), about.Attributes(signals.SpanStart)...)
+	now, chosen := q.Clock.Now(), time.UnixMilli(s.NowMS).Add(time.Millisecond-1) // the end of the millisecond is not before the submit
+	if chosen.After(now) {
+		chosen = now
+	}
+	q.Tracing.Span(r.Trace, signals.SpanStart, signals.SpanKind(signals.SpanStart), chosen, now, about.Attributes(signals.SpanStart)...)
 }
 
 // TakeSilent reads which workers fell silent, or are drained (topology.HintSilent).

@@ -38,16 +38,16 @@ func (m *Maker) Show(fx *replica.Effects) {
 		if !telemetry.Sampled([]byte(x.Task.Trace)) {
 			continue
 		}
-		since, now := time.UnixMilli(x.Since), m.Clock.Now()
+		since, now := at(x.Since), m.Clock.Now()
 		switch x.What {
 		case replica.TraceApplied:
 			m.show(x.Task, signals.SpanApply, since, now)
 		case replica.TraceGranted:
 			m.showWait(x.Task, x.Waited)
 			if turn := x.Since; turn > x.Task.ReadyAt {
-				m.show(x.Task, signals.SpanOrder, time.UnixMilli(x.Task.ReadyAt), time.UnixMilli(turn), signals.Attribute(signals.Reason, "earlier tasks of the order key"))
+				m.show(x.Task, signals.SpanOrder, at(x.Task.ReadyAt), at(turn), signals.Attribute(signals.Reason, "earlier tasks of the order key"))
 			}
-			m.show(x.Task, signals.SpanWait, since, time.UnixMilli(x.Task.Attempt.StartedAt))
+			m.show(x.Task, signals.SpanWait, since, at(x.Task.Attempt.StartedAt))
 		case replica.TraceExpired:
 			m.Tracing.Failed([]byte(x.Task.Trace), signals.SpanExpired, signals.SpanKind(signals.SpanExpired), since, now,
 				"its worker did not say how the attempt ended, in its time", m.attributes(x.Task, signals.SpanExpired)...)
@@ -68,10 +68,16 @@ func (m *Maker) showWait(t *taskstate.Task, w taskstate.Wait) {
 	case taskstate.StepLost:
 		reason = "lost: " + w.Message
 	}
-	m.show(t, name, time.UnixMilli(w.Since), time.UnixMilli(w.Until), signals.Attribute(signals.Reason, reason))
+	m.show(t, name, at(w.Since), at(w.Until), signals.Attribute(signals.Reason, reason))
 }
 
+// at is the end of a millisecond of the log: what a task was submitted for never begins before its submit, which has a finer clock.
+func at(ms int64) time.Time { return time.UnixMilli(ms).Add(time.Millisecond - 1) }
+
 func (m *Maker) show(t *taskstate.Task, name string, since, until time.Time, more ...attribute.KeyValue) {
+	if until.Before(since) {
+		until = since
+	}
 	m.Tracing.Span([]byte(t.Trace), name, signals.SpanKind(name), since, until, m.attributes(t, name, more...)...)
 }
 
