@@ -4,21 +4,16 @@ import (
 	"context"
 	"log/slog"
 	"time"
-
-	"go.opentelemetry.io/otel/trace"
 )
 
 // LogAttempts logs the end of each attempt: at info level, at warn level with the error if it
-// failed, with the trace if the task has one. The context is the handler's. A panic is logged by the worker.
+// failed. The context is the handler's, for loggers that add the trace. A panic is logged by the worker.
 func LogAttempts(log *slog.Logger) Middleware {
 	return func(next HandlerFunc) HandlerFunc {
 		return func(ctx context.Context, a *Attempt) (Payload, error) {
 			began := time.Now()
 			result, err := next(ctx, a)
 			about := []any{"type", a.Type, "task_id", a.TaskID, "attempt", a.Number, "duration", time.Since(began)}
-			if span := trace.SpanContextFromContext(ctx); span.HasTraceID() {
-				about = append(about, "trace_id", span.TraceID().String())
-			}
 			if err != nil {
 				log.WarnContext(ctx, "an attempt failed", append(about, "error", err)...)
 				return result, err

@@ -15,7 +15,7 @@ process.once("SIGTERM", () => {
 });
 const opened = new Promise((resolve) => process.stdin.once("data", resolve));
 
-/** What was in the trace around each run, by task. */
+/** The trace context of each run, by task. */
 const runs = new Map();
 const around = (task, run) => {
   runs.set(task.task_id, task.traceparent);

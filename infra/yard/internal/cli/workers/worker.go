@@ -99,14 +99,7 @@ If OTEL_EXPORTER_OTLP_ENDPOINT names a collector, each run is a span "run" of th
 			if err != nil {
 				return command.Usagef("%w", err)
 			}
-			tracing, err := telemetry.NewTracing(cmd.Context(), "yard-worker", f.name(), nil)
-			if err != nil {
-				return command.Usagef("%w", err)
-			}
-			err = a.WithClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				return work(ctx, a, c, f, log)
-			}, yard.WithTracerProvider(tracing.Provider()))
-			return errors.Join(err, tracing.Shutdown(cmd.Context()))
+			return trace(cmd.Context(), a, f, log)
 		},
 	}
 	flags := cmd.Flags()
@@ -175,6 +168,21 @@ func (f *workerFlags) name() string {
 		host = "unknown-host"
 	}
 	return fmt.Sprintf("%.100s-%d", host, os.Getpid())
+}
+
+// trace runs a worker whose runs are spans, if the environment names a collector.
+func trace(ctx context.Context, a *command.App, f workerFlags, log *slog.Logger) error {
+	tracing, err := telemetry.NewTracing(ctx, "yard-worker", f.name(), nil)
+	if err != nil {
+		return command.Usagef("%w", err)
+	}
+	err = a.WithClient(ctx, func(ctx context.Context, c *yard.Client) error {
+		return work(ctx, a, c, f, log)
+	}, yard.WithTracerProvider(tracing.Provider()))
+	if lost := tracing.Shutdown(ctx); lost != nil {
+		log.Warn("tracing did not end well", "error", lost)
+	}
+	return err
 }
 
 // work runs a worker until ctx ends and its commands have.
