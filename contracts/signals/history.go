@@ -146,6 +146,12 @@ var (
 		Means: "For how long the oldest ready task in memory has waited, as found within the last seconds; 0 = none waits. For `other` it is the oldest of all others.",
 		Worry: "it grows: the domain has too few workers, or a limit stays full",
 	})
+	TasklistOldestReady = history.add(Metric{
+		Name: "yardmaster.history.tasklist.oldest_ready", Kind: Gauge, Unit: Seconds, Attributes: []string{Domain, Tasklist},
+		Means: "For how long the oldest ready task of a tasklist has waited, as found within the last seconds. Paused tasks do not count. Only the tasklists of a node have it " +
+			"that wait longest, at least 10 s, and as many as `top_domains` (`history`).",
+		Worry: "it grows: no worker takes tasks of this tasklist, or a limit stays full",
+	})
 	EventMessagesApplied = history.add(Metric{
 		Name: "yardmaster.history.event_messages.applied", Kind: Counter, Unit: "{message}",
 		Means: "Messages of events applied.",

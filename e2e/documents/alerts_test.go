@@ -2,6 +2,7 @@ package documents
 
 import (
 	"io/fs"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -30,7 +31,7 @@ func TestAlerts(t *testing.T) {
 		testkit.NoError(t, err)
 		return string(text)
 	}
-	decoder := yaml.NewDecoder(strings.NewReader(read("infra/docs/alerts.yml")))
+	decoder := yaml.NewDecoder(strings.NewReader(read("infra/dashboards/alerts.yml")))
 	decoder.KnownFields(true)
 	var all rules
 	testkit.NoError(t, decoder.Decode(&all))
@@ -46,6 +47,11 @@ func TestAlerts(t *testing.T) {
 			}
 			if !strings.Contains(runbook, "\n### "+r.Annotations["runbook"]+"\n") {
 				t.Errorf("%s: the runbook has no heading %q", r.Alert, r.Annotations["runbook"])
+			}
+			for _, label := range regexp.MustCompile(`\$labels\.(\w+)`).FindAllStringSubmatch(r.Annotations["summary"], -1) {
+				if !regexp.MustCompile(`by \([^)]*\b` + label[1] + `\b`).MatchString(r.Expr) {
+					t.Errorf("%s: its summary has the label %s, its expression has not", r.Alert, label[1])
+				}
 			}
 			if r.Annotations["reason"] == "" || !slices.Contains([]string{"page", "ticket"}, r.Labels["severity"]) {
 				t.Errorf("%s has no reason or severity", r.Alert)

@@ -44,6 +44,15 @@ var (
 
 // problems are what is wrong with the expression of an alert.
 func problems(expr string) []string {
+	compares, problems := check(expr)
+	if !compares {
+		problems = append(problems, "it compares with nothing, so it fires always")
+	}
+	return problems
+}
+
+// check returns what is wrong with an expression, and whether it compares.
+func check(expr string) (compares bool, problems []string) {
 	e := &expression{metrics: map[string]signals.Metric{}}
 	for _, section := range signals.Sections() {
 		for _, m := range section.Metrics {
@@ -55,13 +64,11 @@ func problems(expr string) []string {
 			e.tokens = append(e.tokens, token)
 		}
 	}
-	if !e.sum(scope{}) {
-		e.wrong("it compares with nothing, so it fires always")
-	}
+	compares = e.sum(scope{})
 	if len(e.tokens) > 0 {
 		e.wrong("it goes on with %q", strings.Join(e.tokens, " "))
 	}
-	return e.problems
+	return compares, e.problems
 }
 
 func (e *expression) wrong(format string, args ...any) {

@@ -170,6 +170,7 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 		TimerStore: natshistory.NewTimerStore(nc), Timer: natshistory.Timer{Config: nc},
 		Checkpoints: natshistory.Checkpoints{Config: nc, KV: checkpoints}, Snapshots: natshistory.NewSnapshots(nc), Wire: wire, Quarantine: nc.Quarantine,
 		Settings: partition.Settings{
+			Paused:             func(domain string) func(tasklist, typ, group string) bool { return s.paused(domains, domain) },
 			TasklistPartitions: s.tasklists.partitionsOf, Type: func(domain, name string) *yardv1.TaskType { return catalog.Types.Of(domains, domain, name) },
 			Events: events.Config{Publish: s.NATS.Publish, Domain: func(name string) events.Settings {
 				d := domains.Domain(name)
@@ -257,4 +258,16 @@ func (s *Service) listen(ctx context.Context, domains *catalog.Catalog) (closeEa
 		running.Wait()
 		nc.Close()
 	}, nil
+}
+
+// paused returns which tasks of a domain are paused now; nil = none is.
+func (s *Service) paused(all *catalog.Catalog, domain string) func(tasklist, typ, group string) bool {
+	now := s.Clock.Now().UnixMilli()
+	if p := catalog.Pauses.Of(all, domain, now); p.Domain == nil && len(p.Tasklists)+len(p.Types)+len(p.Groups) == 0 {
+		return nil
+	}
+	return func(tasklist, typ, group string) bool {
+		_, _, p := catalog.Pauses.OfTask(all, domain, tasklist, typ, group, now)
+		return p != nil
+	}
 }

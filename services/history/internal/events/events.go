@@ -42,6 +42,12 @@ func (c Config) Of(domain string) Settings {
 	return c.Domain(domain)
 }
 
+// SlowAfter returns after how long tasks of a domain are late, and attempts stuck, ms; 0 = they never are.
+func (c Config) SlowAfter(domain string) (lateMS, stuckMS int64) {
+	s := c.Of(domain)
+	return s.LateMS, s.StuckMS
+}
+
 // Publisher gathers the events of a flush. It is not safe for concurrent use.
 type Publisher struct {
 	Config

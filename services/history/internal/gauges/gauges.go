@@ -8,6 +8,7 @@ package gauges
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/admission"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/nottaken"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
@@ -27,7 +29,9 @@ type Report struct {
 	NowMS int64
 	// OldestReady is for how long the oldest ready task has waited.
 	OldestReady time.Duration
-	Lanes       [ids.Lanes]Lane
+	// NotTaken are the tasklists whose tasks have waited longest and are not paused.
+	NotTaken []nottaken.Tasklist
+	Lanes    [ids.Lanes]Lane
 	// Domains are those with a task in memory, as of CountedAt, by a clock of the partition that never jumps.
 	Domains   []dispatch.DomainCensus
 	CountedAt time.Duration
@@ -62,7 +66,7 @@ type Gauges struct {
 func New(m *telemetry.Metrics, weight func(domain string) int, most int) *Gauges {
 	g := &Gauges{weight: weight, most: most, partitions: map[int]partition{}}
 	m.GaugesFunc(g.show, signals.OldestReady, signals.QueuesSplitOff, signals.QueueTasks, signals.QueueTasksMax, signals.QueueBytes, signals.QueueBytesMax, signals.QueueUnread,
-		signals.DomainCompleted, signals.DomainFailed, signals.DomainShare, signals.DomainHad, signals.DomainTasks, signals.DomainUnread, signals.DomainOldestReady)
+		signals.DomainCompleted, signals.DomainFailed, signals.DomainShare, signals.DomainHad, signals.DomainTasks, signals.DomainUnread, signals.DomainOldestReady, signals.TasklistOldestReady)
 	return g
 }
 
@@ -103,6 +107,30 @@ func (g *Gauges) show(set set) {
 		showQueues(set, strconv.Itoa(number), p.last)
 	}
 	g.showDomains(set, all)
+	g.showNotTaken(set, all)
+}
+
+// notTakenAfter is for how long a task waits at least until its tasklist has a series.
+const notTakenAfter = 10 * time.Second
+
+// showNotTaken shows the tasklists whose tasks wait longest, as many as domains have series.
+func (g *Gauges) showNotTaken(set set, partitions map[int]partition) {
+	type tasklist struct{ domain, name string }
+	longest := map[tasklist]time.Duration{}
+	for _, p := range partitions {
+		for _, t := range p.last.NotTaken {
+			waits := time.Duration(p.last.NowMS-t.ReadyAt) * time.Millisecond
+			if at := (tasklist{t.Domain, t.Name}); waits >= notTakenAfter && waits > longest[at] {
+				longest[at] = waits
+			}
+		}
+	}
+	all := slices.SortedFunc(maps.Keys(longest), func(a, b tasklist) int {
+		return cmp.Or(cmp.Compare(longest[b], longest[a]), strings.Compare(a.domain, b.domain), strings.Compare(a.name, b.name))
+	})
+	for _, at := range all[:min(len(all), g.most)] {
+		set(signals.TasklistOldestReady, longest[at].Seconds(), at.domain, at.name)
+	}
 }
 
 func showQueues(set set, partition string, r *Report) {

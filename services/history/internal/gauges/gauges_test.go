@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/admission"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/nottaken"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/gauges"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -96,6 +97,24 @@ func TestQueuesAreOnThePage(t *testing.T) {
 	testkit.Equal(t, "of a queue that is merged", len(b.page(`queue_tasks{lane="keyed",partition="4",queue="split_off"`)), 0)
 	b.Leave(4)
 	testkit.Equal(t, "of a partition that left", len(b.page("queue")), 0)
+}
+
+// The tasklists whose tasks wait longest have a series, whichever partition has the oldest task. One that waits for less than 10 s has none.
+func TestTasklistsThatNoOneTakesAreOnThePage(t *testing.T) {
+	b := newBench(t, 2)
+	report := func(number int, waits map[string]int64) {
+		r := gauges.Report{NowMS: 1_000_000}
+		for tasklist, seconds := range waits {
+			r.NotTaken = append(r.NotTaken, nottaken.Tasklist{Domain: "shop", Name: tasklist, ReadyAt: r.NowMS - 1000*seconds})
+		}
+		b.Report(number, &r)
+	}
+	report(1, map[string]int64{"mail": 60, "sms": 20})
+	report(2, map[string]int64{"mail": 900, "push": 9, "fax": 30})
+	shown := func(tasklist string) string { return `{domain="shop",tasklist="` + tasklist + `"}` }
+	testkit.Equal(t, "the two that wait longest", b.page("tasklist_oldest_ready_seconds"), map[string]float64{shown("mail"): 900, shown("fax"): 30})
+	report(2, nil)
+	testkit.Equal(t, "when they were taken", b.page("tasklist_oldest_ready_seconds"), map[string]float64{shown("mail"): 60, shown("sms"): 20})
 }
 
 // keysWithout is all without a prefix of the keys.

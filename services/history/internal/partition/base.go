@@ -71,6 +71,8 @@ type Settings struct {
 	Type func(domain, name string) *yardv1.TaskType
 	// Events are which events of its tasks a domain has, and how they are published; the zero value = no domain has any.
 	Events events.Config
+	// Paused returns which tasks of a domain are paused now; nil = none is, or none ever is.
+	Paused func(domain string) func(tasklist, typ, group string) bool
 }
 
 // Deps is what an owner works with. Tracing may be nil.

@@ -52,14 +52,10 @@ func (o *Owner) takeOver(ctx context.Context) error {
 		n, shadow := o.FullWeight(domain)
 		return replica.FullWeight{PerSecond: float64(n) / float64(o.Partitioning.History), Shadow: shadow}
 	}
-	slowAfter := func(domain string) (lateMS, stuckMS int64) {
-		s := o.Events.Of(domain)
-		return s.LateMS, s.StuckMS
-	}
 	o.core = replica.New(replica.Config{
 		Shards: o.Partitioning.Matching, WindowTasks: o.Config.WindowTasks, WindowBytes: o.Config.WindowBytes, KeyTasks: o.Config.OrderKeyTasks,
 		LeaseFor: pace.Of(replica.LeaseFor), CheckpointEveryMS: pace.Of(o.Config.CheckpointEvery).Milliseconds(), PurgeEveryMS: pace.Of(o.Config.PurgeEvery).Milliseconds(),
-		SnapshotBytes: o.Config.SnapshotAfter, SnapshotEveryMS: pace.Of(o.Config.SnapshotEvery).Milliseconds(), Partitions: o.TasklistPartitions, FullWeight: fullWeight, SlowAfter: slowAfter,
+		SnapshotBytes: o.Config.SnapshotAfter, SnapshotEveryMS: pace.Of(o.Config.SnapshotEvery).Milliseconds(), Partitions: o.TasklistPartitions, FullWeight: fullWeight, SlowAfter: o.Events.SlowAfter, Paused: o.Paused,
 	}, start)
 	o.leaseUntil.Store(int64(claimedAt + pace.Of(replica.LeaseFor)))
 	upTo, err := o.turns.Claim(ctx, o.epoch)

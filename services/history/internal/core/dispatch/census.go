@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/backlog"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/nottaken"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
@@ -90,13 +91,23 @@ func (x *Lists) FindOldest(mono time.Duration) {
 		return
 	}
 	readyAt, looks := int64(0), 0
+	x.Waits.Begin()
 	for _, l := range x.order {
 		l.oldestReadyAt = 0
+		if l.sent.first == nil {
+			continue
+		}
+		one := nottaken.Tasklist{Domain: l.key.domain, Name: l.key.tasklist}
+		paused := x.Waits.PausedOf(l.key.domain)
 		for e := l.sent.first; e != nil; e = e.after {
 			looks++
 			l.oldestReadyAt = older(l.oldestReadyAt, e.ReadySince())
+			if paused == nil || !paused(l.key.tasklist, e.Type, e.Group()) {
+				one.ReadyAt = older(one.ReadyAt, e.ReadySince())
+			}
 		}
 		readyAt = older(readyAt, l.oldestReadyAt)
+		x.Waits.Add(one)
 	}
 	x.longest = longestWait{readyAt, mono + max(oldestEvery, time.Duration(looks)*oldestPerTask)}
 }

@@ -2,13 +2,14 @@ package dispatch
 
 import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/nottaken"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
 // New makes empty lists.
 func New(cfg Config) *Lists {
 	return &Lists{
-		cfg: cfg, lists: make(map[tasklistKey]*tasklist), DomainLists: DomainLists{domains: make(map[string]*domain)}, Shards: Shards{make(map[uint32]*shard)}, turn: 1,
+		cfg: cfg, Waits: nottaken.Waits{Paused: cfg.Paused}, lists: make(map[tasklistKey]*tasklist), DomainLists: DomainLists{domains: make(map[string]*domain)}, Shards: Shards{make(map[uint32]*shard)}, turn: 1,
 		releases: make(map[releaseKey]int), groups: make(map[groupKey]uint64),
 	}
 }

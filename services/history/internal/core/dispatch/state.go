@@ -5,6 +5,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/backlog"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/line"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/nottaken"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
@@ -16,6 +17,8 @@ type Config struct {
 	Partitions func(domain, tasklist string) int
 	// SlowAfter tells after how long tasks of a domain are late, and attempts stuck, ms; 0 = they never are; nil = none ever is.
 	SlowAfter func(domain string) (lateMS, stuckMS int64)
+	// Paused returns which tasks of a domain are paused now; nil = none is. It is for metrics only, and may be nil itself.
+	Paused func(domain string) func(tasklist, typ, group string) bool
 }
 
 // Lists are the tasks of a partition by tasklist. They are not safe for concurrent use.
@@ -35,6 +38,7 @@ type Lists struct {
 	groups   map[groupKey]uint64
 	sweep    sweep
 	longest  longestWait
+	nottaken.Waits
 	// slowAt is when tasks that are late or stuck are searched next, slowFrom the tasklist that comes first then.
 	slowAt   time.Duration
 	slowFrom int

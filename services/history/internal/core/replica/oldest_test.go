@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -40,6 +42,34 @@ func TestTheOldestReadyTask(t *testing.T) {
 	due := b.r.tasks[id(2)].DueAt
 	b.now.MS = due
 	b.oldestIs("which is due", 5, 5*time.Second)
+}
+
+// TestTasklistsThatNoOneTakes come with their oldest task that is not paused, the oldest first.
+func TestTasklistsThatNoOneTakes(t *testing.T) {
+	var paused func(tasklist, typ, group string) bool
+	b := newBench(t, Config{WindowTasks: 1000, WindowBytes: 1 << 20, Shards: 2, CheckpointEveryMS: 1 << 50, PurgeEveryMS: 1 << 50, SnapshotBytes: 1 << 50, SnapshotEveryMS: 1 << 50, Paused: func(string) func(tasklist, typ, group string) bool { return paused }})
+	found := func(what string, want ...string) {
+		t.Helper()
+		b.now.MS, b.now.Mono = b.now.MS+1000, b.now.Mono+time.Second
+		b.step(Tick{})
+		var got []string
+		for _, x := range b.r.NotTaken() {
+			got = append(got, fmt.Sprintf("%s/%s %ds", x.Domain, x.Name, (b.now.MS-x.ReadyAt)/1000))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: found %v, want %v", what, got, want)
+		}
+	}
+	found("nothing is there")
+	b.submit(nil, 1)
+	found("one", "shop/mail 1s")
+	b.submit(func(task *taskstate.Task) { task.Tasklist, task.Type = "sms", "long" }, 2)
+	b.submit(func(task *taskstate.Task) { task.Tasklist = "sms" }, 3)
+	found("two tasklists", "shop/mail 2s", "shop/sms 1s")
+	paused = func(tasklist, typ, _ string) bool { return tasklist == "mail" || typ == "long" }
+	found("a tasklist and a type are paused", "shop/sms 2s")
+	b.start(3)
+	found("and the rest runs")
 }
 
 // TestTheOldestReadyTaskIsLookedForSeldom: not more often than once a second, and the less often the more tasks there are.

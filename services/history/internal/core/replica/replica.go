@@ -41,6 +41,8 @@ type Config struct {
 	// SlowAfter tells after how long tasks of a domain are late, and attempts stuck, ms; 0 = they never are; nil = none ever is. It decides
 	// about events only.
 	SlowAfter func(domain string) (lateMS, stuckMS int64)
+	// Paused returns which tasks of a domain are paused now; nil = none is. It decides nothing; metrics leave such tasks out.
+	Paused func(domain string) func(tasklist, typ, group string) bool
 }
 
 const (
@@ -60,7 +62,7 @@ func New(cfg Config, start *Start) *Replica {
 	cfg.JobTasks = cmp.Or(cfg.JobTasks, jobTasksMax)
 	r := &Replica{
 		lines: line.New(cfg.KeyTasks),
-		Gate:  admission.New(admission.Config{WindowTasks: cfg.WindowTasks, WindowBytes: cfg.WindowBytes, FullWeight: cfg.FullWeight}), cfg: cfg, tasks: make(map[ids.TaskID]*Entry), Lists: dispatch.New(dispatch.Config{Shards: cfg.Shards, Partitions: cfg.Partitions, SlowAfter: cfg.SlowAfter}),
+		Gate:  admission.New(admission.Config{WindowTasks: cfg.WindowTasks, WindowBytes: cfg.WindowBytes, FullWeight: cfg.FullWeight}), cfg: cfg, tasks: make(map[ids.TaskID]*Entry), Lists: dispatch.New(dispatch.Config{Shards: cfg.Shards, Partitions: cfg.Partitions, SlowAfter: cfg.SlowAfter, Paused: cfg.Paused}),
 		wake:    deadline.Heap[*Entry]{Entry: func(e *Entry) *deadline.Entry { return &e.wakeup }},
 		locator: locate.New(),
 		replay:  &replay{base: start.Checkpoint, parked: start.Parked, archived: start.Archived}, Members: make(batch.Counts), outbox: outbox{letters: make(map[ids.TaskID]Letter)},
