@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"html/template"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -125,15 +124,6 @@ func payload(p *yardv1.Payload) *shown {
 		s.Text, s.Cut = strings.ToValidUTF8(s.Text[:payloadShown], ""), true
 	}
 	return s
-}
-
-// number is a number in the query of a request, if it is from least to most; else the default.
-func (r *Request) number(name string, otherwise, least, most int) int {
-	n, err := strconv.Atoi(r.FormValue(name))
-	if err != nil || n < least || n > most {
-		return otherwise
-	}
-	return n
 }
 
 // next is the page's own path with another cursor; "" if there is no further page.

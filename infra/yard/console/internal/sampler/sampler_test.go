@@ -40,6 +40,7 @@ func TestWatchersShareTheCallsOfATopic(t *testing.T) {
 		second, err := s.Watch(topic)
 		testkit.NoError(t, err)
 		time.Sleep(9*sampler.Every + sampler.Every/2)
+		synctest.Wait()
 		testkit.Equal(t, "calls with two watchers", calls, 10)
 		testkit.Equal(t, "the newest sample", s.Last(t.Context(), topic).Value, any(10))
 		<-first.Changed
@@ -48,6 +49,7 @@ func TestWatchersShareTheCallsOfATopic(t *testing.T) {
 		second.Close()
 		second.Close()
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		testkit.Equal(t, "calls without a watcher", calls, 10)
 		testkit.Equal(t, "a sample for a page", s.Last(t.Context(), topic).Value, any(11))
 	})

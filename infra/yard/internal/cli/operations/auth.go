@@ -39,7 +39,7 @@ func authRender(a *command.App) *cobra.Command {
 one user for each service and for each --user, with exactly the subjects it may publish and
 subscribe to. Each user has its own nkey and inbox prefix.
 
-A user is role:domain:name for submitter, worker and admin, and operator:name for operators.
+A user is role:domain:name for submitter, worker, viewer and admin, and operator:name or observer:name.
 The services and the provisioner are always included.
 
 Keys go to <out>/keys, one file per user, readable by its owner only; they are never printed. An
