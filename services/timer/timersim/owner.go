@@ -96,8 +96,9 @@ type Owner struct {
 	readTo    uint64
 	cursorSeq uint64
 	step      step
-	// restTo is the end of what is loaded last, 0 = all is loaded.
-	restTo uint64
+	// end is that of the store when loading began: its last messages may be purged before they are read. restTo is the end of what is loaded last, 0 =
+	// all is loaded.
+	end, restTo uint64
 	// appending is the cursor of the append that is under way.
 	appending due.Cursor
 }
@@ -187,7 +188,7 @@ func (o *Owner) Resume(cursor []byte, cursorSeq uint64, nowMS int64) error {
 // Loaded ends the loading. All that was in the store after the cursor was read must have arrived.
 func (o *Owner) Loaded() error {
 	o.must(loading)
-	o.readTo = max(o.readTo, o.restTo)
+	o.readTo = max(o.readTo, o.end)
 	c := o.table.Cursor()
 	if covered := c.Seq(); covered > o.readTo {
 		return fmt.Errorf("timersim: the cursor covers messages up to %d, the store ends at %d", covered, o.readTo)

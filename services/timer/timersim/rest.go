@@ -12,6 +12,7 @@ func (o *Owner) EarlyFrom() uint64 { return o.table.Cursor().EarlyFrom }
 // EarlyFrom on. With ok the messages of the other subjects go to Rest after Loaded, in order.
 func (o *Owner) NearFirst(subjects []string, tail []Message, end uint64) (first map[string]bool, ok bool) {
 	o.must(loading)
+	o.end = end
 	var all, early []int64
 	for _, s := range subjects {
 		if bucket, inBucket := topology.TimerBucketOf(s); inBucket {
