@@ -2,6 +2,7 @@ package signs
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,22 +16,23 @@ import (
 func TestSignsComeAsUsualWhileTheWorkerRunsSomething(t *testing.T) {
 	defer pace.Slow(100)()
 	synctest.Test(t, func(t *testing.T) {
-		s, runs, began := New(&yardv1.WorkerAlive{Worker: "w"}, 3*time.Second, time.Second), false, time.Now()
+		var runs atomic.Bool
+		s, began := New(&yardv1.WorkerAlive{Worker: "w"}, 3*time.Second, time.Second), time.Now()
 		type sign struct{ at, every time.Duration }
 		var sent []sign
 		send := func() error {
-			sent = append(sent, sign{time.Since(began), time.Duration(s.Next(runs, false).EveryMs) * time.Millisecond})
+			sent = append(sent, sign{time.Since(began), time.Duration(s.Next(runs.Load(), false).EveryMs) * time.Millisecond})
 			return nil
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		go s.Run(ctx, send)
 		time.Sleep(100 * time.Second)
 		synctest.Wait()
-		runs = true
+		runs.Store(true)
 		s.Begin(send)
 		s.Begin(send) // it has said so
 		time.Sleep(5 * time.Second)
-		runs = false
+		runs.Store(false)
 		time.Sleep(time.Minute)
 		stop()
 		synctest.Wait()
