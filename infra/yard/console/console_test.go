@@ -2,13 +2,16 @@ package console_test
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/crypto/bcrypt"
 
@@ -28,6 +31,7 @@ func TestConsole(t *testing.T) {
 	t.Run("stream", func(t *testing.T) { stream(t, w) })
 	t.Run("protection", func(t *testing.T) { protection(t, w) })
 	t.Run("password", func(t *testing.T) { password(t, w) })
+	t.Run("sums", func(t *testing.T) { sums(t, w) })
 	t.Run("proxy", func(t *testing.T) { proxy(t, w) })
 	t.Run("bounds", func(t *testing.T) { bounds(t, w) })
 }
@@ -192,13 +196,42 @@ func usersFile(t *testing.T) string {
 // get asks for a page with a change of the request.
 func get(t *testing.T, url string, change func(*http.Request)) int {
 	t.Helper()
+	status, _ := read(t, url, change)
+	return status
+}
+
+// read returns a page as well.
+func read(t *testing.T, url string, change func(*http.Request)) (status int, body string) {
+	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	testkit.NoError(t, err)
 	change(req)
 	resp, err := http.DefaultClient.Do(req)
 	testkit.NoError(t, err)
-	testkit.NoError(t, resp.Body.Close())
-	return resp.StatusCode
+	text, err := io.ReadAll(resp.Body)
+	testkit.NoError(t, errors.Join(err, resp.Body.Close()))
+	return resp.StatusCode, string(text)
+}
+
+// I14: a user of one domain sees nothing of the cluster's sums.
+func sums(t *testing.T, w *consoletest.World) {
+	url := w.Console(t, console.Config{Users: usersFile(t)})
+	as := func(user string) func(*http.Request) { return func(r *http.Request) { r.SetBasicAuth(user, "secret") } }
+	testkit.Eventually(t, 30*time.Second, func() error {
+		if _, page := read(t, url+"/", as("ann")); !strings.Contains(page, `data-chart="[[`) {
+			return errors.New("ann's overview has no numbers yet")
+		}
+		return nil
+	})
+	_, page := read(t, url+"/", as("bob"))
+	if !strings.Contains(page, `data-chart="[]"`) || strings.Contains(page, "All partitions answer") {
+		t.Error("bob's overview has numbers of the cluster")
+	}
+	for user, want := range map[string]bool{"ann": true, "bob": false} {
+		if _, page := read(t, url+"/domains/shop", as(user)); strings.Contains(page, "Share of the cluster") != want {
+			t.Errorf("%s sees the share of the cluster: %v", user, !want)
+		}
+	}
 }
 
 func password(t *testing.T, w *consoletest.World) {

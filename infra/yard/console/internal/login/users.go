@@ -71,7 +71,7 @@ func ReadUsers(file string) (Users, error) {
 		if one.Password != "" {
 			u.hash = []byte(one.Password)
 			if _, err := bcrypt.Cost(u.hash); err != nil {
-				return wrong("password: want the bcrypt hash of it, as `htpasswd -nB NAME` prints it")
+				return wrong("password: want the bcrypt hash of it, as `htpasswd -nBC 12 NAME` prints it")
 			}
 		}
 		all[one.Name] = u

@@ -21,7 +21,7 @@ type clusterBody struct {
 }
 
 func showCluster(r *Request) (any, error) {
-	sample := r.pages.Sampler.Last(r.Context(), followCluster(r))
+	sample := r.pages.Sampler.Last(followCluster(r))
 	if sample.Value == nil {
 		return nil, sample.Err
 	}

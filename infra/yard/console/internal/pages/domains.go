@@ -39,7 +39,7 @@ func showDomains(r *Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	work, _ := r.pages.Sampler.Last(r.Context(), followCluster(r)).Value.(*load)
+	work, _ := r.pages.Sampler.Last(followCluster(r)).Value.(*load)
 	for d, err := range admin.Domains(r.Context()) {
 		if err != nil {
 			return nil, err
@@ -100,23 +100,29 @@ func showDomain(r *Request) (any, error) {
 // followDomain is the topic of one domain, which is a part of the cluster's.
 func followDomain(r *Request) sampler.Topic {
 	name, all := r.Domain, followCluster(r)
-	return sampler.Topic{Kind: "domain", Name: name, Fetch: func(ctx context.Context, _ sampler.Sample) (any, []float64, error) {
-		sample := r.pages.Sampler.Last(ctx, all)
+	return sampler.Topic{Kind: "domain", Name: name, Fetch: func(context.Context, sampler.Sample) (any, []float64, error) {
+		sample := r.pages.Sampler.Last(all)
 		if sample.Err != nil {
 			return nil, nil, sample.Err
 		}
 		l := sample.Value.(*load)
 		d := l.of(name)
 		if !l.Rates {
-			return domainLive{false, *d}, nil, nil
+			return domainLive{Load: *d}, nil, nil
 		}
-		return domainLive{l.Rates, *d}, []float64{d.Done, d.Failed, float64(d.Ready)}, nil
+		return domainLive{Rates: true, Load: *d}, []float64{d.Done, d.Failed, float64(d.Ready)}, nil
 	}}
 }
 
 type domainLive struct {
 	Rates bool
 	Load  domainLoad
+	// Cluster: the user may know what part of the cluster the domain has, which says what the others do.
+	Cluster bool
 }
 
-func liveDomain(_ *Request, s sampler.Sample) any { return s.Value }
+func liveDomain(r *Request, s sampler.Sample) any {
+	live := s.Value.(domainLive)
+	live.Cluster = r.Who.SeesAll()
+	return live
+}

@@ -93,8 +93,23 @@ func enum(s fmt.Stringer) string {
 	return s.String()
 }
 
-// payloadShown is how much of a payload a page shows, bytes.
-const payloadShown = 16 << 10
+// payloadShown is how much of a payload a page shows, bytes. One that is deeper than indentMax is shown as it is: each of its lines would be as long as it is deep.
+const payloadShown, indentMax = 16 << 10, 64
+
+// depth is how many brackets of a text are open at once, at most; those in strings count as well.
+func depth(text []byte) (most int) {
+	open := 0
+	for _, c := range text {
+		switch c {
+		case '[', '{':
+			open++
+			most = max(most, open)
+		case ']', '}':
+			open--
+		}
+	}
+	return most
+}
 
 // shown is a payload as a page shows it.
 type shown struct {
@@ -115,7 +130,7 @@ func payload(p *yardv1.Payload) *shown {
 		s.Binary, s.Cut = true, len(p.Data) > payloadShown/4
 		s.Text = hex.Dump(p.Data[:min(len(p.Data), payloadShown/4)])
 		return s
-	case json.Indent(&pretty, p.Data, "", "  ") == nil:
+	case len(p.Data) <= payloadShown && depth(p.Data) <= indentMax && json.Indent(&pretty, p.Data, "", "  ") == nil:
 		s.Text = pretty.String()
 	default:
 		s.Text = string(p.Data)

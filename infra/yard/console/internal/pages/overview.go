@@ -36,11 +36,13 @@ type overviewLive struct {
 	Domains  []*domainLoad
 	Others   int
 	Problems []problem
+	// Cluster: the user may see all domains, and whether partitions answer.
+	Cluster bool
 }
 
 func liveOverview(r *Request, s sampler.Sample) any {
 	l := s.Value.(*load).seen(r.Who)
-	live := overviewLive{Rates: l.Rates, Sum: l.sum(), Domains: l.Domains[:min(len(l.Domains), rowsMax)]}
+	live := overviewLive{Cluster: r.Who.SeesAll(), Rates: l.Rates, Sum: l.sum(), Domains: l.Domains[:min(len(l.Domains), rowsMax)]}
 	live.Others = len(l.Domains) - len(live.Domains)
 	if s.Err != nil {
 		live.Problems = append(live.Problems, problem{Text: "The numbers are from " + at(s.At).Text + ": " + s.Err.Error()})
@@ -52,7 +54,10 @@ func liveOverview(r *Request, s sampler.Sample) any {
 			}
 		}
 	}
-	for _, d := range live.Domains {
+	for _, d := range l.Domains {
+		if len(live.Problems) >= rowsMax {
+			break
+		}
 		if age := time.Duration(d.OldestReady) * time.Millisecond; age >= oldAfter {
 			live.Problems = append(live.Problems, problem{fmt.Sprintf("A task of domain %s is ready for %s and has not started", d.Name, lasting(age)), "/domains/" + d.Name + "/tasklists"})
 		}
@@ -62,7 +67,7 @@ func liveOverview(r *Request, s sampler.Sample) any {
 
 // showOverview checks the busiest domains once, when the page is opened.
 func showOverview(r *Request) (any, error) {
-	sample := r.pages.Sampler.Last(r.Context(), followCluster(r))
+	sample := r.pages.Sampler.Last(followCluster(r))
 	if sample.Value == nil {
 		return nil, sample.Err
 	}

@@ -8,6 +8,7 @@ import (
 	"html/template"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
@@ -53,6 +54,32 @@ type Pages struct {
 	Deps
 	all       []page
 	templates templates
+
+	mu sync.Mutex
+	// open is how many pages and streams each user has open.
+	open map[string]int
+}
+
+// openMax is how many pages and streams a user may have open at once, so that one leaves room for the others.
+const openMax = 64
+
+// enter counts a page of a user in, unless there are too many. leave counts it out.
+func (p *Pages) enter(name string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.open[name] >= openMax {
+		return false
+	}
+	p.open[name]++
+	return true
+}
+
+func (p *Pages) leave(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.open[name]--; p.open[name] == 0 {
+		delete(p.open, name)
+	}
 }
 
 // templates are the layout with each page, by the name of the page's file.

@@ -43,7 +43,10 @@ func (p *Pages) guard(way login.Way, one *page, do func(*Request, http.ResponseW
 			p.fail(r, w, fault.New(fault.NotFound, "there is no such page"))
 		case who.Role < one.role:
 			p.fail(r, w, fault.New(fault.PermissionDenied, "this page needs the role %s", one.role))
+		case !p.enter(who.Name):
+			p.fail(r, w, fault.New(fault.ResourceExhausted, "you have %d pages open, which is the most", openMax))
 		default:
+			defer p.leave(who.Name)
 			do(r, w, one)
 		}
 	})
@@ -67,13 +70,13 @@ func (p *Pages) serve(r *Request, w http.ResponseWriter, one *page) {
 	content := frame{Body: body}
 	if one.follow != nil {
 		topic := one.follow(r)
-		sample := p.Sampler.Last(ctx, topic)
+		sample := p.Sampler.Last(topic)
 		if sample.Value == nil {
 			p.fail(r, w, sample.Err)
 			return
 		}
 		content.Live, content.Stream = one.live(r, sample), "/live"+r.URL.EscapedPath()
-		content.Chart = chartOf(p.Sampler.Hour(topic))
+		content.Chart = chartOf(p.hour(r, topic))
 	}
 	p.write(r, w, http.StatusOK, content)
 }

@@ -50,7 +50,7 @@ func (p *Pages) stream(r *Request, w http.ResponseWriter, one *page) {
 		case <-silent.C:
 			ok = send(": still here\n\n")
 		case <-watch.Changed:
-			sample := p.Sampler.Last(r.Context(), topic)
+			sample := p.Sampler.Last(topic)
 			if sample.Value == nil || sample.At.Equal(last) && time.Since(last) < streamMissed*sampler.Every {
 				continue
 			}
@@ -63,12 +63,20 @@ func (p *Pages) stream(r *Request, w http.ResponseWriter, one *page) {
 			if !bytes.Equal(text, sent) {
 				ok, sent = send(event("", text)), text
 			}
-			if hour := p.Sampler.Hour(topic); ok && len(hour) > 0 && !sample.At.Equal(last) && hour[len(hour)-1].At.Equal(sample.At) {
+			if hour := p.hour(r, topic); ok && len(hour) > 0 && !sample.At.Equal(last) && hour[len(hour)-1].At.Equal(sample.At) {
 				ok = send(event("sample", []byte(chartOf(hour[len(hour)-1:]))))
 			}
 			last = sample.At
 		}
 	}
+}
+
+// hour is the numbers of a topic of the last hour. Those of the cluster are for users who may see all domains.
+func (p *Pages) hour(r *Request, topic sampler.Topic) []sampler.Point {
+	if r.Domain == "" && !r.Who.SeesAll() {
+		return nil
+	}
+	return p.Sampler.Hour(topic)
 }
 
 // event is one message of a stream.

@@ -38,7 +38,7 @@ func showNothing(*Request) (any, error) { return nil, nil }
 
 // Of parses the templates.
 func Of(deps Deps) (*Pages, error) {
-	p := &Pages{Deps: deps, all: table()}
+	p := &Pages{Deps: deps, all: table(), open: map[string]int{}}
 	var err error
 	p.templates, err = parse(p.all)
 	return p, err

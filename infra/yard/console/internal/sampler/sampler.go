@@ -119,10 +119,11 @@ func (w *Watch) Close() {
 	}
 }
 
-// Last is the newest sample of a topic. One that is older than the time between two samples is taken again.
-func (s *Sampler) Last(ctx context.Context, t Topic) Sample {
+// Last is the newest sample of a topic. One that is older than the time between two samples is taken again, for all who ask: it does not end with the request
+// of one of them.
+func (s *Sampler) Last(t Topic) Sample {
 	f := s.of(t)
-	s.sample(ctx, f)
+	s.sample(f)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return f.last
@@ -174,7 +175,7 @@ func (s *Sampler) follow(ctx context.Context, f *followed) {
 	ticks := time.NewTicker(Every)
 	defer ticks.Stop()
 	for {
-		s.sample(ctx, f)
+		s.sample(f)
 		s.notify(f)
 		select {
 		case <-ctx.Done():
@@ -196,7 +197,7 @@ func (s *Sampler) notify(f *followed) {
 }
 
 // sample takes a sample unless there is one that is fresh.
-func (s *Sampler) sample(ctx context.Context, f *followed) {
+func (s *Sampler) sample(f *followed) {
 	f.fetching.Lock()
 	defer f.fetching.Unlock()
 	s.mu.Lock()
@@ -205,7 +206,7 @@ func (s *Sampler) sample(ctx context.Context, f *followed) {
 	if fresh {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	ctx, cancel := context.WithTimeout(s.ctx, fetchTimeout)
 	defer cancel()
 	value, numbers, err := f.topic.Fetch(ctx, before)
 	now := time.Now()

@@ -42,7 +42,7 @@ func TestWatchersShareTheCallsOfATopic(t *testing.T) {
 		time.Sleep(9*sampler.Every + sampler.Every/2)
 		synctest.Wait()
 		testkit.Equal(t, "calls with two watchers", calls, 10)
-		testkit.Equal(t, "the newest sample", s.Last(t.Context(), topic).Value, any(10))
+		testkit.Equal(t, "the newest sample", s.Last(topic).Value, any(10))
 		<-first.Changed
 		<-second.Changed
 		first.Close()
@@ -51,7 +51,7 @@ func TestWatchersShareTheCallsOfATopic(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		testkit.Equal(t, "calls without a watcher", calls, 10)
-		testkit.Equal(t, "a sample for a page", s.Last(t.Context(), topic).Value, any(11))
+		testkit.Equal(t, "a sample for a page", s.Last(topic).Value, any(11))
 	})
 }
 
@@ -74,7 +74,7 @@ func TestNumbersOfFewTopicsAreKept(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *sampler.Sampler) {
 		calls := 0
 		for i := range 60 {
-			s.Last(t.Context(), counter("domain", fmt.Sprint(i), &calls))
+			s.Last(counter("domain", fmt.Sprint(i), &calls))
 			time.Sleep(time.Second)
 		}
 		testkit.Equal(t, "points of the first topic", len(s.Hour(counter("domain", "0", &calls))), 0)
@@ -91,13 +91,13 @@ func TestAFailedSampleLeavesTheOneBefore(t *testing.T) {
 			}
 			return "fine", nil, nil
 		}}
-		s.Last(t.Context(), topic)
+		s.Last(topic)
 		time.Sleep(sampler.Every)
-		last := s.Last(t.Context(), topic)
+		last := s.Last(topic)
 		if last.Value != "fine" || !errors.Is(last.Err, broken) {
 			t.Errorf("%+v", last)
 		}
-		s.Last(t.Context(), topic)
+		s.Last(topic)
 		testkit.Equal(t, "calls in two seconds", calls, 2)
 	})
 }

@@ -179,14 +179,12 @@ func (l *Limit) waiting(u *InUse, each int, now time.Duration, looks *int) {
 			return cmp.Or(cmp.Compare(b.For, a.For), strings.Compare(a.Tasklist, b.Tasklist))
 		})
 	}
+	tasks := map[*List]int{}
+	for _, p := range l.Parked {
+		tasks[p.List] += p.List.Index.TriggersIn(p.At)
+	}
 	for of, p := range l.parkedLists() {
-		tasks := 0
-		for _, q := range l.Parked {
-			if q.List == of {
-				tasks += of.Index.TriggersIn(q.At)
-			}
-		}
-		add(SlotWaiter{Tasklist: of.Name, Priority: min(p.At.Priority, table.PriorityLast), For: now - p.since, Tasks: tasks})
+		add(SlotWaiter{Tasklist: of.Name, Priority: min(p.At.Priority, table.PriorityLast), For: now - p.since, Tasks: tasks[of]})
 	}
 	for _, w := range l.waiters.all {
 		add(SlotWaiter{Tasklist: w.list.Name, Priority: min(w.priority, table.PriorityLast), For: now - w.since, Tasks: l.tasksOf(w.list, looks)})
