@@ -100,7 +100,9 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx)) // requests that drain still need it
 	defer stop()
+	loading := context.AfterFunc(ctx, stop) // of a cluster that does not answer
 	settings, err := catalog.WatchEvery(watching, config, pace.Of(catalog.CompareEvery), nil)
+	loading()
 	if err != nil {
 		return fmt.Errorf("watch domains and types: %w", err)
 	}

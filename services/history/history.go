@@ -117,7 +117,9 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
+	loading := context.AfterFunc(ctx, stop) // of a cluster that does not answer
 	domains, err := catalog.WatchEvery(watching, config, pace.Of(catalog.CompareEvery), s.tasklists.changed)
+	loading()
 	if err != nil {
 		return fmt.Errorf("watch the domains: %w", err)
 	}
@@ -262,8 +264,8 @@ func (s *Service) listen(ctx context.Context, domains *catalog.Catalog) (closeEa
 
 // paused returns which tasks of a domain are paused now; nil = none is.
 func (s *Service) paused(all *catalog.Catalog, domain string) func(tasklist, typ, group string) bool {
-	now := s.Clock.Now().UnixMilli()
-	if p := catalog.Pauses.Of(all, domain, now); p.Domain == nil && len(p.Tasklists)+len(p.Types)+len(p.Groups) == 0 {
+	now, p := s.Clock.Now().UnixMilli(), &catalog.Pauses
+	if !catalog.Paused(p.Domains.Of(all, "", domain), now) && p.Tasklists.Count(all, domain)+p.Types.Count(all, domain)+p.Groups.Count(all, domain) == 0 {
 		return nil
 	}
 	return func(tasklist, typ, group string) bool {

@@ -16,9 +16,10 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/clock"
 )
 
-// pausesEvery is how often pauses are looked at that end by themselves, at the pace of the process; and when the next one ends. A shard reads the clock a moment later than that,
-// and the clock may go back, so each end is announced for endedFor.
+// pausesEvery is how often pauses are looked at that end by themselves, at the pace of the process; and when the next one ends, but not within pausesRest: each
+// look goes through all pauses. A shard reads the clock a moment later than that, and the clock may go back, so each end is announced for endedFor.
 const (
+	pausesRest  = 25 * time.Millisecond
 	pausesEvery = 500 * time.Millisecond
 	endedFor    = 5 * time.Second
 )
@@ -46,7 +47,7 @@ func (s *Service) endPauses(ctx context.Context, types *catalog.Catalog, changed
 				wait = min(wait, time.Duration(ends-now)*time.Millisecond)
 			}
 		}
-		next.Reset(wait)
+		next.Reset(max(wait, pausesRest))
 	}
 }
 

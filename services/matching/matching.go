@@ -120,6 +120,7 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
+	loading := context.AfterFunc(ctx, stop) // of a cluster that does not answer
 	changed := make(chan struct{}, 1)
 	types, err := catalog.WatchEvery(watching, config, pace.Of(catalog.CompareEvery), func(domain string) {
 		s.changes.changed(domain)
@@ -128,6 +129,7 @@ func (s *Service) Run(ctx context.Context) error {
 		default: // they are looked at anyway
 		}
 	})
+	loading()
 	if err != nil {
 		return fmt.Errorf("watch the types: %w", err)
 	}

@@ -83,7 +83,9 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	watching, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
+	loading := context.AfterFunc(ctx, end) // of a cluster that does not answer
 	cluster, err := catalog.WatchEvery(watching, config, pace.Of(catalog.CompareEvery), nil)
+	loading()
 	if err != nil {
 		return fmt.Errorf("watch the log version: %w", err)
 	}

@@ -9,11 +9,16 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
+// consumeMsgs is pullMsgs for Consume: a request whose asker is lost takes messages until it expires, and they come again only when the server has waited for
+// their acknowledgements.
+const consumeMsgs = 256
+
 // Consume hands out the messages of a consumer that its caller has made, until ctx ends and what has come is handed out; then it returns nil. Each is to
 // be acknowledged, else it comes again. An error says why the consumer broke, as when its server is away: what was under way comes again to the next call.
 func Consume(ctx context.Context, js jetstream.JetStream, consumer jetstream.Consumer, log *slog.Logger, handle func(*nats.Msg)) error {
 	made := consumer.CachedInfo()
 	c := newCursor(js, ReadConfig{Stream: made.Stream, Log: log}, false)
+	c.msgs, c.acked = consumeMsgs, true
 	defer c.detach()
 	err := c.subscribe(made.Name)
 	c.delivered = made.Delivered.Consumer

@@ -61,11 +61,15 @@ var errBroken = errors.New("the consumer broke")
 
 // cursor is not safe for concurrent use.
 type cursor struct {
-	js     jetstream.JetStream
-	nc     *nats.Conn
-	cfg    ReadConfig
-	log    *slog.Logger
-	toEnd  bool // stop with errEnd instead of waiting for more
+	js    jetstream.JetStream
+	nc    *nats.Conn
+	cfg   ReadConfig
+	log   *slog.Logger
+	toEnd bool // stop with errEnd instead of waiting for more
+	// msgs is how many messages one request allows, at most.
+	msgs int
+	// acked: what is lost comes again by itself.
+	acked  bool
 	status chan nats.Status
 
 	want uint64 // the first sequence still wanted
@@ -78,6 +82,7 @@ type cursor struct {
 	in        chan *nats.Msg
 	inbox     string
 	delivered uint64 // the consumer's number of its last message
+	ahead     uint64 // how many of the messages that matched when it was made are still to come
 	silence   *time.Timer
 	times     time.Duration // 1, or aloneTimes
 
@@ -93,6 +98,7 @@ type cursor struct {
 func newCursor(js jetstream.JetStream, cfg ReadConfig, toEnd bool) *cursor {
 	return &cursor{
 		js: js, nc: js.Conn(), cfg: cfg, log: cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)), toEnd: toEnd,
+		msgs:    pullMsgs,
 		status:  js.Conn().StatusChanged(nats.CONNECTED, nats.CLOSED),
 		want:    max(cfg.StartSeq, 1),
 		silence: time.NewTimer(pace.Of(silenceMax)), bytesMax: cmp.Or(max(cfg.PrefetchBytes, 0), PrefetchBytesDefault),
@@ -200,7 +206,7 @@ func (c *cursor) create(ctx context.Context) error {
 		return err
 	}
 	c.failed = 0
-	if made.CachedInfo().NumPending == 0 {
+	if c.ahead = made.CachedInfo().NumPending; c.ahead == 0 {
 		c.caughtUp()
 	}
 	return nil
@@ -215,7 +221,7 @@ func (c *cursor) subscribe(consumer string) error {
 	c.name, c.inbox = consumer, c.nc.NewInbox()
 	// Room for all that one request can bring, so that nats.go never drops: its
 	// messages, its heartbeats, its last status, and a late one of the request before.
-	c.in = make(chan *nats.Msg, pullMsgs+int(pullExpiry/pullHeartbeat)+8)
+	c.in = make(chan *nats.Msg, c.msgs+int(pullExpiry/pullHeartbeat)+8)
 	sub, err := c.nc.ChanSubscribe(c.inbox+".*", c.in)
 	if err != nil {
 		return err
@@ -252,9 +258,9 @@ func (c *cursor) close() {
 
 // request asks for the next messages.
 func (c *cursor) request() error {
-	body := fmt.Appendf(nil, `{"batch":%d,"max_bytes":%d,"expires":%d,"idle_heartbeat":%d}`, pullMsgs, c.bytesMax, pace.Of(pullExpiry), pace.Of(c.times*pullHeartbeat))
+	body := fmt.Appendf(nil, `{"batch":%d,"max_bytes":%d,"expires":%d,"idle_heartbeat":%d}`, c.msgs, c.bytesMax, pace.Of(pullExpiry), pace.Of(c.times*pullHeartbeat))
 	if c.toEnd {
-		body = fmt.Appendf(nil, `{"batch":%d,"max_bytes":%d,"no_wait":true}`, pullMsgs, c.bytesMax)
+		body = fmt.Appendf(nil, `{"batch":%d,"max_bytes":%d,"no_wait":true}`, c.msgs, c.bytesMax)
 	}
 	c.pull++
 	subject := apiSubject(c.js, "CONSUMER.MSG.NEXT."+c.cfg.Stream+"."+c.name)
@@ -262,7 +268,7 @@ func (c *cursor) request() error {
 		return fmt.Errorf("ask for messages: %w", err)
 	}
 	c.open, c.progress = true, false
-	c.msgsLeft, c.bytesLeft = pullMsgs, c.bytesMax
+	c.msgsLeft, c.bytesLeft = c.msgs, c.bytesMax
 	return nil
 }
 

@@ -59,7 +59,8 @@ func Read(ctx context.Context, js jetstream.JetStream, cfg ReadConfig, handle fu
 		if err := handle(r); err != nil {
 			return err
 		}
-		if r.Pending == 0 {
+		// The server may count one as pending that was replaced meanwhile.
+		if c.ahead = max(c.ahead, 1) - 1; c.ahead == 0 || r.Pending == 0 {
 			c.caughtUp()
 		}
 	}

@@ -100,7 +100,7 @@ func (c *cursor) control(msg *nats.Msg) error {
 		// A heartbeat tells what the consumer sent last: a message lost between
 		// servers, with none behind it, shows only here.
 		last, err := strconv.ParseUint(msg.Header.Get(headerLastNumber), 10, 64)
-		if err == nil && last > c.delivered {
+		if err == nil && last > c.delivered && !c.acked {
 			return fmt.Errorf("%w: message %d was lost", errBroken, last)
 		}
 		return nil

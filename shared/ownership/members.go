@@ -248,19 +248,23 @@ func (m *members) watch(ctx context.Context, tell chan<- signal) error {
 		return err
 	}
 	defer stopWatch(w)
-	select {
-	case <-m.deaf: // it was said of the watch before
-	default:
-	}
+	var deaf <-chan struct{} // from its first report on: until then it is being made, which takes long on a busy server
 	for replayed := true; ; {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-m.deaf:
+		case <-deaf:
 			return errors.New("heartbeats are stored but not received")
 		case e, ok := <-w.Updates():
 			if !ok {
 				return errors.New("the watch ended")
+			}
+			if deaf == nil {
+				select {
+				case <-m.deaf: // it was said of the watch before
+				default:
+				}
+				deaf = m.deaf
 			}
 			s := signal{loaded: e == nil, replayed: replayed}
 			if e == nil {

@@ -230,7 +230,7 @@ func (p *pass) lengths(log, timer, archive uint64) {
 		behind(topology.ArchiveStream(p.partition), archive, h.ArchiveSeq, "the snapshot")
 	}
 	if c := p.cursor; c != nil {
-		seen := uint64(0)
+		seen := max(c.EarlyFrom, 1) - 1
 		for _, line := range slices.Concat([]*logv1.Cursor{c}, c.Apart) {
 			seen = max(seen, line.BaseSeq, line.RoundSeq)
 			for _, a := range line.Ahead {

@@ -198,10 +198,10 @@ func (o *Owner) loop(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
+		farReader{o}.approach(ctx)
 		if err := o.drain(ctx); err != nil {
 			return err
 		}
-		farReader{o}.approach(ctx)
 		fired, err := o.fire(ctx)
 		if err != nil {
 			return err
@@ -222,6 +222,7 @@ func (o *Owner) loop(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case a := <-o.arrivals:
+			farReader{o}.approach(ctx) // time has passed, and what is due soon need not be read from the store again
 			if err := o.arrive(ctx, a); err != nil {
 				return err
 			}
@@ -251,7 +252,6 @@ func (o *Owner) drain(ctx context.Context) error {
 
 // arrive takes a message into the index, and keeps what is due soon at hand. It fails if ctx ends.
 func (o *Owner) arrive(ctx context.Context, a arrival) error {
-	farReader{o}.approach(ctx) // time has passed, and what is due soon need not be read from the store again
 	if err := (farReader{o}).bringEarly(ctx, &a.index); err != nil {
 		return err
 	}

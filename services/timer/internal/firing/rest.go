@@ -78,7 +78,7 @@ func (o restReader) loadRest(ctx context.Context, end uint64) error {
 		}
 		a.body = nil
 		some = append(some, a)
-		if tasks += len(a.index.Tasks); tasks < loadTasks && len(some) < loadTasks {
+		if tasks += len(a.index.Tasks) + len(a.index.Early); tasks < loadTasks && len(some) < loadTasks {
 			return nil
 		}
 		return handOver()

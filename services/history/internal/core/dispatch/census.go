@@ -83,6 +83,8 @@ const (
 	// looked at: it costs some nanoseconds of each, and a backlog has as many as the windows hold.
 	oldestEvery   = time.Second
 	oldestPerTask = 50 * time.Microsecond
+	// pausedLooks is for how many a task counts whose domain has pauses: four of them are looked for.
+	pausedLooks = 5
 )
 
 // FindOldest looks at all tasks that wait for a grant, now and then; mono is a clock that never jumps.
@@ -98,9 +100,12 @@ func (x *Lists) FindOldest(mono time.Duration) {
 			continue
 		}
 		one := nottaken.Tasklist{Domain: l.key.domain, Name: l.key.tasklist}
-		paused := x.Waits.PausedOf(l.key.domain)
+		paused, each := x.Waits.PausedOf(l.key.domain), 1
+		if paused != nil {
+			each = pausedLooks
+		}
 		for e := l.sent.first; e != nil; e = e.after {
-			looks++
+			looks += each
 			l.oldestReadyAt = older(l.oldestReadyAt, e.ReadySince())
 			if paused == nil || !paused(l.key.tasklist, e.Type, e.Group()) {
 				one.ReadyAt = older(one.ReadyAt, e.ReadySince())
