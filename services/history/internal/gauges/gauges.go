@@ -128,6 +128,8 @@ func (g *Gauges) showNotTaken(set set, partitions map[int]partition) {
 	all := slices.SortedFunc(maps.Keys(longest), func(a, b tasklist) int {
 		return cmp.Or(cmp.Compare(longest[b], longest[a]), strings.Compare(a.domain, b.domain), strings.Compare(a.name, b.name))
 	})
+	of := map[string]int{}
+	all = slices.DeleteFunc(all, func(at tasklist) bool { of[at.domain]++; return of[at.domain] > nottaken.MostOfDomain })
 	for _, at := range all[:min(len(all), g.most)] {
 		set(signals.TasklistOldestReady, longest[at].Seconds(), at.domain, at.name)
 	}

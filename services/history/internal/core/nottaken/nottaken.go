@@ -8,8 +8,11 @@ import (
 	"slices"
 )
 
-// most is how many tasklists are found whose tasks wait.
-const most = 20
+// most is how many tasklists are found whose tasks wait, MostOfDomain how many of one domain: one with abandoned tasklists hides no other.
+const (
+	most         = 20
+	MostOfDomain = 3
+)
 
 // Tasklist is one with tasks that are ready and are not paused. ReadyAt is since when the oldest one is, Unix ms.
 type Tasklist struct {
@@ -35,16 +38,21 @@ func (w *Waits) PausedOf(domain string) func(tasklist, typ, group string) bool {
 // Begin forgets them.
 func (w *Waits) Begin() { w.found = nil }
 
-// Add takes up a tasklist, if it is among the oldest ones.
+// Add takes up a tasklist, if it is among the oldest ones of all, and of its domain.
 func (w *Waits) Add(one Tasklist) {
 	if one.ReadyAt == 0 {
 		return
 	}
 	at, _ := slices.BinarySearchFunc(w.found, one, func(a, b Tasklist) int { return cmp.Compare(a.ReadyAt, b.ReadyAt) })
-	if at < most {
-		w.found = slices.Insert(w.found, at, one)
-		w.found = w.found[:min(len(w.found), most)]
-	}
+	w.found = slices.Insert(w.found, at, one)
+	of := 0
+	w.found = slices.DeleteFunc(w.found, func(t Tasklist) bool {
+		if t.Domain == one.Domain {
+			of++
+		}
+		return t.Domain == one.Domain && of > MostOfDomain
+	})
+	w.found = w.found[:min(len(w.found), most)]
 }
 
 // NotTaken returns them, as of a moment ago. The result never changes.
