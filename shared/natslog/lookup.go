@@ -148,22 +148,24 @@ func get(ctx context.Context, js jetstream.JetStream, stream string, query Query
 // SubjectsMost is how many subjects Subjects returns, at most.
 const SubjectsMost = 100_000
 
-// Subjects are the subjects of a stream that match a filter, as the stream's leader says: at most SubjectsMost.
-func Subjects(ctx context.Context, js jetstream.JetStream, stream, filter string) ([]string, error) {
+// Subjects are the subjects of a stream that match a filter, as the stream's leader says: at most SubjectsMost. Last is the stream's last sequence that the
+// leader knew; it may have changed since it said another one.
+func Subjects(ctx context.Context, js jetstream.JetStream, stream, filter string) (all []string, last uint64, err error) {
 	var a struct {
 		State struct {
 			Subjects map[string]uint64 `json:"subjects"`
+			LastSeq  uint64            `json:"last_seq"`
 		} `json:"state"`
 		Error *apiError `json:"error"`
 	}
-	err := ask(ctx, js, "STREAM.INFO."+stream, map[string]string{"subjects_filter": filter}, &a)
+	err = ask(ctx, js, "STREAM.INFO."+stream, map[string]string{"subjects_filter": filter}, &a)
 	if err == nil && a.Error != nil {
 		err = a.Error
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list the subjects of %s: %w", stream, err)
+		return nil, 0, fmt.Errorf("list the subjects of %s: %w", stream, err)
 	}
-	return slices.Collect(maps.Keys(a.State.Subjects)), nil
+	return slices.Collect(maps.Keys(a.State.Subjects)), a.State.LastSeq, nil
 }
 
 // ask sends a request to the JetStream API, and reads the answer into what answer points at.

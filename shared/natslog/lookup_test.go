@@ -42,3 +42,20 @@ func TestLookupWithoutAnswer(t *testing.T) {
 	}
 	lookups.Wait()
 }
+
+// TestSubjectsAreOfAStreamAsItWas: the last sequence says how new the list is.
+func TestSubjectsAreOfAStreamAsItWas(t *testing.T) {
+	t.Parallel()
+	_, js := logServer(t, nil)
+	for want, subject := range []string{"", "log.a", "log.b", "log.a"} {
+		if subject != "" {
+			must(t, testkit.Err(js.Publish(t.Context(), subject, nil)))
+		}
+		_, last, err := natslog.Subjects(t.Context(), js, stream, "log.a")
+		must(t, err)
+		testkit.Equal(t, "last sequence", last, uint64(want))
+	}
+	all, _, err := natslog.Subjects(t.Context(), js, stream, "log.a")
+	must(t, err)
+	testkit.Equal(t, "subjects", all, []string{"log.a"})
+}

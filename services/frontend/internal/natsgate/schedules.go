@@ -14,7 +14,7 @@ type Schedules struct{ *Reader }
 
 // Names reads the subjects of schedules, and none of the schedules.
 func (s Schedules) Names(ctx context.Context, p int, domain string) ([]string, error) {
-	all, err := natslog.Subjects(ctx, s.js, topology.HistoryStream(p), topology.ScheduleHomesOf(p, domain))
+	all, _, err := natslog.Subjects(ctx, s.js, topology.HistoryStream(p), topology.ScheduleHomesOf(p, domain))
 	if err != nil {
 		return nil, fault.New(fault.Unavailable, "the log does not answer: %v", err)
 	}

@@ -36,8 +36,8 @@ type Store interface {
 	ReadRange(ctx context.Context, from, upTo uint64, handle func(Stored) error) error
 	// ReadBuckets hands out the messages from..upTo of some buckets that are there, in order.
 	ReadBuckets(ctx context.Context, buckets []int64, from, upTo uint64, handle func(Stored) error) error
-	// Buckets are those that have messages. It is false if there are too many to name.
-	Buckets(ctx context.Context) (all []int64, ok bool, err error)
+	// Buckets are those that have messages. It is false if there are too many to name, or if one of them may be missing that has a message up to upTo.
+	Buckets(ctx context.Context, upTo uint64) (all []int64, ok bool, err error)
 	// ReadFirst hands out the messages up to a sequence of some buckets that are there, and the fences, in order.
 	ReadFirst(ctx context.Context, buckets []int64, upTo uint64, handle func(Stored) error) error
 	// Read hands out all messages from a sequence on, in order, until ctx ends.

@@ -49,7 +49,7 @@ func (o restReader) chooseFirst(ctx context.Context, earlyFrom, end uint64) (fir
 	if err != nil {
 		return nil, false, err
 	}
-	buckets, ok, err := o.Store.Buckets(ctx)
+	buckets, ok, err := o.Store.Buckets(ctx, end)
 	if err != nil || !ok {
 		return nil, false, err
 	}

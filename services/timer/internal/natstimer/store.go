@@ -64,14 +64,14 @@ func (s *Store) readBuckets(ctx context.Context, what natslog.ReadConfig, bucket
 }
 
 // Buckets implements firing.Store.
-func (s *Store) Buckets(ctx context.Context) (all []int64, ok bool, err error) {
-	subjects, err := natslog.Subjects(ctx, s.js, topology.TimerStream(s.p), topology.TimerAny(s.p))
+func (s *Store) Buckets(ctx context.Context, upTo uint64) (all []int64, ok bool, err error) {
+	subjects, last, err := natslog.Subjects(ctx, s.js, topology.TimerStream(s.p), topology.TimerAny(s.p))
 	for _, subject := range subjects {
 		if bucket, isBucket := topology.TimerBucketOf(subject); isBucket {
 			all = append(all, bucket)
 		}
 	}
-	return all, len(subjects) < natslog.SubjectsMost, err
+	return all, len(subjects) < natslog.SubjectsMost && last >= upTo, err
 }
 
 // ReadFirst implements firing.Store.

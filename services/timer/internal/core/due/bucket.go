@@ -89,9 +89,11 @@ func (bs *buckets) begin(b *bucket, g groupHandle) {
 	}
 	d := bs.groups.at(g).queue.domain
 	if d.kinds == nil {
-		d.kinds = map[groupHandle]int{}
+		d.kinds, d.tasklists = map[groupHandle]int{}, map[string]int{}
 	}
-	d.kinds[g]++
+	if d.kinds[g]++; d.kinds[g] == 1 {
+		d.tasklists[bs.groups.at(g).Tasklist]++
+	}
 }
 
 // drop forgets what a bucket counts of a kind.
@@ -99,8 +101,12 @@ func (bs *buckets) drop(b *bucket, g groupHandle) {
 	c, q := b.far[g], bs.groups.at(g).queue
 	delete(b.far, g)
 	q.count(-c.tasks, -c.bytes)
-	if q.domain.kinds[g]--; q.domain.kinds[g] == 0 {
-		delete(q.domain.kinds, g)
+	d, tasklist := q.domain, bs.groups.at(g).Tasklist
+	if d.kinds[g]--; d.kinds[g] == 0 {
+		delete(d.kinds, g)
+		if d.tasklists[tasklist]--; d.tasklists[tasklist] == 0 {
+			delete(d.tasklists, tasklist)
+		}
 	}
 	bs.groups.drop(g)
 }

@@ -1,5 +1,7 @@
 package due
 
+import "maps"
+
 // fataler is the part of testing.TB that rapid.T has too.
 type fataler interface {
 	Helper()
@@ -97,10 +99,15 @@ func (t *Table) checkBuckets(tb fataler, live map[int32]int, used int, waiting m
 	}
 	inUse := 0
 	for _, d := range t.lines.domains.byName {
+		tasklists := map[string]int{}
 		for g, n := range d.kinds {
+			tasklists[t.groups.at(g).Tasklist]++
 			if inUse++; kinds[g] != n || t.groups.at(g).queue.domain != d {
 				t.fatal(tb, "%d buckets count %v, and %d do", n, t.groups.at(g).Group, kinds[g])
 			}
+		}
+		if !maps.Equal(tasklists, d.tasklists) {
+			t.fatal(tb, "tasklists %v have kinds of %s, and %v do", d.tasklists, d.name, tasklists)
 		}
 	}
 	if inUse != len(kinds) {

@@ -13,6 +13,8 @@ type domain struct {
 	total Total
 	// kinds are those of its tasks that are not near, each with how many buckets count it.
 	kinds map[groupHandle]int
+	// tasklists are those that have kinds, each with how many.
+	tasklists map[string]int
 	// heap has its waiting tasks, but those that are late.
 	heap heap
 	// line is the number of its line in the cursor.

@@ -93,7 +93,7 @@ func (t *Table) EarlyFar(m *Message) (needed []Ref) {
 	if t.horizon.cfg.BucketMS == 0 || m.Bucket <= int64(t.horizon.last) || m.Seq <= t.lastSeq {
 		return nil
 	}
-	return Rest{t}.earlyFar(m)
+	return Rest{t}.earlyFar(m, true)
 }
 
 // Reread is a record that was read again.

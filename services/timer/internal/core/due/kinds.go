@@ -26,8 +26,9 @@ func (bs *buckets) isKind(kind Group, most int) bool {
 	return ok && d.kinds[h] > 0
 }
 
-// kindOf is as what a task of a bucket was counted, or another one of its tasklist. So no count is less than 0, and that of other tasklists is exact: if a
-// tasklist has tasks in the bucket, it has a count there, or that of other tasklists has them.
+// kindOf is the kind that a task of a bucket was counted as, or another one of its tasklist. So no count is less than 0, and that of other tasklists is
+// exact: if a tasklist has tasks in the bucket, it has a count there, or that of other tasklists has them. Only a tasklist that has kinds, but not this
+// one, is searched for.
 func (bs *buckets) kindOf(b *bucket, of *Group) Group {
 	kind := Group{Domain: of.Domain, Tasklist: of.Tasklist, Type: of.Type}
 	if bs.counted(b, kind) {
@@ -37,6 +38,9 @@ func (bs *buckets) kindOf(b *bucket, of *Group) Group {
 		return kind
 	}
 	kind = Group{Domain: of.Domain}
+	if d := bs.groups.domains.byName[of.Domain]; d == nil || d.tasklists[of.Tasklist] == 0 {
+		return kind
+	}
 	bs.ofDomain(b, of.Domain, func(g *Group, tasks int) (enough bool) {
 		if enough = g.Tasklist == of.Tasklist && tasks > 0; enough {
 			kind = *g

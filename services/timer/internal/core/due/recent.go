@@ -40,6 +40,9 @@ func (r *recent) add(stay firedStay) {
 	r.ring = append(r.ring, stay)
 }
 
+// hasRoom reports whether another stay puts none out of memory.
+func (r *recent) hasRoom() bool { return len(r.ring)-r.head < r.most }
+
 // remember adds a stay that the cursor covers, so that history can find it.
 func (r *recent) remember(id ids.TaskID, parkings uint32, g Group, atMS int64) {
 	h := r.groups.take(g)

@@ -41,13 +41,13 @@ func (t Rest) NearFirst(buckets, early []int64, end uint64) (first []int64, ok b
 }
 
 // Load adds what a message holds that was not loaded first, and returns how many of its tasks are void. Its early messages have fired what they name,
-// or count for nothing.
+// or count for nothing. Those are older than all that fired since, and put none of it out of memory.
 func (t Rest) Load(m Message) (outdated int) {
 	t.mustNotBeFiring()
 	if m.Fence || m.Seq > t.rest.end || t.rest.first[m.Bucket] {
 		return 0
 	}
-	t.earlyFar(&m)
+	t.earlyFar(&m, t.recent.hasRoom())
 	return t.addAll(&m)
 }
 
@@ -74,8 +74,9 @@ func (t Rest) addAll(m *Message) (void int) {
 // Whole says that all that was in the store went to Load.
 func (t Rest) Whole() { t.rest = nil }
 
-// earlyFar notes which tasks that are not near an early message has fired, by the cursor, and names the others.
-func (t Rest) earlyFar(m *Message) (needed []Ref) {
+// earlyFar notes which tasks that are not near an early message has fired, by the cursor, and names the others. With remember those that have fired are
+// among the recent ones.
+func (t Rest) earlyFar(m *Message, remember bool) (needed []Ref) {
 	for i, one := range m.Early {
 		if h, near := t.byID.find(one.ID); near && t.entries.at(h).parkings == one.Generation {
 			continue
@@ -89,7 +90,9 @@ func (t Rest) earlyFar(m *Message) (needed []Ref) {
 			t.far.Mark(one.ID, one.Place)
 			of := Group{Domain: m.Domain, Tasklist: m.Tasklist}
 			t.buckets.count(int32(m.Bucket), &of, -1, -int64(one.Bytes))
-			t.recent.remember(one.ID, one.Generation, of, t.nowMS)
+			if remember {
+				t.recent.remember(one.ID, one.Generation, of, t.nowMS)
+			}
 			continue
 		}
 		needed = append(needed, Ref{Seq: one.Place.Seq, Index: one.Place.Index, ID: one.ID})

@@ -44,3 +44,26 @@ func TestAllIsLoadedFirst(t *testing.T) {
 		}
 	}
 }
+
+// TestOldTasksPutNoneThatJustFiredOutOfMemory: the rest has tasks that fired before the takeover, and history still asks for those that fired since.
+func TestOldTasksPutNoneThatJustFiredOutOfMemory(t *testing.T) {
+	s := newFarStore(t, 100, message(1, 60*testMinute, 1))
+	s.fireEarly(1000, 1)
+	testkit.MustEqual(t, "fired by the owner before", fire(s.table, 1000), []ids.TaskID{testID(1)})
+	cursor, config := s.table.Cursor(), farConfig(100)
+	cursor.EarlyFrom, config.FiredMost = 3, 1
+	table := New(config)
+	table.Resume(cursor, 2, 1000)
+	_, ok := Rest{table}.NearFirst([]int64{0, 60}, nil, 3)
+	testkit.MustEqual(t, "not all is loaded first", ok, true)
+	table.Load(message(3, 2000, 2))
+	table.Loaded()
+	testkit.MustEqual(t, "fired", fire(table, 2000), []ids.TaskID{testID(2)})
+	for _, m := range s.messages {
+		Rest{table}.Load(m)
+	}
+	Rest{table}.Whole()
+	_, status := table.Find(testID(2), "a")
+	testkit.Equal(t, "the task that fired last", status, Fired)
+	testkit.Equal(t, "wait", table.Len(), 0)
+}
