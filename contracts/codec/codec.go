@@ -35,6 +35,9 @@ const (
 // HeaderContentType is the header that names it.
 const HeaderContentType = "Content-Type"
 
+// HeaderBy is the header with the name of the person or program that sends a request, for the list of what operators did.
+const HeaderBy = "Yard-By"
+
 // ParseContentType reads the header's value; empty means JSON. Parameters such
 // as a charset are ignored. Anything else is INVALID_ARGUMENT.
 func ParseContentType(s string) (ContentType, error) {

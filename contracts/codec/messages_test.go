@@ -20,7 +20,7 @@ import (
 // publicMessages are all messages of the public API, empty.
 func publicMessages(t *testing.T) (all []protoreflect.Message) {
 	t.Helper()
-	for _, file := range []protoreflect.FileDescriptor{yardv1.File_yard_v1_tasks_proto, yardv1.File_yard_v1_admin_proto, yardv1.File_yard_v1_schedules_proto, yardv1.File_yard_v1_timers_proto, yardv1.File_yard_v1_explain_proto} {
+	for _, file := range []protoreflect.FileDescriptor{yardv1.File_yard_v1_tasks_proto, yardv1.File_yard_v1_admin_proto, yardv1.File_yard_v1_schedules_proto, yardv1.File_yard_v1_timers_proto, yardv1.File_yard_v1_explain_proto, yardv1.File_yard_v1_audit_proto} {
 		for i := range file.Messages().Len() {
 			m, err := protoregistry.GlobalTypes.FindMessageByName(file.Messages().Get(i).FullName())
 			checktest.NoError(t, err)

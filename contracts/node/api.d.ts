@@ -185,6 +185,17 @@ export interface CountTimersResponse {
   later?: number;
 }
 
+/** ListAuditRequest (audit.list, domains.audit): what did operators do in the domain, or to domains? */
+export interface ListAuditRequest {
+  /** The most entries, 1..500. Default 100. */
+  limit?: number;
+}
+
+export interface ListAuditResponse {
+  /** The last ones first. The engine keeps the last 500 of each domain, for 90 days. */
+  entries?: AuditEntry[];
+}
+
 /** DescribeTasklistRequest (tasklists.describe). */
 export interface DescribeTasklistRequest {
   /** Required. [A-Za-z0-9_-]{1,64}. */
@@ -2133,6 +2144,22 @@ export interface Reason {
   last_poller?: Poller;
 }
 
+/** AuditEntry is one request that changed settings, or tasks that others submitted. */
+export interface AuditEntry {
+  /** When the request came, Unix ms. */
+  at_ms?: number;
+  /** The endpoint, such as `tasklists.pause`. */
+  verb?: string;
+  /** The user of a cluster with logins, by the inbox that the answer went to. Users of one domain can name each other's inboxes. Default: there are no logins. */
+  user?: string;
+  /** The person or program, as the header `Yard-By` says. Default: the client did not say so. */
+  by?: string;
+  /** The request as JSON, without payloads, cut after 1000 bytes. */
+  request?: string;
+  /** UNKNOWN: it may have been carried out in part, or not at all. Default: it was carried out. */
+  code?: string;
+}
+
 export type BatchState =
   /** Tasks can be submitted into it. */
   | "open"
@@ -2356,6 +2383,8 @@ export interface Verbs {
   "tasks.explain": { request: ExplainRequest; response: ExplainResponse };
   /** Count the tasks of the domain that wait for their time, by when they are due. */
   "timers.count": { request: CountTimersRequest; response: CountTimersResponse };
+  /** List what operators did in the domain, the last first. */
+  "audit.list": { request: ListAuditRequest; response: ListAuditResponse };
   /** Get the numbers of a tasklist. A tasklist exists as soon as it is used. */
   "tasklists.describe": { request: DescribeTasklistRequest; response: DescribeTasklistResponse };
   /** List the workers that polled a tasklist in the last 5 minutes. */
@@ -2494,6 +2523,8 @@ export interface AdminVerbs {
   "domains.drain": { request: PauseRequest; response: DrainResponse };
   /** Delete a domain without unfinished tasks and schedules, its task types, its limits and the settings of its tasklists. */
   "domains.delete": { request: DeleteDomainRequest; response: DeleteDomainResponse };
+  /** List what operators did to domains, the last first. */
+  "domains.audit": { request: ListAuditRequest; response: ListAuditResponse };
   /** Show what history has in memory of each lane of its partitions, and of each domain or tasklist that is split off one. */
   "queues.list": { request: ListQueuesRequest; response: ListQueuesResponse };
 }

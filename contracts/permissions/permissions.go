@@ -3,6 +3,7 @@ package permissions
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
@@ -90,6 +91,7 @@ func (l *lists) frontend(n topology.Partitioning) {
 		l.calls(p, topology.TimerCall, "get", "list", "describe", "ahead")
 	}
 	l.deadLetters()
+	l.publish(topology.AuditAny, api("DIRECT.GET", topology.AuditStream))
 	for m := range n.Matching {
 		l.publish(topology.MatchingPollAny(m))
 		l.calls(m, topology.MatchingCall, "describe")
@@ -227,7 +229,7 @@ func (l *lists) operator(n topology.Partitioning) {
 
 // observer reads what is about the cluster.
 func (l *lists) observer() {
-	for _, verb := range []string{"domains.get", "domains.list", "queues.list"} {
+	for _, verb := range adminReads {
 		l.publish(topology.Admin(verb))
 	}
 	for _, s := range []Role{Frontend, History, Matching, Timer} {
@@ -235,9 +237,21 @@ func (l *lists) observer() {
 	}
 }
 
+// adminReads are the administrative verbs that change nothing.
+var adminReads = []string{"domains.audit", "domains.get", "domains.list", "queues.list"}
+
+// Reads reports whether a verb of the API changes nothing.
+func Reads(verb string) bool {
+	if admin, ok := strings.CutPrefix(verb, topology.ReservedDomain+"."); ok {
+		verb = admin
+	}
+	noun, do, _ := strings.Cut(verb, ".")
+	return slices.Contains(reads[noun], do) || slices.Contains(adminReads, verb)
+}
+
 // reads are the verbs that change nothing, by noun.
 var reads = map[string][]string{
-	"batches": {"get", "list", "wait"}, "deadletters": {"count", "get", "list"}, "groups": {"get", "list"}, "keys": {"get", "list"}, "limits": {"get", "list", "top"},
+	"audit": {"list"}, "batches": {"get", "list", "wait"}, "deadletters": {"count", "get", "list"}, "groups": {"get", "list"}, "keys": {"get", "list"}, "limits": {"get", "list", "top"},
 	"schedules": {"get", "list", "next"}, "tasklists": {"describe", "get", "list", "peek", "pollers"}, "tasks": {"explain", "get", "list"}, "timers": {"count"},
 	"types": {"get", "list"}, "workers": {"list"},
 }

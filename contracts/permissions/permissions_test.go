@@ -92,7 +92,7 @@ func TestI14_TenantsHaveTheirVerbsAndTheirInbox(t *testing.T) {
 		},
 		"admin:shop:boss": {
 			Publish: []string{
-				"yard.v1.shop.batches.>", "yard.v1.shop.deadletters.>", "yard.v1.shop.groups.>", "yard.v1.shop.hint.alive", "yard.v1.shop.keys.>", "yard.v1.shop.limits.>",
+				"yard.v1.shop.audit.>", "yard.v1.shop.batches.>", "yard.v1.shop.deadletters.>", "yard.v1.shop.groups.>", "yard.v1.shop.hint.alive", "yard.v1.shop.keys.>", "yard.v1.shop.limits.>",
 				"yard.v1.shop.schedules.>", "yard.v1.shop.tasklists.>", "yard.v1.shop.tasks.>", "yard.v1.shop.timers.>", "yard.v1.shop.types.>", "yard.v1.shop.workers.>",
 			},
 			Subscribe: []string{"_INBOX.t.shop.admin-boss.>", "yard.v1.shop.events.>", "yard.v1.shop.hint.cancel"},

@@ -57,6 +57,11 @@ var (
 		Means: "Submits and polls refused with RESOURCE_EXHAUSTED for a quota of their domain. Quota: `submits` = the tasks or the bytes in a second; `open_polls`; `waiting_tasks`; `stored_bytes`.",
 		Worry: "waiting_tasks, stored_bytes: the workers of a domain do not keep up, see `yard domain usage`",
 	})
+	AuditLost = frontend.add(Metric{
+		Name: "yardmaster.audit.lost", Kind: Counter, Unit: "{request}",
+		Means: "Requests of operators that were carried out and are missing in `audit.list`. The frontend's log has each of them.",
+		Worry: "always: the stream YARD_AUDIT takes no messages",
+	})
 	QuotaUsed = frontend.add(Metric{
 		Name: "yardmaster.quota.used", Kind: Gauge, Unit: "{percent}", Attributes: []string{Quota},
 		Means: "How much is used of a quota by the domain that uses most of its own, as this frontend knows.",

@@ -37,6 +37,10 @@ const (
 	Tasks = "tasks"
 	// Verb is a verb of the API, such as tasks.submit.
 	Verb = "verb"
+	// User is a login of a cluster with logins, By the name that a client gives, Request a request as JSON.
+	User    = "user"
+	By      = "by"
+	Request = "request"
 	// Code is a code of the API, such as NOT_FOUND; OK if nothing failed.
 	Code = "code"
 	// Operation is what a server was asked to do.

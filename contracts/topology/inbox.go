@@ -52,6 +52,21 @@ func InboxDomain(prefix string) (domain string, sealed bool) {
 	return "", strings.HasPrefix(prefix, OperatorInboxes) || strings.HasPrefix(prefix, ServiceInboxes)
 }
 
+// UserOf is the user whose inbox on a sealed cluster a reply subject is in, or "". A user could name the inbox of another user of its domain.
+func UserOf(reply string) string {
+	before, _, _ := strings.Cut(TenantInboxes, domainPlace)
+	user, found := strings.CutPrefix(reply, OperatorInboxes)
+	if !found {
+		if user, found = strings.CutPrefix(reply, before); found {
+			_, user, found = strings.Cut(user, ".")
+		}
+	}
+	if user, _, ok := strings.Cut(user, "."); found && ok {
+		return user
+	}
+	return ""
+}
+
 // CheckInboxPrefix says why answers may not be sent below prefix, or nil. A message that a
 // service publishes there goes out with its own rights, so no prefix may lead to
 // subjects of this system or of the NATS server.

@@ -96,3 +96,14 @@ func TestAnInboxPrefixTellsItsDomain(t *testing.T) {
 		}
 	}
 }
+
+func TestAReplyNamesItsUser(t *testing.T) {
+	for reply, want := range map[string]string{
+		UserInbox("shop", "admin-ann") + ".x.1": "admin-ann", OperatorInbox("operator-bob") + ".x": "operator-bob",
+		"_INBOX.x.1": "", "_INBOX.t.shop": "", "_INBOX.t.shop.ann": "", "_INBOX.o.": "", "_INBOX.s.history.n1.x": "", "": "",
+	} {
+		if got := UserOf(reply); got != want {
+			t.Errorf("%q is of %q, want %q", reply, got, want)
+		}
+	}
+}

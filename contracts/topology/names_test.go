@@ -146,7 +146,7 @@ func TestNamesAreReadBack(t *testing.T) {
 func TestStreamsShareNothing(t *testing.T) {
 	n := Partitioning{History: 2, Matching: 3}
 	all := Streams(n)
-	if len(all) != 4*n.History+n.Matching+2 {
+	if len(all) != 4*n.History+n.Matching+3 {
 		t.Errorf("%d streams", len(all))
 	}
 	names, subjects := map[string]bool{}, map[string]bool{}
@@ -156,10 +156,13 @@ func TestStreamsShareNothing(t *testing.T) {
 		}
 		names[s.Name], subjects[s.Subjects[0]] = true, true
 		hints := strings.HasPrefix(s.Name, "YARD_MATCHING_")
-		if s.Memory != hints || s.WorkQueue != hints || s.DiscardOld != hints || (s.BytesMax > 0) != hints || s.DedupeWindow == 0 || s.AgeMax != 0 {
+		if s.Memory != hints || s.WorkQueue != hints || s.DiscardOld != hints || (s.BytesMax > 0) != hints || s.DedupeWindow == 0 {
 			t.Errorf("%+v", s)
 		}
-		if s.LastOnly != strings.HasPrefix(s.Name, "YARD_SNAPSHOT_") {
+		if audit := s.Name == AuditStream; (s.AgeMax > 0) != audit || (s.PerSubject > 1) != audit { // all others keep messages until somebody removes them
+			t.Errorf("%+v", s)
+		}
+		if (s.PerSubject == 1) != strings.HasPrefix(s.Name, "YARD_SNAPSHOT_") {
 			t.Errorf("%+v", s)
 		}
 		if log := strings.HasPrefix(s.Name, "YARD_HISTORY_") || strings.HasPrefix(s.Name, "YARD_ARCHIVE_"); s.MessageTTL != log || log && (!s.AtomicBatch || s.DedupeWindow != DedupeWindow) {

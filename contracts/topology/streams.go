@@ -16,8 +16,8 @@ type Stream struct {
 	DiscardOld bool
 	// BytesMax bounds the stream; 0 = by disk only.
 	BytesMax int64
-	// LastOnly streams keep the last message of each subject.
-	LastOnly bool
+	// PerSubject is how many messages of a subject stay, the last ones; 0 = all.
+	PerSubject int64
 	// AgeMax bounds how long messages stay; 0 = forever.
 	AgeMax time.Duration
 	// AtomicBatch allows several messages to be stored all or none.
@@ -59,6 +59,13 @@ func ArchiveStream(p int) string { return "YARD_ARCHIVE_" + num(p) }
 // DeadLetterStream holds exhausted tasks of all domains.
 const DeadLetterStream = "YARD_DEADLETTER"
 
+// AuditStream holds what operators did: for each domain the last AuditEntries, for AuditKept.
+const (
+	AuditStream  = "YARD_AUDIT"
+	AuditEntries = 500
+	AuditKept    = 90 * 24 * time.Hour
+)
+
 // QuarantineStream holds what could not be read or written.
 const QuarantineStream = "YARD_QUARANTINE"
 
@@ -81,7 +88,7 @@ func Streams(n Partitioning) []Stream {
 				DedupeWindow: DedupeWindow,
 			},
 			Stream{
-				Name: SnapshotStream(p), Subjects: []string{SnapshotAny(p)}, LastOnly: true, DedupeWindow: DedupeWindow,
+				Name: SnapshotStream(p), Subjects: []string{SnapshotAny(p)}, PerSubject: 1, DedupeWindow: DedupeWindow,
 			},
 			Stream{
 				Name: ArchiveStream(p), Subjects: []string{ArchiveAny(p)},
@@ -96,6 +103,9 @@ func Streams(n Partitioning) []Stream {
 		all,
 		Stream{
 			Name: DeadLetterStream, Subjects: []string{DeadAny}, DedupeWindow: DedupeWindow,
+		},
+		Stream{
+			Name: AuditStream, Subjects: []string{AuditAny}, PerSubject: AuditEntries, AgeMax: AuditKept, DedupeWindow: DedupeWindow,
 		},
 		Stream{
 			Name: QuarantineStream, Subjects: []string{quarantinePrefix + ">"},

@@ -76,7 +76,7 @@ const TaskEventsAny = apiPrefix + "*.events.>"
 
 // APINouns are the nouns of a domain's endpoints: a user of a domain may publish below these, and not where history publishes events.
 func APINouns() []string {
-	return []string{"batches", "deadletters", "groups", "keys", "limits", "schedules", "tasklists", "tasks", "timers", "types", "workers"}
+	return []string{"audit", "batches", "deadletters", "groups", "keys", "limits", "schedules", "tasklists", "tasks", "timers", "types", "workers"}
 }
 
 // APIPlanned are endpoints of versions to come: this one answers that it does not know them, so that a newer
@@ -391,6 +391,12 @@ func DeadOfSubject(subject string) (domain string, id ids.TaskID, ok bool) {
 
 // DeadAny filters the dead letters of all domains.
 const DeadAny = "yard.dead.>"
+
+// Audit is where the frontends store what operators did in a domain, or with ReservedDomain in the cluster.
+func Audit(domain string) string { return "yard.audit." + domain }
+
+// AuditAny filters what operators did anywhere.
+const AuditAny = "yard.audit.*"
 
 // DeadFilter filters the dead letters of a domain.
 func DeadFilter(domain string) string { return "yard.dead." + domain + ".>" }

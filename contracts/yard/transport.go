@@ -10,6 +10,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/yard/internal/caller"
 )
 
 // How soon a waiting request learns that its connection broke; it checks less often as it waits longer. nats.go itself would let it wait until its deadline.
@@ -167,6 +168,9 @@ func headers(ctx context.Context) nats.Header {
 	h := nats.Header{codec.HeaderContentType: {string(codec.Protobuf)}}
 	if t := traceOf(ctx); t != "" {
 		h[headerTraceparent] = []string{t}
+	}
+	if by := caller.Of(ctx); by != "" {
+		h[codec.HeaderBy] = []string{by}
 	}
 	return h
 }

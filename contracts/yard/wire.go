@@ -6,6 +6,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
 )
 
 // Wire is the API as it is on the wire, for programs with their own loop instead of a Worker, or that show answers
@@ -136,4 +137,12 @@ func Call[Resp any, P interface {
 	codec.Message
 }](ctx context.Context, c *Client, verb string, req codec.Message) (P, error) {
 	return call[Resp, P](ctx, &c.transport, c.subject(verb), req)
+}
+
+// CallAdmin is Call for an administrative verb, such as "domains.audit".
+func CallAdmin[Resp any, P interface {
+	*Resp
+	codec.Message
+}](ctx context.Context, a *Admin, verb string, req codec.Message) (P, error) {
+	return call[Resp, P](ctx, &a.transport, topology.Admin(verb), req)
 }

@@ -41,9 +41,9 @@ var (
 		"batches.create", "batches.get", "batches.list", "batches.close", "batches.wait", "batches.cancel",
 		"schedules.put", "schedules.get", "schedules.list", "schedules.delete", "schedules.pause", "schedules.resume", "schedules.trigger", "schedules.backfill", "schedules.next",
 		"deadletters.list", "deadletters.count", "deadletters.get", "deadletters.redrive", "deadletters.purge",
-		"keys.list", "keys.get", "keys.unblock", "keys.skip", "timers.count", "tasks.explain",
+		"keys.list", "keys.get", "keys.unblock", "keys.skip", "timers.count", "tasks.explain", "audit.list",
 	}
-	adminVerbs = []string{"domains.put", "domains.get", "domains.list", "domains.delete", "domains.pause", "domains.resume", "domains.drain", "queues.list"}
+	adminVerbs = []string{"domains.put", "domains.get", "domains.list", "domains.delete", "domains.pause", "domains.resume", "domains.drain", "domains.audit", "queues.list"}
 	// streamCalls are the endpoints of the JetStream API that name a stream.
 	streamCalls = []string{
 		"STREAM.INFO.%s", "STREAM.CREATE.%s", "STREAM.UPDATE.%s", "STREAM.DELETE.%s", "STREAM.PURGE.%s", "STREAM.MSG.GET.%s",

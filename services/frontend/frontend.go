@@ -30,6 +30,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/api"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/audit"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/gateway"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/natsgate"
 )
@@ -124,8 +125,9 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	s.gate.Store(gate)
 	inbox.Listen(gate.Outcomes, gate.Polls.Waiting(), gate.Hints())
+	recorder := audit.New(natsgate.NewAudit(s.NATS, reader), gate.Run, s.Metrics, s.Log)
 	public := api.New(api.Deps{
-		NATS: s.NATS, Gateway: gate, Replies: s.Replies, RequestTimeout: s.Config.Gateway.RequestTimeout,
+		NATS: s.NATS, Gateway: gate, Audit: recorder, Replies: s.Replies, RequestTimeout: s.Config.Gateway.RequestTimeout,
 		Clock: s.Clock, Node: s.Node, Log: s.Log, Metrics: s.Metrics,
 	})
 
@@ -148,6 +150,7 @@ func (s *Service) Run(ctx context.Context) error {
 	parts.Add("scales", lifecycle.Func(gate.Scaling.Scale))         // sets numbers of partitions
 	parts.Add("quotas", lifecycle.Func(gate.Quotas.ShareUse))       // tells other frontends of domains with a quota
 	parts.Add("drains", lifecycle.Func(gate.Operator.ForgetDrains)) // of workers that are gone
+	parts.Add("audit", recorder)                                    // keeps what operators do
 	parts.Add("api", public)                                        // lets them in
 	parts.Add("ready", s.opened())                                  // says so
 	return parts.Run(ctx)

@@ -90,6 +90,7 @@ func (s *stage) goodRequests() map[string]codec.Message {
 		topology.Admin("queues.list"):    &yardv1.ListQueuesRequest{},
 	}
 	maps.Copy(all, goodSchedules())
+	all[shop("audit.list")], all[topology.Admin("domains.audit")] = &yardv1.ListAuditRequest{}, &yardv1.ListAuditRequest{}
 	return all
 }
 

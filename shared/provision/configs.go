@@ -49,8 +49,8 @@ func streamConfig(s topology.Stream, replicas int) jetstream.StreamConfig {
 	if s.DiscardOld {
 		cfg.Discard = jetstream.DiscardOld
 	}
-	if s.LastOnly {
-		cfg.MaxMsgsPerSubject = 1
+	if s.PerSubject > 0 {
+		cfg.MaxMsgsPerSubject = s.PerSubject
 	}
 	if s.BytesMax > 0 {
 		cfg.MaxBytes = s.BytesMax

@@ -20,7 +20,7 @@ import (
 // publicFiles are the descriptors compiled into the generated code. They hold no
 // comments, which is why the documents are made from protoc's.
 func publicFiles() []protoreflect.FileDescriptor {
-	return []protoreflect.FileDescriptor{yardv1.File_yard_v1_tasks_proto, yardv1.File_yard_v1_admin_proto, yardv1.File_yard_v1_schedules_proto, yardv1.File_yard_v1_timers_proto, yardv1.File_yard_v1_explain_proto}
+	return []protoreflect.FileDescriptor{yardv1.File_yard_v1_tasks_proto, yardv1.File_yard_v1_admin_proto, yardv1.File_yard_v1_schedules_proto, yardv1.File_yard_v1_timers_proto, yardv1.File_yard_v1_explain_proto, yardv1.File_yard_v1_audit_proto}
 }
 
 // TestReferenceIsFresh compares the committed document with the generated code,

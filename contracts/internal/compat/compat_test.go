@@ -83,7 +83,7 @@ func missing(a, b map[string]bool) (lines []string) {
 func surface(t *testing.T) map[string]bool {
 	t.Helper()
 	lines := map[string]bool{}
-	for _, file := range []protoreflect.FileDescriptor{yardv1.File_yard_v1_tasks_proto, yardv1.File_yard_v1_admin_proto, yardv1.File_yard_v1_schedules_proto, yardv1.File_yard_v1_timers_proto, yardv1.File_yard_v1_explain_proto} {
+	for _, file := range []protoreflect.FileDescriptor{yardv1.File_yard_v1_tasks_proto, yardv1.File_yard_v1_admin_proto, yardv1.File_yard_v1_schedules_proto, yardv1.File_yard_v1_timers_proto, yardv1.File_yard_v1_explain_proto, yardv1.File_yard_v1_audit_proto} {
 		for i := range file.Messages().Len() {
 			for j := range file.Messages().Get(i).Fields().Len() {
 				f := file.Messages().Get(i).Fields().Get(j)

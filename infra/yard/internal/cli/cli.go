@@ -20,6 +20,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/contracts/yard/audit"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/command"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/local"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/operations"
@@ -57,7 +58,7 @@ func Run(ctx context.Context, args []string, streams Streams) int {
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.Err)
-	cmd, err := root.ExecuteContextC(ctx)
+	cmd, err := root.ExecuteContextC(audit.By(ctx, command.UserName()))
 	if err == nil {
 		return ExitOK
 	}
@@ -102,7 +103,7 @@ func root(a *command.App) *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return command.Usagef("%w", err) })
 	root.AddCommand(
 		local.DemoCommand(a), local.DevCommand(a), local.BenchCommand(a), local.ConsoleCommand(a),
-		operations.StatusCommand(a), operations.DoctorCommand(a), operations.VersionCommand(a), operations.ContextCommand(a), operations.UpgradeCommand(a), operations.ProvisionCommand(a), operations.BackupCommand(a), operations.AuthCommand(a), operations.QuarantineCommand(a), operations.ClusterCommand(a), local.ServerCommand(a),
+		operations.StatusCommand(a), operations.AuditCommand(a), operations.DoctorCommand(a), operations.VersionCommand(a), operations.ContextCommand(a), operations.UpgradeCommand(a), operations.ProvisionCommand(a), operations.BackupCommand(a), operations.AuthCommand(a), operations.QuarantineCommand(a), operations.ClusterCommand(a), local.ServerCommand(a),
 		tasks.TaskCommand(a), workers.WorkerCommand(a), settings.TasklistCommand(a), settings.DomainCommand(a), settings.TypeCommand(a), settings.LimitCommand(a), settings.GroupCommand(a), tasks.KeysCommand(a), tasks.DeadCommand(a), tasks.EventsCommand(a), tasks.BatchCommand(a), schedules.Command(a), timers.Command(a),
 	)
 	completions(a, root)

@@ -19,7 +19,7 @@ func alone(m *testing.M) int {
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // a temporary folder
 	for name, value := range map[string]string{
-		"XDG_CONFIG_HOME": dir, "HOME": dir, "YARD_CONTEXT": "", "YARD_DOMAIN": "", "YARD_INBOX_PREFIX": "",
+		"XDG_CONFIG_HOME": dir, "HOME": dir, "YARD_CONTEXT": "", "YARD_DOMAIN": "", "YARD_INBOX_PREFIX": "", "YARD_BY": "tester",
 		"NATS_URL": "", "NATS_CREDS": "", "NATS_NKEY": "", "NATS_CA": "", "NATS_CERT": "", "NATS_KEY": "",
 	} {
 		if err := os.Setenv(name, value); err != nil {

@@ -38,6 +38,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/audit"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/gateway"
 )
 
@@ -63,6 +64,8 @@ const (
 type Deps struct {
 	NATS    *nats.Conn
 	Gateway *gateway.Gateway
+	// Audit records what operators do; the caller runs it.
+	Audit *audit.Log
 	// Replies says which reply subjects are answered; nil is the default.
 	Replies *natsrpc.Replies
 	// RequestTimeout is the deadline of a request that brings none.

@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/audit"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/gateway"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
@@ -57,6 +58,7 @@ func (a *API) endpoints() []endpoint {
 		of(a, "tasks.get", "Get one task with its history; may wait for its end.", g.Queries.Get, &yardv1.GetResponse{}),
 		of(a, "tasks.list", "Find tasks of the domain, newest first, or those that wait by when they are due.", g.Queries.List, &yardv1.ListResponse{}),
 		of(a, "tasks.explain", "Say why a task does not start: all reasons at once.", g.Queries.Explain, &yardv1.ExplainResponse{}),
+		of(a, "audit.list", "List what operators did in the domain, the last first.", a.Audit.List, &yardv1.ListAuditResponse{}),
 		of(a, "timers.count", "Count the tasks of the domain that wait for their time, by when they are due.", g.Queries.CountTimers, &yardv1.CountTimersResponse{}),
 		of(a, "tasklists.describe", "Count the tasks of a tasklist, by state.", g.Queries.DescribeTasklist, &yardv1.DescribeTasklistResponse{}),
 		of(a, "tasklists.pollers", "List the workers that polled a tasklist in the last 5 minutes.", g.Queries.TasklistPollers, &yardv1.TasklistPollersResponse{}),
@@ -139,6 +141,7 @@ func (a *API) adminEndpoints() []endpoint {
 		admin(of(a, "domains.drain", "Drain a domain: submits to it are refused until it is resumed, or for a time.", g.Settings.Drain(validate.Domain), &yardv1.DrainResponse{})),
 		admin(of(a, "domains.resume", "End the pause or the drain of a domain.", g.Settings.Resume(validate.Domain), &yardv1.PauseResponse{})),
 		admin(of(a, "domains.delete", "Delete a domain that holds no unfinished task.", g.Settings.DeleteDomain, &yardv1.DeleteDomainResponse{})),
+		admin(of(a, "domains.audit", "List what operators did to domains, the last first.", a.Audit.ListCluster, &yardv1.ListAuditResponse{})),
 		admin(of(a, "queues.list", "Show what history has in memory of each lane, and of each domain that is split off one.", g.Queries.ListQueues, &yardv1.ListQueuesResponse{})),
 	}
 }
@@ -153,10 +156,14 @@ type pointer[M any] interface {
 // of makes the endpoint of a verb, in every domain.
 func of[Req any, PReq pointer[Req]](a *API, verb, description string, do func(call.Call, PReq, call.Answer), response protoreflect.ProtoMessage) endpoint {
 	t := newTally(a.Metrics, verb)
+	recorded := ""
+	if audit.Records(verb) {
+		recorded = verb
+	}
 	return endpoint{
 		verb: verb, subject: topology.APIAny(verb), description: description,
 		request: PReq(new(Req)), response: response, tally: t,
-		handler: func(req micro.Request) { handle[Req, PReq](a, req, t, do) },
+		handler: func(req micro.Request) { handle[Req, PReq](a, req, t, recorded, do) },
 	}
 }
 
@@ -173,7 +180,8 @@ func admin(e endpoint) endpoint {
 	return e
 }
 
-func handle[Req any, PReq pointer[Req]](a *API, req micro.Request, t *tally, do func(call.Call, PReq, call.Answer)) {
+// handle carries out a request. If recorded names its verb, the request is recorded.
+func handle[Req any, PReq pointer[Req]](a *API, req micro.Request, t *tally, recorded string, do func(call.Call, PReq, call.Answer)) {
 	t.requests.Add(1)
 	c, r, err := a.receive(req, t)
 	if r == nil {
@@ -190,5 +198,9 @@ func handle[Req any, PReq pointer[Req]](a *API, req micro.Request, t *tally, do 
 		r.answer(nil, err)
 		return
 	}
-	do(c, body, r.answer)
+	answer := r.answer
+	if recorded != "" {
+		answer = a.Audit.Answer(c, recorded, req.Headers().Get(codec.HeaderBy), body, answer)
+	}
+	do(c, body, answer)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/paging"
 )
 
@@ -60,6 +61,12 @@ func List(req *yardv1.ListRequest) error {
 		}
 	}
 	return between("/limit", req.Limit, 1, ListMax)
+}
+
+// AuditLimit checks a list of what operators did, and fills its default in.
+func AuditLimit(req *yardv1.ListAuditRequest) (limit int, err error) {
+	req.Limit = cmp.Or(req.Limit, ListDefault)
+	return int(req.Limit), between("/limit", req.Limit, 1, topology.AuditEntries)
 }
 
 // OnlyQueued reports whether a list is of the tasks that are not admitted. It goes by partitions, and by their logs.

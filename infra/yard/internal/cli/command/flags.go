@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"os"
 	"os/user"
 	"regexp"
 	"strconv"
@@ -73,15 +74,21 @@ func ParseDuration(text string) (time.Duration, error) {
 
 // ByFlag adds the flag that names who does what it says; default the user of this system.
 func ByFlag(flags *pflag.FlagSet, by *string, what string) {
-	flags.StringVar(by, "by", "", "who "+what+", for people; default the user of this system")
-	*by = userName()
+	flags.StringVar(by, "by", "", "who "+what+", for people; default the user of this system (environment: "+envBy+")")
+	*by = UserName()
 }
 
 // pauserBytesMax is how long the engine takes the name of who pauses or drains to be.
 const pauserBytesMax = 128
 
-// userName is the user of this system, "" where it is not known.
-func userName() string {
+// envBy names the person, if it is not the user of this system.
+const envBy = "YARD_BY"
+
+// UserName is the person who runs the command, or "" if that is not known.
+func UserName() string {
+	if name := os.Getenv(envBy); name != "" && len(name) <= pauserBytesMax {
+		return name
+	}
 	u, err := user.Current()
 	if err != nil || len(u.Username) > pauserBytesMax {
 		return ""
