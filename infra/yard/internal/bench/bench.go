@@ -88,6 +88,7 @@ var workloads = []workload{
 	{name: "W11", tasks: 20_000, shape: bulk, run: (*load).fairness, several: true},              // tasks of the flood
 	{name: "W12", tasks: 100_000, shape: bulk, run: (*load).redrive},                             // dead letters
 	{name: "W13", tasks: 90 * w13Rate, shape: bulk, run: (*load).asking, several: true},          // 3 s of each phase
+	{name: "W14", tasks: 1_000_000, shape: bulk, run: (*load).answers},                           // that wait
 }
 
 // workloadNames are the names of all, in order.

@@ -54,24 +54,24 @@ func TestEveryWorkloadProvesItsTasks(t *testing.T) {
 			t.Errorf("%+v", *o)
 		}
 	}
-	f := measured.Results[len(workloads)-3].Fairness
+	f := measured.Results[len(workloads)-4].Fairness
 	if f.Small != 10 || f.QuietStart.P50 <= 0 || f.DomainStart.P50 <= 0 || f.GroupRatio <= 0 || f.DomainRatio <= 0 || f.FloodPerSecond <= 0 || len(f.Shares) != 3 {
 		t.Errorf("%+v", f)
 	}
-	if d := measured.Results[len(workloads)-2].Redrive; d.DeadLetters != 300 || d.PerSecond <= 0 || d.QuietStart.P50 <= 0 || d.Ratio <= 0 {
+	if d := measured.Results[len(workloads)-3].Redrive; d.DeadLetters != 300 || d.PerSecond <= 0 || d.QuietStart.P50 <= 0 || d.Ratio <= 0 {
 		t.Errorf("%+v", d)
 	}
-	n := measured.Results[len(workloads)-4].Neighbours
+	n := measured.Results[len(workloads)-5].Neighbours
 	if n.Waits != 1000 || n.Polls != 3000 || n.Get.P50 <= 0 || n.QuietGet.P50 <= 0 || n.QuietSubmit.P50 <= 0 || n.GetRatio <= 0 || n.SubmitRatio <= 0 {
 		t.Errorf("%+v", n)
 	}
 	checkFindings(t, measured.Results)
-	checkAsking(t, measured.Results[len(workloads)-1].Asking)
+	checkAsking(t, measured.Results[len(workloads)-2].Asking)
 	if s := measured.Settings; s.TablesAt != "memory" || s.HistoryPartitions != 2 || s.MatchingShards != 1 || s.Sync != "2m" {
 		t.Errorf("%+v", s)
 	}
 	var table, file bytes.Buffer
-	if err := measured.WriteTable(&table); err != nil || strings.Count(table.String(), "\n") != 61 {
+	if err := measured.WriteTable(&table); err != nil || strings.Count(table.String(), "\n") != 65 {
 		t.Errorf("%v\n%s", err, &table)
 	}
 	var back report.Report
@@ -100,6 +100,8 @@ func foundOf(r report.Result) string {
 		return "W12"
 	case r.Asking != nil:
 		return "W13"
+	case r.Answers != nil:
+		return "W14"
 	default:
 		return ""
 	}
@@ -112,7 +114,7 @@ func checkFindings(t *testing.T, results []report.Result) {
 		if r.Timers != nil {
 			checkTimers(t, r.Timers)
 		}
-		if want := []string{"W4", "W6", "W7", "W9", "W10", "W11", "W12", "W13"}; foundOf(r) == "" && slices.Contains(want, r.Workload) {
+		if want := []string{"W4", "W6", "W7", "W9", "W10", "W11", "W12", "W13", "W14"}; foundOf(r) == "" && slices.Contains(want, r.Workload) {
 			t.Errorf("%s has only the numbers of all: %+v", r.Workload, r)
 		}
 	}

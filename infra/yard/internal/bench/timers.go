@@ -104,7 +104,7 @@ func (t *timers) run(ctx context.Context) error {
 	requests := new(atomic.Int64)
 	for i := range bulk.producers {
 		producing.Go(func() {
-			for from := range t.requests(requests) {
+			for from := range t.load.requests(requests) {
 				ids, err := clients[i%len(clients)].SubmitMany(ctx, t.some(from))
 				t.load.accepted.add(ids)
 				if err != nil {
@@ -135,11 +135,11 @@ func (t *timers) run(ctx context.Context) error {
 }
 
 // requests are the numbers of the first tasks of requests, which producers share.
-func (t *timers) requests(next *atomic.Int64) func(yield func(int) bool) {
+func (l *load) requests(next *atomic.Int64) func(yield func(int) bool) {
 	return func(yield func(int) bool) {
 		for {
 			from := int(next.Add(int64(bulk.request))) - bulk.request
-			if from >= t.load.tasks || !yield(from) {
+			if from >= l.tasks || !yield(from) {
 				return
 			}
 		}

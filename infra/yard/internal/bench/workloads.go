@@ -69,8 +69,13 @@ const (
 	w13FloodMin    = time.Second / 2
 	w13AnswerMax   = 15 * time.Second // for an answer after the flood
 	w13RepeatAge   = 2 * time.Minute
-	warmUpTasks    = 1000
-	tasklist       = "bench"
+	// The tasks of W14 that are not ready are due from an hour on, for 30 days. Each read of the API is asked for so often, and each page.
+	w14Ahead    = time.Hour
+	w14Window   = 30 * 24 * time.Hour
+	w14Calls    = 200
+	w14Pages    = 50
+	warmUpTasks = 1000
+	tasklist    = "bench"
 	// domainsMax bounds W8: each domain has a goroutine and a poll of its own.
 	domainsMax = 10_000
 )

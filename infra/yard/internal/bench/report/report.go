@@ -77,6 +77,8 @@ type Result struct {
 	Redrive *Redrive `json:"redrive,omitempty"`
 	// Asking is that of W13; Start and Submit are then of the tasks beside the worst flood.
 	Asking *Asking `json:"asking,omitempty"`
+	// Answers are those of W14.
+	Answers *Answers `json:"answers,omitempty"`
 	// Backlog is that of W1s, W5 and W8s.
 	Backlog *Backlog `json:"backlog,omitempty"`
 	Cost    Cost     `json:"cost"`
@@ -86,7 +88,7 @@ type Result struct {
 	Memory []usage.Memory `json:"memory,omitempty"`
 	// Runs are the deciding number of every run, in order: tasks per second, the
 	// median latency, or the p99 of gets, in µs; or the (larger) ratio of W7, W10, W11, W12 or W13,
-	// or how late the tasks of W4 and W6 were, p99.
+	// or how late the tasks of W4 and W6 were, p99, or the slowest p99 of W14, µs.
 	Runs []float64 `json:"runs"`
 }
 
@@ -210,6 +212,8 @@ func (r Result) finding() finding {
 		return r.Redrive
 	case r.Asking != nil:
 		return r.Asking
+	case r.Answers != nil:
+		return r.Answers
 	default:
 		return nil
 	}

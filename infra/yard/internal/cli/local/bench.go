@@ -65,8 +65,10 @@ one, and print the median run of each workload:
       2,000/s and are done: how much the p99 from submit to handler grows
   W13 questions: 500 tasks/s, 3 s alone and 3 s beside another domain with 32 clients that ask
       without end, in turn: gets of unknown tasks, repeats of unknown requests, lists
+  W14 answers: while 500,000 tasks are ready and 500,000 are due within 30 days, how long each read
+      of the API and each page of the console takes, one after the other. These tasks do not run
 
-Every accepted task must be completed exactly once, or the measurement fails. The
+Every other accepted task must be completed exactly once, or the measurement fails. The
 numbers include the load generator. Data are synced to disk before every answer
 unless --sync says otherwise. With several, as in --sync always,1s, every run is done
 with each, in turn, and the report has the ratio.
@@ -103,8 +105,8 @@ finished tasks for minutes: the domain keeps them for 30m or more. TASKS/SYNC is
 
 // load are the options of what is submitted.
 func (f *benchFlags) load(flags *pflag.FlagSet) {
-	flags.StringSliceVarP(&f.opts.Workloads, "workload", "w", nil, "some of W1, W1s, W2, W2s, W3, W4, W5, W6, W7, W8, W8s, W9, W10, W11, W12, W13; default all")
-	flags.IntVar(&f.opts.Tasks, "tasks", 0, "tasks per run; 0 = W1 and W1s 200,000, W2 and W2s 50,000, W3 10,000, W4 50,000, W5 1,000,000, W6 3,000,000, W7 28,000, W8 50,000, W8s 100,000, W9 1,000,000, W10 10,000, W11 20,000, W12 100,000, W13 45,000")
+	flags.StringSliceVarP(&f.opts.Workloads, "workload", "w", nil, "some of W1, W1s, W2, W2s, W3, W4, W5, W6, W7, W8, W8s, W9, W10, W11, W12, W13, W14; default all")
+	flags.IntVar(&f.opts.Tasks, "tasks", 0, "tasks per run; 0 = W1 and W1s 200,000, W2 and W2s 50,000, W3 10,000, W4 50,000, W5 1,000,000, W6 3,000,000, W7 28,000, W8 50,000, W8s 100,000, W9 1,000,000, W10 10,000, W11 20,000, W12 100,000, W13 45,000, W14 1,000,000")
 	flags.IntVar(&f.opts.Producers, "producers", 0, "producers that submit at once; 0 = W1, W1s and W5 8, W2, W2s and W8 64, W8s 512")
 	flags.IntVar(&f.opts.Domains, "domains", 1000, "domains of W8 and W8s, 1 to 10,000")
 }
