@@ -30,7 +30,8 @@ func (l *load) answers(ctx context.Context) (report.Result, error) {
 	if err != nil {
 		return report.Result{}, err
 	}
-	ready, far, err := l.fill(ctx)
+	a := &answers{l}
+	ready, far, err := a.fill(ctx)
 	if err != nil {
 		return report.Result{}, fmt.Errorf("fill: %w", err)
 	}
@@ -40,15 +41,18 @@ func (l *load) answers(ctx context.Context) (report.Result, error) {
 	}
 	l.say("%d tasks wait", l.tasks)
 	r.Answers = &report.Answers{Waiting: l.tasks}
-	if err := l.askAPI(ctx, r.Answers, readsOf(ready, far)); err != nil {
+	if err := a.askAPI(ctx, r.Answers, readsOf(ready, far)); err != nil {
 		return r, err
 	}
-	return r, l.askConsole(ctx, r.Answers, ready)
+	return r, a.askConsole(ctx, r.Answers, ready)
 }
 
+// answers is what W14 does with its tasks.
+type answers struct{ *load }
+
 // fill submits the tasks, and names one that is ready, or will be, and one that is far from due.
-func (l *load) fill(ctx context.Context) (ready, far string, err error) {
-	clients, err := l.target.clients([]string{domain})
+func (a *answers) fill(ctx context.Context) (ready, far string, err error) {
+	clients, err := a.target.clients([]string{domain})
 	if err != nil {
 		return "", "", err
 	}
@@ -58,21 +62,21 @@ func (l *load) fill(ctx context.Context) (ready, far string, err error) {
 	var producing sync.WaitGroup
 	for i := range bulk.producers {
 		producing.Go(func() {
-			for from := range l.requests(next) {
-				tasks := l.target.some(from, min(bulk.request, l.tasks-from))
+			for from := range a.requests(next) {
+				tasks := a.target.some(from, min(bulk.request, a.tasks-from))
 				for n := range tasks {
-					if later := from + n - l.tasks/2; later >= 0 {
-						tasks[n].RunAt = now.Add(w14Ahead + w14Window/time.Duration(l.tasks)*time.Duration(later))
+					if later := from + n - a.tasks/2; later >= 0 {
+						tasks[n].RunAt = now.Add(w14Ahead + w14Window/time.Duration(a.tasks)*time.Duration(later))
 					}
 				}
 				ids, err := clients[i%len(clients)].SubmitMany(ctx, tasks)
-				switch l.accepted.add(ids); {
+				switch a.accepted.add(ids); {
 				case err != nil:
 					cancel(fmt.Errorf("submit: %w", err))
 					return
 				case from == 0:
 					ready = ids[0]
-				case from+len(ids) == l.tasks:
+				case from+len(ids) == a.tasks:
 					far = ids[len(ids)-1]
 				}
 			}
@@ -118,8 +122,8 @@ type apiRead struct {
 	request    codec.Message
 }
 
-func (l *load) askAPI(ctx context.Context, out *report.Answers, reads []apiRead) error {
-	nc, err := l.target.connect()
+func (a *answers) askAPI(ctx context.Context, out *report.Answers, reads []apiRead) error {
+	nc, err := a.target.connect()
 	if err != nil {
 		return err
 	}
@@ -128,7 +132,7 @@ func (l *load) askAPI(ctx context.Context, out *report.Answers, reads []apiRead)
 		if err != nil {
 			return err
 		}
-		err = l.ask(out, q.name, w14Calls, func() error {
+		err = a.ask(out, q.name, w14Calls, func() error {
 			m, err := nc.RequestMsgWithContext(ctx, &nats.Msg{
 				Subject: topology.API(domain, q.verb), Data: body, Header: nats.Header{codec.HeaderContentType: {string(codec.Protobuf)}},
 			})
@@ -148,7 +152,7 @@ func (l *load) askAPI(ctx context.Context, out *report.Answers, reads []apiRead)
 }
 
 // ask measures one question.
-func (l *load) ask(out *report.Answers, name string, times int, do func() error) error {
+func (a *answers) ask(out *report.Answers, name string, times int, do func() error) error {
 	took := make([]time.Duration, times)
 	for i := range took {
 		began := time.Now()
@@ -159,14 +163,14 @@ func (l *load) ask(out *report.Answers, name string, times int, do func() error)
 	}
 	one := report.Answered{Of: name, Took: report.QuantilesOf(took)}
 	out.All = append(out.All, one)
-	l.say("%s", one)
+	a.say("%s", one)
 	return nil
 }
 
 // askConsole gets the pages of a console.
-func (l *load) askConsole(ctx context.Context, out *report.Answers, task string) error {
+func (a *answers) askConsole(ctx context.Context, out *report.Answers, task string) error {
 	c, err := console.Listen(console.Config{
-		Listen: "127.0.0.1:0", NATS: console.Logins{Connect: func(string) (*nats.Conn, error) { return l.target.stack.Connect("yard-console") }},
+		Listen: "127.0.0.1:0", NATS: console.Logins{Connect: func(string) (*nats.Conn, error) { return a.target.stack.Connect("yard-console") }},
 	})
 	if err != nil {
 		return err
@@ -180,7 +184,7 @@ func (l *load) askConsole(ctx context.Context, out *report.Answers, task string)
 		"/", "/domains", "/fairness", "/cluster", of, of + "/tasklists", of + "/tasklists/" + tasklist, of + "/limits", of + "/tasks", of + "/tasks/" + task,
 		of + "/timers", of + "/schedules", of + "/batches", of + "/keys", of + "/workers", of + "/dead", of + "/dead/list",
 	} {
-		err := l.ask(out, "page "+path, w14Pages, func() error { return get(ctx, c.URL()+path) })
+		err := a.ask(out, "page "+path, w14Pages, func() error { return get(ctx, c.URL()+path) })
 		if err != nil {
 			return err
 		}

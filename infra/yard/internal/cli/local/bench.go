@@ -65,8 +65,7 @@ one, and print the median run of each workload:
       2,000/s and are done: how much the p99 from submit to handler grows
   W13 questions: 500 tasks/s, 3 s alone and 3 s beside another domain with 32 clients that ask
       without end, in turn: gets of unknown tasks, repeats of unknown requests, lists
-  W14 answers: while 500,000 tasks are ready and 500,000 are due within 30 days, how long each read
-      of the API and each page of the console takes, one after the other. These tasks do not run
+  W14 answers: each read of the API and each page of the console, while 1,000,000 tasks wait; none runs
 
 Every other accepted task must be completed exactly once, or the measurement fails. The
 numbers include the load generator. Data are synced to disk before every answer
@@ -81,7 +80,6 @@ finished tasks for minutes: the domain keeps them for 30m or more. TASKS/SYNC is
   yard bench --workload W1 --types 1 --limit 50 --tables redis
   yard bench --workload W1,W2,W8 --sync always,1s
   yard bench --workload W7 --plot w7.png
-  yard bench --workload W2 --url nats://127.0.0.1:4222
   yard bench --workload W1,W2,W3 --url tls://127.0.0.1:4222 --tls-ca ca.pem --nkey auth/keys/admin.bench.ann.nk --inbox-prefix _INBOX.t.bench.admin-ann
   yard bench --workload W1 --tasks 600000 --runs 1 --rest 1m --url nats://127.0.0.1:4222 --pid $(cat .dev/pid/history-1)`,
 		Args: command.NoArgs,
