@@ -104,6 +104,14 @@ func (c *Catalog) Domain(name string) *yardv1.Domain { return Domains.Of(c, "", 
 // Weight is how many turns a domain has for each one of a domain with weight 1.
 func (c *Catalog) Weight(domain string) int { return max(1, int(c.Domain(domain).GetWeight())) }
 
+// TraceRatio is the share of a domain's traces that are recorded; nil = the samplers of the services decide.
+func (c *Catalog) TraceRatio(domain string) *float64 {
+	if d := c.Domain(domain); d != nil {
+		return d.TraceRatio
+	}
+	return nil
+}
+
 // FullWeight is how many tasks of a domain come in with its full weight in a second, 0 = all; shadow: those over it are counted only.
 func (c *Catalog) FullWeight(domain string) (perSecond int64, shadow bool) {
 	d := c.Domain(domain)

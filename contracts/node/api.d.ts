@@ -1490,7 +1490,7 @@ export interface TaskEvent {
 
 /** DomainEvents is published, as JSON and without a reply, on the subject events.<kind>.<tasklist> of a domain whose `events` are on (domains.put). Core NATS: nothing is kept, so a client that does not listen misses it. */
 export interface DomainEvents {
-  /** The kind of event: `finished` (completed, cancelled or expired), `dead`, `late` or `stuck`. Later versions may have more kinds. */
+  /** The kind of event, such as `dead`: see [events](#events). Later versions may have more kinds. */
   kind: string;
   /** The tasklist of the tasks. */
   tasklist: string;
@@ -1550,6 +1550,8 @@ export interface Domain {
   late_after_ms?: number;
   /** An attempt is stuck if it runs for longer than this, ms, 1000..31622400000. It needs `events`. Default 0: none is. */
   stuck_after_ms?: number;
+  /** The share of its submits, and of the runs of its schedules, whose traces are recorded, 0..1. It counts where a trace begins: the traceparent of a client decides for itself. Attempts that fail are recorded in any case. A change holds within a second. Default: OTEL_TRACES_SAMPLER of the services decides. */
+  trace_ratio?: number;
 }
 
 /** Quota bounds what a domain asks of the cluster, on all frontends together. A request over it is refused with RESOURCE_EXHAUSTED and a retry_after, `detail` has `reason` `quota`, and nothing is stored. Frontends tell each other of what they let in ten times a second, so several of them may together exceed it for that long. */

@@ -31,15 +31,17 @@ const (
 
 // kinds are the span names that are operations of messaging.
 var kinds = map[string]string{
-	SpanSubmit: KindSend, SpanAppend: KindSend, SpanTrigger: KindSend, SpanMatch: KindReceive, SpanGrab: KindReceive, SpanStart: KindReceive,
+	SpanSchedule: KindSend, SpanSubmit: KindSend, SpanAppend: KindSend, SpanTrigger: KindSend, SpanMatch: KindReceive, SpanGrab: KindReceive, SpanStart: KindReceive,
 	SpanRun: KindProcess, SpanComplete: KindSettle, SpanFail: KindSettle, SpanHandBack: KindSettle,
 }
 
 // The names of spans, in the order of a task's life.
 const (
-	SpanSubmit = "submit"
-	SpanAppend = "append"
-	SpanApply  = "apply"
+	// SpanSchedule is the start of a run of a schedule, in place of submit and append.
+	SpanSchedule = "schedule"
+	SpanSubmit   = "submit"
+	SpanAppend   = "append"
+	SpanApply    = "apply"
 	// SpanDelay is the wait for the time at which a task is to run.
 	SpanDelay = "delay"
 	// SpanBackoff is the wait after an attempt that failed.
@@ -55,6 +57,8 @@ const (
 	// chosen, until it is answered.
 	SpanStart = "start"
 	SpanRun   = "run"
+	// SpanFailed is an attempt that failed, of a task that is not sampled. A sampled one has SpanRun and SpanFail.
+	SpanFailed = "failed attempt"
 	// SpanExpired is an attempt whose end its worker did not report.
 	SpanExpired  = "expired attempt"
 	SpanComplete = "complete"
@@ -106,7 +110,7 @@ func SpanKind(name string) trace.SpanKind {
 	switch name {
 	case SpanSubmit, SpanComplete, SpanFail, SpanHandBack:
 		return trace.SpanKindServer
-	case SpanAppend, SpanTrigger:
+	case SpanAppend, SpanTrigger, SpanSchedule:
 		return trace.SpanKindProducer
 	case SpanApply, SpanRun:
 		return trace.SpanKindConsumer

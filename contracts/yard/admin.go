@@ -57,6 +57,8 @@ type Domain struct {
 	// started, and for how long an attempt runs, until that is an event, too, 1 s to 366 days. Default 0: it is none.
 	Events                bool
 	LateAfter, StuckAfter time.Duration
+	// TraceRatio is the share of its submits and scheduled runs whose traces are recorded, 0 to 1. Nil: the samplers of the services decide.
+	TraceRatio *float64
 	// Revision changes with every put. PutDomain replaces only this revision, or any if it is 0.
 	Revision int64
 	// Pause and Drain are those of the whole domain, if there are any; GetDomain has them, and PutDomain leaves them as they are.
@@ -150,7 +152,7 @@ func (d Domain) Wire() *yardv1.Domain {
 		Name: d.Name, Description: d.Description, RetentionMs: milliseconds(d.Retention),
 		MaxConcurrency: int32Of(d.MaxConcurrency), MaxConcurrencyPerGroup: int32Of(d.MaxConcurrencyPerGroup),
 		Rate: d.Rate.wire(), DeadLettersMaxAgeMs: milliseconds(d.DeadLettersMaxAge), DeadLettersMax: d.DeadLettersMax, Quota: d.Quota.Wire(), Weight: int32Of(d.Weight),
-		FullWeightTasksPerS: d.FullWeightTasksPerSecond, FullWeightShadow: d.FullWeightShadow, Events: d.Events, LateAfterMs: milliseconds(d.LateAfter), StuckAfterMs: milliseconds(d.StuckAfter), Revision: d.Revision,
+		FullWeightTasksPerS: d.FullWeightTasksPerSecond, FullWeightShadow: d.FullWeightShadow, Events: d.Events, LateAfterMs: milliseconds(d.LateAfter), StuckAfterMs: milliseconds(d.StuckAfter), TraceRatio: d.TraceRatio, Revision: d.Revision,
 	}
 }
 
@@ -161,5 +163,6 @@ func domainOf(w *yardv1.Domain) Domain {
 		MaxConcurrency: int(w.GetMaxConcurrency()), MaxConcurrencyPerGroup: int(w.GetMaxConcurrencyPerGroup()), Rate: rateOf(w.GetRate()), Revision: w.GetRevision(),
 		DeadLettersMaxAge: milliTime(w.GetDeadLettersMaxAgeMs()), DeadLettersMax: w.GetDeadLettersMax(), Quota: quotaOf(w.GetQuota()), Weight: int(w.GetWeight()),
 		FullWeightTasksPerSecond: w.GetFullWeightTasksPerS(), FullWeightShadow: w.GetFullWeightShadow(), Events: w.GetEvents(), LateAfter: milliTime(w.GetLateAfterMs()), StuckAfter: milliTime(w.GetStuckAfterMs()),
+		TraceRatio: w.TraceRatio,
 	}
 }

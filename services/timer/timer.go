@@ -64,6 +64,9 @@ func New(d Deps) (*Service, error) {
 // Ready is closed when the service serves its first share of the partitions.
 func (s *Service) Ready() <-chan struct{} { return s.ready }
 
+// Owned is the partitions that this process serves.
+func (s *Service) Owned() ownership.Report { return s.share.Load().Report() }
+
 // Check is a condition of being ready besides Ready: an error where this node may
 // serve no partition.
 func (s *Service) Check() error { return s.share.Load().Check() }
@@ -158,6 +161,7 @@ func (s *Service) takes(cluster *catalog.Catalog, room *storage.Watch) func(*log
 func (s *Service) schedules(p int, cluster *catalog.Catalog, room *storage.Watch, log *slog.Logger) *schedules.Keeper {
 	at := natstimer.Schedules{JetStream: s.js, NATS: s.NATS, Partition: p, LogVersion: cluster.WriteVersion, Log: log}
 	return schedules.New(schedules.Deps{
-		Partition: p, Store: at, History: at, LogVersion: cluster.WriteVersion, Takes: s.takes(cluster, room), Now: s.Clock.Now, Metrics: scheduleMetrics(s.Metrics, p), Log: log,
+		Partition: p, Store: at, History: at, LogVersion: cluster.WriteVersion, Takes: s.takes(cluster, room), Now: s.Clock.Now, Metrics: scheduleMetrics(s.Metrics, p),
+		Tracing: s.Tracing, TraceRatio: cluster.TraceRatio, Log: log,
 	})
 }

@@ -2,8 +2,10 @@ package telemetry
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/url"
 	"os"
 	"strings"
@@ -32,6 +34,8 @@ const grpcPort = "4317"
 type Tracing struct {
 	provider *sdktrace.TracerProvider
 	tracer   trace.Tracer
+	// always is a tracer for spans that are recorded whatever the sampler of the process says. It has the queue of the other one.
+	always trace.Tracer
 }
 
 // NewTracing reads the standard OTEL_* variables. Tracing is on when an endpoint
@@ -65,11 +69,13 @@ func NewTracing(ctx context.Context, service, instance string, metrics *Metrics)
 		// Nothing has been exported yet, so there is nothing to lose by closing.
 		return nil, fmt.Errorf("tracing: %w", errors.Join(err, exporter.Shutdown(ctx)))
 	}
-	provider := sdktrace.NewTracerProvider(
-		sdktrace.WithSpanProcessor(newQueue(exporter, queueSize(), metrics.Counter(signals.SpansDropped, strings.TrimPrefix(service, "yard-")))),
-		sdktrace.WithResource(about),
+	queue := newQueue(exporter, queueSize(), metrics.Counter(signals.SpansDropped, strings.TrimPrefix(service, "yard-")))
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(queue), sdktrace.WithResource(about))
+	always := sdktrace.NewTracerProvider(
+		sdktrace.WithSpanProcessor(queue), sdktrace.WithResource(about),
+		sdktrace.WithSampler(sdktrace.AlwaysSample()), sdktrace.WithIDGenerator(spanIDs{}),
 	)
-	return &Tracing{provider: provider, tracer: provider.Tracer(scope)}, nil
+	return &Tracing{provider: provider, tracer: provider.Tracer(scope), always: always.Tracer(scope)}, nil
 }
 
 // newExporter returns nil when the environment asks for no tracing.
@@ -171,28 +177,85 @@ func (t *Tracing) Failed(parent []byte, name string, kind trace.SpanKind, start,
 	span.End(trace.WithTimestamp(end))
 }
 
-// Start begins a span under parent and returns it with its own compact context,
-// to be the parent of what follows. The caller ends it. Without a parent it begins
-// a new trace, if the sampler wants one. If tracing is off or parent is not
-// sampled, the span does nothing and the context is parent itself, so the
-// caller's trace passes through.
+// FailedUnsampled records one finished span of what failed, and why, in a trace that is not sampled: that of parent, or
+// the trace of that id if there is no parent.
+func (t *Tracing) FailedUnsampled(parent []byte, id trace.TraceID, name string, kind trace.SpanKind, start, end time.Time, why string, attrs ...attribute.KeyValue) {
+	if !t.On() {
+		return
+	}
+	ctx := context.WithValue(context.Background(), traceIDKey{}, id)
+	if sc := ToSpanContext(parent); sc.IsValid() {
+		ctx = trace.ContextWithRemoteSpanContext(ctx, sc)
+	}
+	span := begin(ctx, t.always, name, kind, start, attrs)
+	span.SetStatus(codes.Error, why)
+	span.End(trace.WithTimestamp(end))
+}
+
+// Start begins a span under parent and returns it with its own compact context, to be the parent of what follows. The
+// caller ends it. If tracing is off or parent is not sampled, the span does nothing and the context is parent itself,
+// so the caller's trace passes through.
 func (t *Tracing) Start(parent []byte, name string, kind trace.SpanKind, start time.Time, attrs ...attribute.KeyValue) (trace.Span, []byte) {
-	if !t.On() || (len(parent) != 0 && !Sampled(parent)) {
+	if !t.On() || !Sampled(parent) {
 		return noop.Span{}, parent
 	}
 	span := t.begin(parent, name, kind, start, attrs)
 	return span, FromSpan(span.SpanContext())
 }
 
+// Begin begins a trace with a span, as Start does. The ratio is the share of traces that are recorded, 0 to 1; without
+// one the sampler of the process decides. The context is nil if the trace is not recorded.
+func (t *Tracing) Begin(ratio *float64, name string, kind trace.SpanKind, start time.Time, attrs ...attribute.KeyValue) (trace.Span, []byte) {
+	if !t.On() || ratio != nil && rand.Float64() >= *ratio {
+		return noop.Span{}, nil
+	}
+	tracer := t.tracer
+	if ratio != nil {
+		tracer = t.always
+	}
+	span := begin(context.Background(), tracer, name, kind, start, attrs)
+	if !span.SpanContext().IsSampled() {
+		return noop.Span{}, nil
+	}
+	return span, FromSpan(span.SpanContext())
+}
+
 func (t *Tracing) begin(parent []byte, name string, kind trace.SpanKind, start time.Time, attrs []attribute.KeyValue) trace.Span {
-	ctx := trace.ContextWithRemoteSpanContext(context.Background(), ToSpanContext(parent))
+	return begin(trace.ContextWithRemoteSpanContext(context.Background(), ToSpanContext(parent)), t.tracer, name, kind, start, attrs)
+}
+
+func begin(ctx context.Context, tracer trace.Tracer, name string, kind trace.SpanKind, start time.Time, attrs []attribute.KeyValue) trace.Span {
 	// The copy keeps the caller's slice on its stack, so that a call costs no
 	// allocation when tracing is off.
 	kept := append(make([]attribute.KeyValue, 0, len(attrs)), attrs...)
-	_, span := t.tracer.Start(ctx, name,
+	_, span := tracer.Start(ctx, name,
 		trace.WithTimestamp(start),
 		trace.WithSpanKind(kind),
 		trace.WithAttributes(kept...),
 	)
 	return span
+}
+
+// traceIDKey is the key of a context's value that is the id of the trace to begin.
+type traceIDKey struct{}
+
+// spanIDs makes the ids of spans, and those of traces unless the context has one.
+type spanIDs struct{}
+
+// NewIDs implements sdktrace.IDGenerator.
+func (g spanIDs) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
+	id, _ := ctx.Value(traceIDKey{}).(trace.TraceID)
+	for !id.IsValid() {
+		binary.NativeEndian.PutUint64(id[:8], rand.Uint64())
+		binary.NativeEndian.PutUint64(id[8:], rand.Uint64())
+	}
+	return id, g.NewSpanID(ctx, id)
+}
+
+// NewSpanID implements sdktrace.IDGenerator.
+func (spanIDs) NewSpanID(context.Context, trace.TraceID) (id trace.SpanID) {
+	for !id.IsValid() {
+		binary.NativeEndian.PutUint64(id[:], rand.Uint64())
+	}
+	return id
 }

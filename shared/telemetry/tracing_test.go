@@ -72,34 +72,61 @@ func TestSpansReachTheCollector(t *testing.T) {
 
 func TestSampling(t *testing.T) {
 	sink := signalkit.RunTraceSink(t)
+	ratio := func(r float64) *float64 { return &r }
 	for _, c := range []struct {
 		name    string
 		sampler string
 		parent  string
+		ratio   *float64
 		spans   int
-		sampled bool
 	}{
-		{"a new trace", "", "", 2, true},
-		{"a new trace that the sampler refuses", "parentbased_always_off", "", 0, false},
-		{"a sampled parent", "parentbased_always_off", sampledParent, 2, true},
-		{"a parent that is not sampled", "", unsampledParent, 0, false},
+		{"a new trace", "", "", nil, 2},
+		{"a new trace that the sampler refuses", "parentbased_always_off", "", nil, 0},
+		{"a new trace that its ratio wants", "parentbased_always_off", "", ratio(1), 2},
+		{"a new trace that its ratio refuses", "", "", ratio(0), 0},
+		{"a sampled parent", "parentbased_always_off", sampledParent, nil, 2},
+		{"a parent that is not sampled", "", unsampledParent, nil, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			sink.Reset()
 			setEnv(t, append(sink.Env(), "OTEL_TRACES_SAMPLER="+c.sampler)...)
 			tracing, err := telemetry.NewTracing(t.Context(), "s", "i", nil)
 			testkit.NoError(t, err)
-			span, inner := tracing.Start(telemetry.ParseTraceparent(c.parent), "outer", trace.SpanKindServer, time.Now())
-			if inner == nil {
+			parent := telemetry.ParseTraceparent(c.parent)
+			begin := func() (trace.Span, []byte) {
+				if parent == nil {
+					return tracing.Begin(c.ratio, "outer", trace.SpanKindServer, time.Now())
+				}
+				return tracing.Start(parent, "outer", trace.SpanKindServer, time.Now())
+			}
+			span, inner := begin()
+			if parent != nil && inner == nil {
 				t.Error("the decision not to sample is lost: no context to pass on")
 			}
-			testkit.Equal(t, "sampled", telemetry.Sampled(inner), c.sampled)
+			testkit.Equal(t, "sampled", telemetry.Sampled(inner), c.spans > 0)
 			tracing.Span(inner, "inner", trace.SpanKindInternal, time.Now(), time.Now())
 			span.End()
 			testkit.NoError(t, tracing.Shutdown(t.Context()))
 			testkit.Equal(t, "spans", len(sink.Spans()), c.spans)
 		})
 	}
+}
+
+// A failure is recorded whatever the sampler says: in the trace of its parent, or in the trace that it names.
+func TestAFailureIsRecordedUnsampled(t *testing.T) {
+	sink := signalkit.RunTraceSink(t)
+	setEnv(t, append(sink.Env(), "OTEL_TRACES_SAMPLER=parentbased_always_off")...)
+	tracing, err := telemetry.NewTracing(t.Context(), "s", "i", nil)
+	testkit.NoError(t, err)
+	id, now := trace.TraceID{1, 2}, time.Unix(100, 0)
+	for _, parent := range []string{"", unsampledParent} {
+		tracing.FailedUnsampled(telemetry.ParseTraceparent(parent), id, "broke", trace.SpanKindInternal, now, now.Add(time.Second), "no disk")
+	}
+	testkit.NoError(t, tracing.Shutdown(t.Context()))
+	spans := sink.Spans()
+	testkit.MustEqual(t, "spans", len(spans), 2)
+	testkit.Equal(t, "without a parent", []string{spans[0].TraceID, spans[0].ParentID, spans[0].Raw.GetStatus().GetMessage()}, []string{id.String(), "", "no disk"})
+	testkit.Equal(t, "under a parent", []string{spans[1].TraceID, spans[1].ParentID}, []string{unsampledParent[3:35], unsampledParent[36:52]})
 }
 
 func TestSpanWithoutParentIsNone(t *testing.T) {
@@ -157,6 +184,9 @@ func TestTracingOffCostsNothing(t *testing.T) {
 			tracing.Span(inner, "inner", trace.SpanKindInternal, now, now, attribute.Int("n", len(domain)))
 			tracing.Tracer()
 			span.End()
+			span, _ = tracing.Begin(nil, "outer", trace.SpanKindServer, now, attribute.String("domain", domain))
+			span.End()
+			tracing.FailedUnsampled(parent, trace.TraceID{1}, "broke", trace.SpanKindInternal, now, now, domain, attribute.Int("n", len(domain)))
 		})
 		testkit.Equal(t, name, allocs, 0)
 		if _, inner := tracing.Start(parent, "", trace.SpanKindServer, now); !bytes.Equal(inner, parent) {

@@ -180,7 +180,10 @@ type Domain struct {
 	// A task is late if it is due, and could start, for longer than this and has not started, ms, 1000..31622400000. It needs `events`. Default 0: none is.
 	LateAfterMs int64 `protobuf:"varint,15,opt,name=late_after_ms,json=lateAfterMs,proto3" json:"late_after_ms,omitempty"`
 	// An attempt is stuck if it runs for longer than this, ms, 1000..31622400000. It needs `events`. Default 0: none is.
-	StuckAfterMs  int64 `protobuf:"varint,16,opt,name=stuck_after_ms,json=stuckAfterMs,proto3" json:"stuck_after_ms,omitempty"`
+	StuckAfterMs int64 `protobuf:"varint,16,opt,name=stuck_after_ms,json=stuckAfterMs,proto3" json:"stuck_after_ms,omitempty"`
+	// The share of its submits, and of the runs of its schedules, whose traces are recorded, 0..1. It counts where a trace begins: the traceparent of a client
+	// decides for itself. Attempts that fail are recorded in any case. A change holds within a second. Default: OTEL_TRACES_SAMPLER of the services decides.
+	TraceRatio    *float64 `protobuf:"fixed64,17,opt,name=trace_ratio,json=traceRatio,proto3,oneof" json:"trace_ratio,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -323,6 +326,13 @@ func (x *Domain) GetLateAfterMs() int64 {
 func (x *Domain) GetStuckAfterMs() int64 {
 	if x != nil {
 		return x.StuckAfterMs
+	}
+	return 0
+}
+
+func (x *Domain) GetTraceRatio() float64 {
+	if x != nil && x.TraceRatio != nil {
+		return *x.TraceRatio
 	}
 	return 0
 }
@@ -8700,7 +8710,7 @@ var File_yard_v1_admin_proto protoreflect.FileDescriptor
 
 const file_yard_v1_admin_proto_rawDesc = "" +
 	"\n" +
-	"\x13yard/v1/admin.proto\x12\ayard.v1\x1a\x13yard/v1/tasks.proto\"\xe8\x04\n" +
+	"\x13yard/v1/admin.proto\x12\ayard.v1\x1a\x13yard/v1/tasks.proto\"\x9e\x05\n" +
 	"\x06Domain\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12!\n" +
@@ -8718,7 +8728,10 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x12full_weight_shadow\x18\r \x01(\bR\x10fullWeightShadow\x12\x16\n" +
 	"\x06events\x18\x0e \x01(\bR\x06events\x12\"\n" +
 	"\rlate_after_ms\x18\x0f \x01(\x03R\vlateAfterMs\x12$\n" +
-	"\x0estuck_after_ms\x18\x10 \x01(\x03R\fstuckAfterMs\"\xc8\x01\n" +
+	"\x0estuck_after_ms\x18\x10 \x01(\x03R\fstuckAfterMs\x12$\n" +
+	"\vtrace_ratio\x18\x11 \x01(\x01H\x00R\n" +
+	"traceRatio\x88\x01\x01B\x0e\n" +
+	"\f_trace_ratio\"\xc8\x01\n" +
 	"\x05Quota\x12+\n" +
 	"\x12submit_tasks_per_s\x18\x01 \x01(\x03R\x0fsubmitTasksPerS\x12+\n" +
 	"\x12submit_bytes_per_s\x18\x02 \x01(\x03R\x0fsubmitBytesPerS\x12\x1d\n" +
@@ -9595,6 +9608,7 @@ func file_yard_v1_admin_proto_init() {
 		return
 	}
 	file_yard_v1_tasks_proto_init()
+	file_yard_v1_admin_proto_msgTypes[0].OneofWrappers = []any{}
 	file_yard_v1_admin_proto_msgTypes[71].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

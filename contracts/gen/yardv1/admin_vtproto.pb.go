@@ -43,6 +43,10 @@ func (m *Domain) CloneVT() *Domain {
 	r.Events = m.Events
 	r.LateAfterMs = m.LateAfterMs
 	r.StuckAfterMs = m.StuckAfterMs
+	if rhs := m.TraceRatio; rhs != nil {
+		tmpVal := *rhs
+		r.TraceRatio = &tmpVal
+	}
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
 		copy(r.unknownFields, m.unknownFields)
@@ -2622,6 +2626,14 @@ func (m *Domain) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.TraceRatio != nil {
+		i -= 8
+		binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(*m.TraceRatio))))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0x89
 	}
 	if m.StuckAfterMs != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.StuckAfterMs))
@@ -9852,6 +9864,9 @@ func (m *Domain) SizeVT() (n int) {
 	if m.StuckAfterMs != 0 {
 		n += 2 + protohelpers.SizeOfVarint(uint64(m.StuckAfterMs))
 	}
+	if m.TraceRatio != nil {
+		n += 10
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -13048,6 +13063,18 @@ func (m *Domain) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
+		case 17:
+			if wireType != 1 {
+				return fmt.Errorf("proto: wrong wireType = %d for field TraceRatio", wireType)
+			}
+			var v uint64
+			if (iNdEx + 8) > l {
+				return io.ErrUnexpectedEOF
+			}
+			v = uint64(binary.LittleEndian.Uint64(dAtA[iNdEx:]))
+			iNdEx += 8
+			v2 := float64(math.Float64frombits(v))
+			m.TraceRatio = &v2
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -31231,6 +31258,18 @@ func (m *Domain) UnmarshalVTUnsafe(dAtA []byte) error {
 					break
 				}
 			}
+		case 17:
+			if wireType != 1 {
+				return fmt.Errorf("proto: wrong wireType = %d for field TraceRatio", wireType)
+			}
+			var v uint64
+			if (iNdEx + 8) > l {
+				return io.ErrUnexpectedEOF
+			}
+			v = uint64(binary.LittleEndian.Uint64(dAtA[iNdEx:]))
+			iNdEx += 8
+			v2 := float64(math.Float64frombits(v))
+			m.TraceRatio = &v2
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

@@ -3550,7 +3550,7 @@ func (x *TaskEvent) GetDueAtMs() int64 {
 // nothing is kept, so a client that does not listen misses it.
 type DomainEvents struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The kind of event: `finished` (completed, cancelled or expired), `dead`, `late` or `stuck`. Later versions may have more kinds.
+	// The kind of event, such as `dead`: see [events](#events). Later versions may have more kinds.
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// The tasklist of the tasks.
 	Tasklist string `protobuf:"bytes,2,opt,name=tasklist,proto3" json:"tasklist,omitempty"`

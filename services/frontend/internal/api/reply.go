@@ -1,6 +1,7 @@
 package api
 
 import (
+	"log/slog"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
@@ -30,6 +32,8 @@ type reply struct {
 	to          string
 	contentType codec.ContentType
 	place       call.Place
+	domain      string
+	trace       []byte
 	released    atomic.Bool
 
 	mu sync.Mutex
@@ -46,7 +50,7 @@ func (a *API) receive(req micro.Request, t *tally) (call.Call, *reply, error) {
 	if to := req.Reply(); to != "" && !a.Replies.Asker(domain, to) {
 		return call.Call{}, nil, nil // who asks for that would not read an error
 	}
-	r := &reply{api: a, tally: t, to: req.Reply(), contentType: codec.JSON, handled: req}
+	r := &reply{api: a, tally: t, to: req.Reply(), contentType: codec.JSON, handled: req, domain: domain}
 	var err error
 	if r.place, err = a.Gateway.Run.Admit(domain, len(req.Data())); err != nil {
 		r.refuse(fault.From(err))
@@ -64,6 +68,7 @@ func (a *API) receive(req micro.Request, t *tally) (call.Call, *reply, error) {
 	}
 	if text := h.Get(HeaderTraceparent); text != "" {
 		c.Trace = telemetry.ParseTraceparent(text)
+		r.trace = c.Trace
 	}
 	return c, r, nil
 }
@@ -111,7 +116,7 @@ func (r *reply) answer(resp codec.Message, err error) {
 func (r *reply) refuse(e *fault.Error) {
 	r.tally.fail(e.Code)
 	if e.Code == fault.Internal {
-		r.api.Log.Error("a request failed with an internal error", "error", e)
+		r.log().Error("a request failed with an internal error", signals.Error, e)
 	}
 	m := natsrpc.ErrorMsg(e)
 	if r.refuseHandled(m) || r.to == "" {
@@ -119,6 +124,15 @@ func (r *reply) refuse(e *fault.Error) {
 	}
 	m.Subject = r.to
 	r.send(m)
+}
+
+// log returns a logger whose lines name the request, and the trace that the client sent with it.
+func (r *reply) log() *slog.Logger {
+	log := r.api.Log.With(signals.Verb, r.tally.verb, signals.Domain, r.domain)
+	if sc := telemetry.ToSpanContext(r.trace); sc.IsValid() {
+		log = log.With(signals.TraceID, sc.TraceID().String())
+	}
+	return log
 }
 
 // refuseHandled sends a refusal by way of micro, which then counts it as an error, while the handler runs. A
@@ -131,7 +145,7 @@ func (r *reply) refuseHandled(m *nats.Msg) bool {
 		return false
 	}
 	if err := r.handled.Error(h.Get(fault.HeaderCode), h.Get(fault.HeaderDescription), m.Data, micro.WithHeaders(micro.Headers(h))); err != nil && r.to != "" {
-		r.api.Log.Debug("an answer was not sent", "error", err)
+		r.log().Debug("an answer was not sent", signals.Error, err)
 	}
 	return true
 }
@@ -145,7 +159,7 @@ func (r *reply) returned() {
 
 func (r *reply) send(m *nats.Msg) {
 	if err := r.api.NATS.PublishMsg(m); err != nil {
-		r.api.Log.Debug("an answer was not sent", "error", err)
+		r.log().Debug("an answer was not sent", signals.Error, err)
 	}
 }
 
@@ -161,7 +175,7 @@ func (r *reply) release() {
 // brings out must not end all others.
 func (r *reply) recovered() {
 	if p := recover(); p != nil {
-		r.api.Log.Error("a handler panicked", "panic", p, "stack", string(debug.Stack()))
+		r.log().Error("a handler panicked", signals.Panic, p, signals.Stack, string(debug.Stack()))
 		r.answer(nil, fault.New(fault.Internal, "the request could not be handled"))
 	}
 }

@@ -15,14 +15,14 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
 )
 
-// startSubmit begins the span of a submit and returns the context that its tasks
-// get: the span's, where it is recorded; else the caller's, passed through.
+// startSubmit begins the span of a submit and returns the context that its tasks get. A caller's context decides whether
+// they are traced; without one the domain decides, or else the sampler of the process.
 func (in *Intake) startSubmit(c call.Call) (trace.Span, []byte) {
-	span, ctx := in.Tracing.Start(c.Trace, signals.SpanSubmit, signals.SpanKind(signals.SpanSubmit), c.Now, signals.Attribute(signals.Domain, c.Domain))
-	if len(c.Trace) == 0 && !telemetry.Sampled(ctx) {
-		return span, nil // the sampler does not want it: 25 bytes less in each record
+	about := signals.Attribute(signals.Domain, c.Domain)
+	if len(c.Trace) > 0 {
+		return in.Tracing.Start(c.Trace, signals.SpanSubmit, signals.SpanKind(signals.SpanSubmit), c.Now, about)
 	}
-	return span, ctx
+	return in.Tracing.Begin(in.Catalog.TraceRatio(c.Domain), signals.SpanSubmit, signals.SpanKind(signals.SpanSubmit), c.Now, about)
 }
 
 // startTasks begins the spans of the tasks that bring a trace of their own. What

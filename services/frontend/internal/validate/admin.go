@@ -32,6 +32,7 @@ func PutDomain(req *yardv1.PutDomainRequest) error {
 		optional("/domain/weight", d.Weight, 1, TurnsMax),
 		optional("/domain/full_weight_tasks_per_s", d.FullWeightTasksPerS, 1, SubmitTasksMax),
 		domainEvents(d),
+		traceRatio("/domain/trace_ratio", d.TraceRatio),
 		optional("/domain/quota/submit_tasks_per_s", d.GetQuota().GetSubmitTasksPerS(), 1, SubmitTasksMax),
 		optional("/domain/quota/submit_bytes_per_s", d.GetQuota().GetSubmitBytesPerS(), SubmitBytesMin, SubmitBytesMax),
 		optional("/domain/quota/open_polls", d.GetQuota().GetOpenPolls(), 1, OpenPollsMax),
@@ -206,6 +207,14 @@ func weight(path string, w *float64) error {
 		return nil
 	}
 	return invalid(path, "is %v, want 0, or %v to %v", *w, WeightMin, WeightMax)
+}
+
+// traceRatio checks the share of traces that are recorded. Not a number is none.
+func traceRatio(path string, r *float64) error {
+	if r == nil || *r >= 0 && *r <= 1 {
+		return nil
+	}
+	return invalid(path, "is %v, want 0 to 1", *r)
 }
 
 func revision(path string, n int64) error { return between(path, n, 0, math.MaxInt64) }

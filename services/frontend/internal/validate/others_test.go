@@ -1,8 +1,11 @@
 package validate
 
 import (
+	"math"
 	"strings"
 	"testing"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -186,6 +189,9 @@ func TestPutDomainRefuses(t *testing.T) {
 		"stuck, no events": {func(r *yardv1.PutDomainRequest) { r.Domain.StuckAfterMs = 1000 }, "/domain/stuck_after_ms"},
 		"late at once":     {func(r *yardv1.PutDomainRequest) { r.Domain.Events, r.Domain.LateAfterMs = true, 999 }, "/domain/late_after_ms"},
 		"stuck much later": {func(r *yardv1.PutDomainRequest) { r.Domain.Events, r.Domain.StuckAfterMs = true, ms(AheadMax)+1 }, "/domain/stuck_after_ms"},
+		"negative traces":  {func(r *yardv1.PutDomainRequest) { r.Domain.TraceRatio = proto.Float64(-0.1) }, "/domain/trace_ratio"},
+		"more than traces": {func(r *yardv1.PutDomainRequest) { r.Domain.TraceRatio = proto.Float64(1.1) }, "/domain/trace_ratio"},
+		"no ratio":         {func(r *yardv1.PutDomainRequest) { r.Domain.TraceRatio = proto.Float64(math.NaN()) }, "/domain/trace_ratio"},
 		"much full weight": {func(r *yardv1.PutDomainRequest) { r.Domain.FullWeightTasksPerS = 10_000_001 }, "/domain/full_weight_tasks_per_s"},
 		"many tasks":       {func(r *yardv1.PutDomainRequest) { r.Domain.Quota.SubmitTasksPerS = 10_000_001 }, "/domain/quota/submit_tasks_per_s"},
 		"negative tasks":   {func(r *yardv1.PutDomainRequest) { r.Domain.Quota.SubmitTasksPerS = -1 }, "/domain/quota/submit_tasks_per_s"},

@@ -274,7 +274,8 @@ func (d searchDecoder) taskOf(r *logv1.Record) *taskstate.Task {
 	}
 	e, err := d.Decoder.Entry(r)
 	if err != nil {
-		d.Logger.Error("another store returned a broken record", "partition", d.Partition, "error", err)
+		id, _ := ids.TaskIDFromBytes(r.Id) // a broken record may have none
+		d.Logger.Error("another store returned a broken record", "partition", d.Partition, "task_id", id.String(), "error", err)
 		return nil
 	}
 	return &e.Task

@@ -1,4 +1,4 @@
-// Package spans makes spans of what the turns of a partition do to traced tasks.
+// Package spans makes spans of what the turns of a partition do to traced tasks, and of attempts that fail, of every task.
 //
 // Owns: which spans there are, and when each begins and ends. Never does: decide which tasks are traced; their submits do.
 // On failure: nothing can fail; a span that is lost is missing in the trace.
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
@@ -16,11 +17,18 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
-// Maker makes the spans of one partition. Clock tells the time of the log.
+// unsampledMax is how many failed attempts of a domain a partition shows in a second if their tasks are not sampled.
+const unsampledMax = 20
+
+// Maker makes the spans of one partition. Clock tells the time of the log. It is not safe for concurrent use.
 type Maker struct {
 	Partition int
 	Tracing   *telemetry.Tracing
 	Clock     *clock.Clock
+
+	// shown is how many unsampled failures of each domain were seen in a second, Unix time.
+	second int64
+	shown  map[string]int
 }
 
 // Show makes spans of what a turn has done to traced tasks.
@@ -35,11 +43,12 @@ func (m *Maker) Show(fx *replica.Effects) {
 	}
 	for i := range fx.Traced {
 		x := &fx.Traced[i]
+		since, now := at(x.Since), m.Clock.Now()
 		if !telemetry.Sampled([]byte(x.Task.Trace)) {
+			m.showUnsampled(x, since, now)
 			continue
 		}
-		since, now := at(x.Since), m.Clock.Now()
-		switch x.What {
+		switch x.What { // a failed attempt has the spans of its worker and of the frontend
 		case replica.TraceApplied:
 			m.show(x.Task, signals.SpanApply, since, now)
 		case replica.TraceGranted:
@@ -50,9 +59,44 @@ func (m *Maker) Show(fx *replica.Effects) {
 			m.show(x.Task, signals.SpanWait, since, at(x.Task.Attempt.StartedAt))
 		case replica.TraceExpired:
 			m.Tracing.Failed([]byte(x.Task.Trace), signals.SpanExpired, signals.SpanKind(signals.SpanExpired), since, now,
-				"its worker did not say how the attempt ended, in its time", m.attributes(x.Task, signals.SpanExpired)...)
+				whyExpired, m.attributes(x.Task, signals.SpanExpired)...)
 		}
 	}
+}
+
+// whyExpired is the error of an expired attempt.
+const whyExpired = "its worker did not say how the attempt ended, in its time"
+
+// showUnsampled shows an attempt that has failed, though its task is not traced. The trace has the id of the task if the
+// submit had no trace context.
+func (m *Maker) showUnsampled(x *replica.Traced, since, now time.Time) {
+	t, name, why := x.Task, signals.SpanFailed, ""
+	switch x.What {
+	case replica.TraceExpired:
+		name, why = signals.SpanExpired, whyExpired
+	case replica.TraceFailed:
+		why = "the attempt failed: " + t.ErrMessage
+	default:
+		return
+	}
+	if !m.mayShow(t.Domain, now) {
+		return
+	}
+	m.Tracing.FailedUnsampled([]byte(t.Trace), trace.TraceID(t.ID), name, signals.SpanKind(name), since, now, why,
+		m.attributes(t, name, signals.Attribute(signals.Attempt, int(t.Grants())), signals.Attribute(signals.State, t.State.String()))...)
+}
+
+// mayShow counts the failures of a domain in a second, so that a domain whose tasks all fail leaves the queue of spans to others.
+func (m *Maker) mayShow(domain string, now time.Time) bool {
+	if second := now.Unix(); second != m.second {
+		m.second = second
+		clear(m.shown)
+	}
+	if m.shown == nil {
+		m.shown = map[string]int{}
+	}
+	m.shown[domain]++
+	return m.shown[domain] <= unsampledMax
 }
 
 // showWait shows why a task was not to run before it was ready, and how long.

@@ -6,9 +6,13 @@ import (
 	"log/slog"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/runs"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
 const (
@@ -21,7 +25,7 @@ const (
 	storedMax = 256
 )
 
-// Deps is what a keeper works with. All fields are required.
+// Deps is what a keeper works with. All fields are required, but for Tracing.
 type Deps struct {
 	// Partition is the home of its schedules.
 	Partition int
@@ -34,7 +38,10 @@ type Deps struct {
 	// Now is the time of the log, at most: nothing runs early by it.
 	Now     func() time.Time
 	Metrics Metrics
-	Log     *slog.Logger
+	Tracing *telemetry.Tracing
+	// TraceRatio is the share of a domain's traces that are recorded; nil = the sampler of the process decides.
+	TraceRatio func(domain string) *float64
+	Log        *slog.Logger
 }
 
 // Metrics count the runs of a partition by their outcome, and tell how late one of the calendar started that was not missed. The funcs must be quick.
@@ -198,12 +205,16 @@ func (k *Keeper) tryDecide(ctx context.Context, n Name) (decision, error) {
 	made := state.Decide(p.policy, p.calendar, nowMS, func(id ids.TaskID) bool { return ended[id] }, func(runs.Run) ids.TaskID { return newID(k.Partition, now) })
 	seq := was.Seq
 	if made.Changed {
-		tasks := make([]*logv1.Record, len(made.Start))
+		tasks, spans := make([]*logv1.Record, len(made.Start)), make([]trace.Span, len(made.Start))
 		for i, r := range made.Start {
 			tasks[i] = p.submit(r)
+			spans[i], tasks[i].Trace = k.trace(tasks[i], n, now)
 		}
 		if seq, err = k.Store.Change(ctx, n, was.Seq, withState(was.Home, state, k.LogVersion()), tasks); err != nil {
 			return decision{}, err
+		}
+		for _, span := range spans {
+			span.End(trace.WithTimestamp(k.Now()))
 		}
 		k.report(made.Start, before, state)
 	}
@@ -214,6 +225,13 @@ func (k *Keeper) tryDecide(ctx context.Context, n Name) (decision, error) {
 	}
 	at, ok := state.Wake(p.policy, p.calendar, nowMS)
 	return decision{seq: seq, at: at, ok: ok}, nil
+}
+
+// trace begins the trace of a run. The span is lost unless it is known that the run is stored.
+func (k *Keeper) trace(t *logv1.Record, n Name, now time.Time) (trace.Span, []byte) {
+	about := signals.Task{Domain: t.Domain, Tasklist: t.Tasklist, Type: t.Type, ID: ids.TaskID(t.Id).String(), Partition: k.Partition}
+	return k.Tracing.Begin(k.TraceRatio(n.Domain), signals.SpanSchedule, signals.SpanKind(signals.SpanSchedule), now,
+		about.Attributes(signals.SpanSchedule, signals.Attribute(signals.Schedule, n.Schedule))...)
 }
 
 // ended asks which tasks of a schedule have ended, if that matters now. The first one that has not is enough: the runs that are due do not start.

@@ -184,7 +184,7 @@ func (l *log) keepWith(t *testing.T, view interface {
 ) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	k := New(Deps{
-		Partition: 1, Store: view, History: view, LogVersion: func() uint32 { return 1 }, Takes: func(*logv1.Record) bool { return l.isFull() == "" }, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Partition: 1, Store: view, History: view, LogVersion: func() uint32 { return 1 }, Takes: func(*logv1.Record) bool { return l.isFull() == "" }, Now: time.Now, TraceRatio: func(string) *float64 { return nil }, Log: slog.New(slog.DiscardHandler),
 		Metrics: Metrics{Started: func(int) {}, Skipped: func(int) {}, Missed: func(int) {}, Late: func(time.Duration) {}},
 	})
 	ended := make(chan error, 1)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strconv"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -37,6 +38,7 @@ Its finished tasks are kept for their retention; a domain created again with the
 			flags.BoolVar(&d.Events, "events", d.Events, "publish events of its tasks, see yard events; off: --events=false --late-after 0 --stuck-after 0")
 			command.DurationVar(flags, &d.LateAfter, "late-after", d.LateAfter, "publish that a task is due and has not started for so long, 1s to 8784h; 0 = never; needs --events")
 			command.DurationVar(flags, &d.StuckAfter, "stuck-after", d.StuckAfter, "publish that an attempt runs for so long, 1s to 8784h; 0 = never; needs --events")
+			flags.Var(traceRatio(d), "trace-ratio", "share of its submits and scheduled runs whose traces are recorded, 0 to 1, unless the client decides; default: OTEL_TRACES_SAMPLER of the services decides")
 			flags.Int64Var(&d.Quota.SubmitTasksPerSecond, "submit-tasks-per-second", d.Quota.SubmitTasksPerSecond, "tasks that are submitted in a second; 0 = any number")
 			flags.Int64Var(&d.Quota.SubmitBytesPerSecond, "submit-bytes-per-second", d.Quota.SubmitBytesPerSecond, "bytes that are submitted in a second, as stored; 0 = any number")
 			flags.Int64Var(&d.Quota.WaitingTasks, "waiting-tasks", d.Quota.WaitingTasks, "tasks that wait and do not run, delayed ones and those on disk, too; 0 = any number")
@@ -73,6 +75,7 @@ func printDomain(a *command.App, d yard.Domain) error {
 		about.Row("weight", max(1, d.Weight))
 		about.Some("full weight", fullWeightText(d))
 		about.Some("events", eventsText(d))
+		about.Some("trace ratio", traceRatio(&d).Show())
 		of := func(what string, used, most int64, when string) {
 			if most > 0 {
 				about.Row(what, used, fmt.Sprintf("of %d%s", most, when))
@@ -101,6 +104,25 @@ func eventsText(d yard.Domain) string {
 		text += fmt.Sprintf(", stuck after %v", d.StuckAfter)
 	}
 	return text
+}
+
+// traceRatio is the share of a domain's traces on the command line; "default" leaves it to the services.
+func traceRatio(d *yard.Domain) command.Value {
+	show := func() string {
+		if d.TraceRatio == nil {
+			return ""
+		}
+		return fmt.Sprint(*d.TraceRatio)
+	}
+	return command.Value{Kind: "float", Show: show, Parse: func(text string) error {
+		if text == "default" {
+			d.TraceRatio = nil
+			return nil
+		}
+		ratio, err := strconv.ParseFloat(text, 64)
+		d.TraceRatio = &ratio
+		return err
+	}}
 }
 
 // fullWeightText is how many tasks come in with the full weight of a domain; "" = all.

@@ -43,7 +43,7 @@ type Effects struct {
 
 	// OverRate are tasks that came in over the rates of their domains.
 	OverRate []OverRate
-	// Traced are tasks with a trace context of which something is to be shown.
+	// Traced are tasks of which something is to be shown in their traces: those with a trace context, and those with an attempt that failed.
 	Traced []Traced
 	Counts Counts
 	// Halt is why this replica must not go on: the log holds what it cannot read.
@@ -111,6 +111,8 @@ const (
 	TraceGranted
 	// TraceExpired is an attempt of which its worker did not say the end.
 	TraceExpired
+	// TraceFailed is an attempt of which its worker said that it failed.
+	TraceFailed
 )
 
 // Traced is something to be shown in a task's trace.

@@ -149,11 +149,12 @@ func (s step) apply(e *Entry, req *locate.Request) {
 		}
 		if req.Ev.Kind == taskstate.Expired && s.replay == nil {
 			s.fx.Counts.expired(&e.Task)
-			if len(e.Trace) > 0 {
-				s.fx.Traced = append(s.fx.Traced, Traced{What: TraceExpired, Task: &e.Task, Since: e.Attempt.StartedAt})
-			}
+			s.fx.Traced = append(s.fx.Traced, Traced{What: TraceExpired, Task: &e.Task, Since: e.Attempt.StartedAt})
 		}
 		if e.Failures > failures {
+			if req.Ev.Kind == taskstate.Failed && s.replay == nil {
+				s.fx.Traced = append(s.fx.Traced, Traced{What: TraceFailed, Task: &e.Task, Since: e.Attempt.StartedAt})
+			}
 			s.CountFailure(&e.Entry)
 		}
 		if before != taskstate.Running && e.Revision() != revision {
