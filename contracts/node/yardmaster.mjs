@@ -225,7 +225,7 @@ export class Client {
   }
 
   /**
-   * Hears what becomes of the tasks of the domain, once its operator has turned events on: a kind (finished, dead, late, stuck) and a tasklist, or all.
+   * Hears what becomes of the tasks of the domain, once its operator has turned events on: a kind (API.md lists them) and a tasklist, or all.
    * It may miss some, and hear of one twice: `tasks.get` is the truth.
    * @param {(events: DomainEvents) => void} heard
    * @param {{ kind?: string, tasklist?: string }} [filter]

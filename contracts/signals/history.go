@@ -43,7 +43,7 @@ var (
 	})
 	DomainEventsPublished = history.add(Metric{
 		Name: "yardmaster.history.domain_events.published", Kind: Counter, Unit: "{event}",
-		Means: "Events of tasks that were published for domains with `events`: finished, dead, late, stuck. Whether a client listens is not known.",
+		Means: "Events of tasks that were published for domains with `events`. Whether a client listens is not known.",
 	})
 	DomainEventsDropped = history.add(Metric{
 		Name: "yardmaster.history.domain_events.dropped", Kind: Counter, Unit: "{event}",

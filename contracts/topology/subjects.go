@@ -50,17 +50,34 @@ func AliveHint(domain string) string { return apiPrefix + domain + ".hint.alive"
 // AliveHintAny filters those of all domains.
 const AliveHintAny = apiPrefix + "*.hint.alive"
 
-// The kinds of TaskEvents.
+// The kinds of TaskEvents. EventKinds describes them.
 const (
-	// EventFinished: tasks were completed, were cancelled, or have expired.
 	EventFinished = "finished"
-	// EventDead: tasks became dead letters.
-	EventDead = "dead"
-	// EventLate: tasks are due and have not started for longer than late_after_ms of their domain.
-	EventLate = "late"
-	// EventStuck: attempts run for longer than stuck_after_ms of their domain.
-	EventStuck = "stuck"
+	EventDead     = "dead"
+	EventLate     = "late"
+	EventStuck    = "stuck"
 )
+
+// EventKind is a kind of TaskEvents, and what it says of a task.
+type EventKind struct{ Name, Means string }
+
+// EventKinds are the kinds of TaskEvents.
+func EventKinds() []EventKind {
+	return []EventKind{
+		{EventFinished, "the task was completed, was cancelled, or has expired"},
+		{EventDead, "the task became a dead letter"},
+		{EventLate, "the task is due, and has not started for longer than `late_after_ms` of the domain"},
+		{EventStuck, "an attempt of the task runs for longer than `stuck_after_ms` of the domain"},
+	}
+}
+
+// EventNames are the names of the kinds of TaskEvents.
+func EventNames() (all []string) {
+	for _, k := range EventKinds() {
+		all = append(all, k.Name)
+	}
+	return all
+}
 
 // TaskEvents is where history publishes events of tasks (yardv1.DomainEvents as JSON): core NATS, to all subscribers, lost without harm.
 // An empty kind or tasklist stands for all.

@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/internal/columns"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
 )
 
 //go:embed *.tmpl
@@ -43,6 +44,7 @@ func (a *api) render(name string) ([]byte, error) {
 	}
 	var out bytes.Buffer
 	err = t.ExecuteTemplate(&out, name, map[string]any{
+		"EventKinds": topology.EventKinds(), "EventNames": topology.EventNames(),
 		"Endpoints": a.endpoints, "Addresses": addresses(a.endpoints), "Messages": a.messages, "Ordered": a.inOrder(), "Shared": a.shared,
 		"Enums": a.enums, "PageEnums": []string{"TaskState", "TaskEventKind"}, "EnumNames": slices.DeleteFunc(slices.Sorted(maps.Keys(a.enums)), func(name string) bool { return name == payloadEncoding }),
 		"Codes": a.codes, "CodeNames": a.codeNames(), "Examples": a.examples(), "TraceparentAbout": traceparentAbout, "TimeoutAbout": timeoutAbout, "CodeHeader": fault.HeaderCode, "TextHeader": fault.HeaderDescription, "Package": publicPackage,

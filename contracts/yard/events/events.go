@@ -1,10 +1,10 @@
-// Package events hears what becomes of the tasks of a domain, so that no program has to poll: which have finished, are dead, late or stuck.
+// Package events hears what becomes of the tasks of a domain, so that no program has to poll.
 //
 // Owns: the Go form of events, and the subscription. Never does: keep events, or ask for those that were missed. An operator turns the events of
 // a domain on (yard.Domain.Events).
 //
 // On failure: an event may be lost, and may come twice. Nothing keeps it for a program that does not listen, and a partition of the engine that changes its
-// owner loses some, or repeats that a task is late or stuck. Client.Get has the truth; take an event as a reason to look.
+// owner loses some, or repeats a few. Client.Get has the truth; take an event as a reason to look.
 //
 //	all, err := events.Listen(ctx, client, events.Filter{Kinds: []events.Kind{events.Dead, events.Late}})
 //	if err != nil {
@@ -97,7 +97,7 @@ type Listener struct {
 }
 
 // Listen begins to hear the events of the client's domain: those that are published after it has returned. The error is PERMISSION_DENIED if the login may not
-// hear them, INVALID_ARGUMENT if the filter is malformed.
+// hear them, INVALID_ARGUMENT if the filter is malformed, NOT_FOUND if the domain does not exist.
 func Listen(ctx context.Context, c *yard.Client, f Filter) (*Listener, error) {
 	if err := f.check(); err != nil {
 		return nil, err
@@ -114,13 +114,27 @@ func Listen(ctx context.Context, c *yard.Client, f Filter) (*Listener, error) {
 			return nil, err
 		}
 	}
+	if err := exists(ctx, c); err != nil {
+		l.Close()
+		return nil, err
+	}
 	return l, nil
+}
+
+// exists returns an error if the domain of the client does not exist. Every login that may hear events may ask for a task, and a domain that exists
+// refuses an id that is malformed.
+func exists(ctx context.Context, c *yard.Client) error {
+	_, err := c.Wire().Get(ctx, "")
+	if fault.CodeOf(err) == fault.InvalidArgument {
+		return nil
+	}
+	return err
 }
 
 func (f Filter) check() error {
 	for i, kind := range f.Kinds {
-		if !slices.Contains([]Kind{Finished, Dead, Late, Stuck}, kind) {
-			return fault.At(fault.InvalidArgument, fmt.Sprintf("/kinds/%d", i), "there is no kind %q: want finished, dead, late or stuck", kind)
+		if names := topology.EventNames(); !slices.Contains(names, string(kind)) {
+			return fault.At(fault.InvalidArgument, fmt.Sprintf("/kinds/%d", i), "there is no kind %q: want one of %s", kind, strings.Join(names, ", "))
 		}
 	}
 	if f.Tasklist == "" {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/command"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/tasks"
@@ -31,7 +32,7 @@ func completions(a *command.App, root *cobra.Command) {
 		"output":  words(command.OutputTable, command.OutputWide, command.OutputJSON),
 		"context": completeContext,
 		"state":   words("waiting", "queued", "ready", "running", "backoff", "completed", "dead", "cancelled", "expired"),
-		"kind":    words("finished", "dead", "late", "stuck"),
+		"kind":    words(topology.EventNames()...),
 		"tables":  words("auto", "memory", "redis"),
 		command.DomainFlag: complete(a, func(ctx context.Context, c *yard.Client) ([]string, error) {
 			domains, err := c.Admin().ListDomains(ctx)

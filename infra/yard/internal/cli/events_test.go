@@ -65,9 +65,17 @@ func TestEventsArePrinted(t *testing.T) {
 	}
 }
 
+// A domain that does not exist has no events, so the command ends at once.
+func TestEventsOfNoDomain(t *testing.T) {
+	s := newShell(t)
+	if _, errs, code := run(t, "", "--url", s.url, "-d", "nowhere", "events"); code != cli.ExitFailed || !strings.Contains(errs, `NOT_FOUND: there is no domain "nowhere"`) {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+}
+
 func TestEventsOfAnUnknownKindAreRefused(t *testing.T) {
 	s := newShell(t)
-	if _, errs, code := run(t, "", "--url", s.url, "-d", "shop", "events", "--kind", "started"); code != cli.ExitFailed || !strings.Contains(errs, "want finished, dead, late or stuck") {
+	if _, errs, code := run(t, "", "--url", s.url, "-d", "shop", "events", "--kind", "started"); code != cli.ExitFailed || !strings.Contains(errs, "want one of finished, dead, late, stuck") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }

@@ -1,4 +1,4 @@
-// Package events publishes what becomes of the tasks of domains that want it: finished, dead, late, stuck.
+// Package events publishes what becomes of the tasks of domains that want it (topology.EventKinds).
 //
 // Owns: which tasks go into which message, and how large a message is. Never does: decide that a task is late or stuck, or keep a
 // message. On failure: a message that cannot be sent is lost, and counted. Core NATS forgets it at once if no client listens.

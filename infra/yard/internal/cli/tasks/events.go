@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/contracts/yard/events"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/command"
@@ -20,7 +22,7 @@ func EventsCommand(a *command.App) *cobra.Command {
 	var f events.Filter
 	var count int
 	cmd := &cobra.Command{
-		Use: "events", Short: "Print what becomes of tasks as it happens: finished, dead, late, stuck",
+		Use: "events", Short: "Print what becomes of tasks as it happens: " + strings.Join(topology.EventNames(), ", "),
 		Long: `Print an event for each task of the domain that has finished (completed, cancelled or expired), is dead, is
 late or is stuck, until Ctrl-C. An operator turns events on: yard domain put NAME --events --late-after 5m --stuck-after 1h.
 
@@ -44,7 +46,7 @@ twice. "yard task get" has the truth. With --json each line is one event.`,
 			return followEvents(ctx, a, all, count)
 		}),
 	}
-	cmd.Flags().StringArrayVar(&kinds, "kind", nil, "only this kind: finished, dead, late or stuck; may be repeated")
+	cmd.Flags().StringArrayVar(&kinds, "kind", nil, "only this kind: "+strings.Join(topology.EventNames(), ", ")+"; may be repeated")
 	cmd.Flags().StringVarP(&f.Tasklist, "tasklist", "t", "", "only of this tasklist")
 	cmd.Flags().IntVar(&count, "count", 0, "end after so many events; 0 = never")
 	return cmd
