@@ -26,7 +26,7 @@ const watchEvery = 200 * time.Millisecond
 // TaskCommand is `yard task`.
 func TaskCommand(a *command.App) *cobra.Command {
 	return command.Group("task", "Submit, look at, watch, change and cancel tasks",
-		taskSubmit(a), taskGet(a), taskExplain(a), taskList(a), taskWatch(a), taskCancel(a), taskUpdate(a), taskRunNow(a))
+		taskSubmit(a), taskGet(a), taskExplain(a), taskTrace(a), taskList(a), taskWatch(a), taskCancel(a), taskUpdate(a), taskRunNow(a))
 }
 
 func taskGet(a *command.App) *cobra.Command {
