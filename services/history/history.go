@@ -83,6 +83,9 @@ func New(d Deps) (*Service, error) {
 // shard that starts next says to them is answered at once, and not only when it says it again, a second later.
 func (s *Service) Ready() <-chan struct{} { return s.ready }
 
+// Owned is the partitions that this process serves.
+func (s *Service) Owned() ownership.Report { return s.share.Load().Report() }
+
 // Check is a condition of being ready besides Ready: an error where this node may
 // serve no partition.
 func (s *Service) Check() error { return s.share.Load().Check() }

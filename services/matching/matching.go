@@ -96,6 +96,9 @@ func New(d Deps) (*Service, error) {
 // history must be there.
 func (s *Service) Ready() <-chan struct{} { return s.ready }
 
+// Owned is the shards that this process serves.
+func (s *Service) Owned() ownership.Report { return s.share.Load().Report() }
+
 // Check is a condition of being ready besides Ready: an error where this node may
 // serve no shard, or does not reach Redis: another node may, and a roll-out with a wrong
 // address must not go on.

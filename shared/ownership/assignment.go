@@ -57,6 +57,7 @@ type ending struct {
 type slot struct {
 	cancel  context.CancelFunc
 	leaving bool
+	since   time.Time
 }
 
 func (s *slot) leave() {
@@ -97,7 +98,7 @@ func (a *assignment) reconcile(nodes []Candidate, held, claimed []int) (whole bo
 			continue
 		case mine && s == nil:
 			ctx, cancel := context.WithCancel(a.ctx)
-			a.slots[p] = &slot{cancel: cancel}
+			a.slots[p] = &slot{cancel: cancel, since: time.Now()}
 			delete(a.claims, p)
 			a.cfg.Log.Info("partition acquired", "partition", p)
 			go func() {
@@ -196,14 +197,14 @@ func (a *assignment) holdingOrClaimed() []int {
 }
 
 // serving is the partitions being served and not being given away, sorted.
-func (a *assignment) serving() []int {
-	var all []int
+func (a *assignment) serving() []Served {
+	var all []Served
 	for p, s := range a.slots {
 		if !s.leaving {
-			all = append(all, p)
+			all = append(all, Served{p, s.since})
 		}
 	}
-	slices.Sort(all)
+	slices.SortFunc(all, func(x, y Served) int { return x.Partition - y.Partition })
 	return all
 }
 

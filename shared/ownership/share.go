@@ -91,7 +91,7 @@ type Share struct {
 	members atomic.Pointer[members]
 
 	mu    sync.Mutex
-	owned []int
+	owned []Served
 	// unowned are the partitions that no node serves, as far as this one can tell.
 	unowned []int
 	// unreadable is the cluster's version that this node cannot read, or 0.
@@ -128,10 +128,37 @@ func (s *Share) AwaitFirst(ctx context.Context, begun func(p int) <-chan struct{
 }
 
 // Owned is the partitions being served, sorted.
-func (s *Share) Owned() []int {
+func (s *Share) Owned() []int { return partitions(s.Report().Served) }
+
+func partitions(served []Served) (all []int) {
+	for _, s := range served {
+		all = append(all, s.Partition)
+	}
+	return all
+}
+
+// Served is a partition that a node serves, and since when, by the clock of the node.
+type Served struct {
+	Partition int
+	Since     time.Time
+}
+
+// Report is what a node serves.
+type Report struct {
+	// Count is how many partitions the service has.
+	Count int
+	// Served are those that the node serves, sorted.
+	Served []Served
+}
+
+// Report is what this node serves. A nil Share serves nothing.
+func (s *Share) Report() Report {
+	if s == nil {
+		return Report{}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.owned)
+	return Report{s.cfg.Count, slices.Clone(s.owned)}
 }
 
 // Warn is an error that names the partitions without an owner, if there are any; it says nothing
@@ -346,7 +373,7 @@ func (s *Share) readable(version uint32) {
 	}
 }
 
-func (s *Share) publish(owned []int) {
+func (s *Share) publish(owned []Served) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.owned = owned

@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/clock"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
+	"github.com/yardmaster-io/yardmaster/shared/ownership"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
@@ -30,6 +31,8 @@ type Presence struct {
 	Replies *natsrpc.Replies
 	// Health is asked at each request.
 	Health *telemetry.Health
+	// Owner tells which partitions the service serves; nil = it has none.
+	Owner Owner
 	// Clock is the process's; nil = the server is in it.
 	Clock *clock.Clock
 	// Log hears of answers that could not be sent.
@@ -41,9 +44,22 @@ type Answer struct {
 	Service string `json:"service"`
 	Node    string `json:"node"`
 	telemetry.Readiness
+	// Partitions is how many partitions, or shards, the service has; 0 = none, or it is not known yet. Serves are those that this process serves.
+	Partitions int      `json:"partitions,omitempty"`
+	Serves     []Served `json:"serves,omitempty"`
 	// Clock is absent where it is not known, or is the server's own.
 	Clock *clockAnswer `json:"clock,omitempty"`
 }
+
+// Served is a partition that a process serves.
+type Served struct {
+	Partition int `json:"partition"`
+	// SinceMs is since when, Unix ms, by the server's clock.
+	SinceMs int64 `json:"since_ms"`
+}
+
+// Owner is a service that has partitions, of which each process serves some.
+type Owner interface{ Owned() ownership.Report }
 
 // clockAnswer tells how far the node's clock is ahead of the server's.
 type clockAnswer struct {
@@ -80,6 +96,13 @@ func (p *Presence) answer(req micro.Request) {
 	a := Answer{Service: p.Service, Node: p.Node, Readiness: p.Health.Readiness()}
 	if s, ok := p.Clock.Skew(); ok {
 		a.Clock = &clockAnswer{milliseconds(s.Ahead), milliseconds(s.Within)}
+	}
+	if p.Owner != nil {
+		owned := p.Owner.Owned()
+		a.Partitions = owned.Count
+		for _, o := range owned.Served {
+			a.Serves = append(a.Serves, Served{o.Partition, p.Clock.At(o.Since).UnixMilli()})
+		}
 	}
 	body, err := json.Marshal(a)
 	if err == nil {

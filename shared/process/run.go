@@ -158,8 +158,9 @@ func (p *body) Run(ctx context.Context) error {
 		return err
 	}
 	p.service = service
+	owner, _ := service.(Owner)
 	group := lifecycle.Group{DrainTimeout: p.cfg.StopTimeout}
-	group.Add("presence", &Presence{Service: p.name, Node: p.cfg.Node, NATS: nc, Replies: env.Replies, Health: p.health, Clock: env.Clock, Log: p.log})
+	group.Add("presence", &Presence{Service: p.name, Node: p.cfg.Node, NATS: nc, Replies: env.Replies, Health: p.health, Owner: owner, Clock: env.Clock, Log: p.log})
 	group.Add("clock", p.watch) // ready when it is right: only then is the service let in
 	group.Add(p.name, service)
 	group.Add("ready", lifecycle.Func(func(context.Context) error {

@@ -70,7 +70,8 @@ func (s *Stack) addServices(ctx context.Context, parts *lifecycle.Group, health 
 		}
 		health.AddCheck(b.name, func() error { return process.Serving(service) })
 		health.AddWarning("cluster, by "+b.name, service.Warn)
-		parts.Add("presence of "+b.name, &process.Presence{Service: b.name, Node: node, NATS: nc, Replies: replies, Health: health, Log: log})
+		owner, _ := service.(process.Owner)
+		parts.Add("presence of "+b.name, &process.Presence{Service: b.name, Node: node, NATS: nc, Replies: replies, Health: health, Owner: owner, Log: log})
 		parts.Add(b.name, service)
 	}
 	return nil

@@ -18,18 +18,23 @@ import (
 
 // StatusCommand is `yard status`.
 func StatusCommand(a *command.App) *cobra.Command {
-	return &cobra.Command{
-		Use: "status", Short: "Show the health of every process of the system",
-		Long: `Show the health of every process of the system. The exit code is 1 if a service has no process
-that is ready. A warning is for what affects all processes alike, such as full storage or
-partitions without an owner.`,
-		Example: "  yard status --url nats://127.0.0.1:4222",
-		Args:    command.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return status(cmd.Context(), a) },
+	var all bool
+	cmd := &cobra.Command{
+		Use: "status", Short: "Show the health of every process of the system, and who serves which partitions",
+		Long: `Show the health of every process of the system, and how many of its partitions are served. The exit code
+is 1 if a service has no process that is ready. A warning is for what affects all processes alike, such
+as full storage or partitions without an owner. With --all each partition is listed, with its owner and
+since when it serves it.`,
+		Example: `  yard status --url nats://127.0.0.1:4222
+  yard status --all`,
+		Args: command.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return status(cmd.Context(), a, all) },
 	}
+	cmd.Flags().BoolVar(&all, "all", false, "each partition with its owner")
+	return cmd
 }
 
-func status(ctx context.Context, a *command.App) error {
+func status(ctx context.Context, a *command.App, all bool) error {
 	nc, err := a.Connect()
 	if err != nil {
 		return err
@@ -39,7 +44,7 @@ func status(ctx context.Context, a *command.App) error {
 	if err != nil {
 		return err
 	}
-	if err := printHealth(a, answers); err != nil {
+	if err := printHealth(a, answers, all); err != nil {
 		return err
 	}
 	for _, name := range health.Services() {
@@ -50,7 +55,7 @@ func status(ctx context.Context, a *command.App) error {
 	return nil
 }
 
-func printHealth(a *command.App, answers []process.Answer) error {
+func printHealth(a *command.App, answers []process.Answer, all bool) error {
 	return a.Show(map[string]any{"processes": answers}, func(t *command.Table) {
 		t.Row("SERVICE", "NODE", "READY", "CLOCK", "", command.Wide{"CHECKS"})
 		for _, h := range answers {
@@ -67,6 +72,7 @@ func printHealth(a *command.App, answers []process.Answer) error {
 			}
 			t.Row(h.Service, h.Node, h.Ready, skew(h), strings.Join(wrong, "; "), command.Wide{strings.Join(checks, ", ")})
 		}
+		printPartitions(t, answers, all)
 	})
 }
 
