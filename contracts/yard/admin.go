@@ -157,6 +157,9 @@ func (d Domain) Wire() *yardv1.Domain {
 }
 
 func domainOf(w *yardv1.Domain) Domain {
+	if w == nil {
+		return Domain{}
+	}
 	return Domain{
 		Name: w.GetName(), Description: w.GetDescription(),
 		Retention:      time.Duration(w.GetRetentionMs()) * time.Millisecond,

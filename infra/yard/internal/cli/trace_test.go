@@ -84,16 +84,16 @@ func TestATraceIsDrawn(t *testing.T) {
 	t.Setenv("YARD_JAEGER", server.URL)
 	drawn := strings.Split(s.yard("task", "trace", id), "\n")
 	testkit.MustEqual(t, "lines", len(drawn), 10)
-	testkit.Equal(t, "the trace", drawn[1], "trace     "+trace)
-	if !regexp.MustCompile(`^began     2023-11-1\d \d\d:13:20\.000 [+-]\d\d:\d\d$`).MatchString(drawn[2]) {
+	testkit.Equal(t, "the trace", drawn[1], "trace   "+trace)
+	if !regexp.MustCompile(`^began   2023-11-1\d \d\d:13:20\.000 [+-]\d\d:\d\d$`).MatchString(drawn[2]) {
 		t.Errorf("it began %q", drawn[2])
 	}
 	testkit.Equal(t, "the rest", drawn[3:], []string{
-		"lasted    40.04ms",
-		"left out  1 spans of other tasks, see --all",
+		"lasted  40.04ms",
+		"spans   3, and 1 of other tasks: see --all",
 		"",
 		"OFFSET  DURATION  SERVICE        SPAN     TIMELINE                                  REASON",
-		"0s      10ms      yard-frontend  submit   █████████·······························",
+		"0s      10ms      yard-frontend  submit   █████████·······························  -",
 		"10ms    30ms      yard-matching    match  ·········██████████████████████████████·  no worker 30ms",
 		"40ms    40µs      yard-frontend    fail   ·······································█  error: the attempt failed: no\ufffd[31mstock",
 	})

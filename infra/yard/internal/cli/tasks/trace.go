@@ -147,9 +147,11 @@ func (t *taskSpans) print(out *command.Table) {
 	out.Row("trace", t.TraceID)
 	out.Row("began", began.Format(command.TimeForm+" -07:00"))
 	out.Row("lasted", short(whole))
+	spans := fmt.Sprint(len(t.Spans))
 	if t.Others > 0 {
-		out.Row("left out", fmt.Sprintf("%d spans of other tasks, see --all", t.Others))
+		spans += fmt.Sprintf(", and %d of other tasks: see --all", t.Others)
 	}
+	out.Row("spans", spans)
 	out.Row()
 	out.Row("OFFSET", "DURATION", "SERVICE", "SPAN", "TIMELINE", "REASON")
 	for _, s := range t.Spans {
@@ -158,7 +160,7 @@ func (t *taskSpans) print(out *command.Table) {
 			why = strings.TrimSpace("error: " + s.Error + " " + why)
 		}
 		offset, lasted := s.Start.Sub(began), s.End().Sub(s.Start)
-		out.Row(short(offset), short(lasted), s.Service, strings.Repeat("  ", min(s.Depth, indentMax))+s.Name, bar(offset, lasted, whole), why)
+		out.Row(short(offset), short(lasted), s.Service, strings.Repeat("  ", min(s.Depth, indentMax))+s.Name, bar(offset, lasted, whole), command.OrDash(why))
 	}
 }
 
