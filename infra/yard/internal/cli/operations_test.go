@@ -3,6 +3,7 @@ package cli_test
 import (
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -124,5 +125,31 @@ func TestUpgradeOfARunningSystem(t *testing.T) {
 	bare := natskit.Run(t)
 	if _, errs, code := run(t, "", "upgrade", "status", "--url", bare.URL); code != cli.ExitFailed || !strings.Contains(errs, "no cluster") {
 		t.Errorf("exit code %d, %s", code, errs)
+	}
+}
+
+// TestStatusNamesTheOwners: each service says which of its partitions it serves, and since when.
+func TestStatusNamesTheOwners(t *testing.T) {
+	s := newShell(t)
+	testkit.Eventually(t, within, func() error {
+		out := s.yard("status", "--all")
+		for _, service := range []string{"history", "matching", "timer"} {
+			if !regexp.MustCompile(`(?m)^`+service+` +0 +\S+ +20\d\d-`).MatchString(out) || !regexp.MustCompile(`(?m)^`+service+` +1 of 1 +20\d\d-\d\d-\d\d \S+ +\S+ +-$`).MatchString(out) {
+				return fmt.Errorf("%s is missing in\n%s", service, out)
+			}
+		}
+		return nil
+	})
+}
+
+// TestADomainHasATraceRatio, until it is left to the services again.
+func TestADomainHasATraceRatio(t *testing.T) {
+	s := newShell(t)
+	for _, c := range [][2]string{{"0.25", "trace ratio   0.25\n"}, {"0", "trace ratio   0\n"}, {"default", ""}} {
+		s.yard("domain", "put", "shop", "--trace-ratio", c[0])
+		s.yard("domain", "put", "shop", "--description", "it has its ratio") // other settings leave it as it is
+		if out := s.yard("domain", "get", "shop"); !strings.Contains(out, c[1]) || c[1] == "" && strings.Contains(out, "ratio  ") {
+			t.Errorf("with %s the domain is shown as\n%s", c[0], out)
+		}
 	}
 }

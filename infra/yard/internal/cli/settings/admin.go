@@ -106,7 +106,7 @@ func eventsText(d yard.Domain) string {
 	return text
 }
 
-// traceRatio is the share of a domain's traces on the command line; "default" leaves it to the services.
+// traceRatio is the share of a domain's traces on the command line; "default" leaves it to the services, and is shown as nothing.
 func traceRatio(d *yard.Domain) command.Value {
 	show := func() string {
 		if d.TraceRatio == nil {
@@ -115,7 +115,7 @@ func traceRatio(d *yard.Domain) command.Value {
 		return fmt.Sprint(*d.TraceRatio)
 	}
 	return command.Value{Kind: "float", Show: show, Parse: func(text string) error {
-		if text == "default" {
+		if text == "" || text == "default" {
 			d.TraceRatio = nil
 			return nil
 		}
