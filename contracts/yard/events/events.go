@@ -121,14 +121,15 @@ func Listen(ctx context.Context, c *yard.Client, f Filter) (*Listener, error) {
 	return l, nil
 }
 
-// exists returns an error if the domain of the client does not exist. Every login that may hear events may ask for a task, and a domain that exists
-// refuses an id that is malformed.
+// exists returns NOT_FOUND if a frontend says that the domain of the client does not exist: another domain refuses an id that is malformed. A client that
+// may not ask, or asks in vain, listens all the same.
 func exists(ctx context.Context, c *yard.Client) error {
-	_, err := c.Wire().Get(ctx, "")
-	if fault.CodeOf(err) == fault.InvalidArgument {
-		return nil
+	ctx, cancel := context.WithTimeout(ctx, existsTimeout)
+	defer cancel()
+	if _, err := c.Wire().Get(ctx, ""); fault.CodeOf(err) == fault.NotFound {
+		return err
 	}
-	return err
+	return nil
 }
 
 func (f Filter) check() error {
@@ -164,8 +165,11 @@ func (l *Listener) subscribe(ctx context.Context, subject string) error {
 	return nil
 }
 
-// flushTimeout bounds how long the server may take to answer.
-const flushTimeout = 10 * time.Second
+// flushTimeout bounds how long the server may take to answer, existsTimeout how long a frontend may.
+const (
+	flushTimeout  = 10 * time.Second
+	existsTimeout = 2 * time.Second
+)
 
 // Close ends the listener, and with UNAVAILABLE a loop over its events.
 func (l *Listener) Close() {

@@ -73,7 +73,9 @@ func (m *Maker) showUnsampled(x *replica.Traced, since, now time.Time) {
 	t, name, why := x.Task, signals.SpanFailed, ""
 	switch x.What {
 	case replica.TraceExpired:
-		name, why = signals.SpanExpired, whyExpired
+		if name, why = signals.SpanExpired, whyExpired; t.HowExpired() == taskstate.StepHandedBack {
+			return // its worker may not have received it, so it is no failure
+		}
 	case replica.TraceFailed:
 		why = "the attempt failed: " + t.ErrMessage
 	default:

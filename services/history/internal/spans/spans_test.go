@@ -34,7 +34,9 @@ func TestI14_FailuresOfADomainAreBounded(t *testing.T) {
 	for range 1000 {
 		fx.Traced = append(fx.Traced, failed("flood", replica.TraceFailed))
 	}
-	fx.Traced = append(fx.Traced, failed("shop", replica.TraceFailed), failed("shop", replica.TraceExpired), failed("shop", replica.TraceApplied), failed("shop", replica.TraceGranted))
+	undelivered := failed("shop", replica.TraceExpired)
+	undelivered.Task.Steps = []taskstate.Step{{Kind: taskstate.StepHandedBack}}
+	fx.Traced = append(fx.Traced, undelivered, failed("shop", replica.TraceFailed), failed("shop", replica.TraceExpired), failed("shop", replica.TraceApplied), failed("shop", replica.TraceGranted))
 	m.Show(&fx)
 	testkit.NoError(t, tracing.Shutdown(t.Context()))
 	shown := map[string]int{}

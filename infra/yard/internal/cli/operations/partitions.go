@@ -2,6 +2,7 @@ package operations
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/command"
@@ -39,6 +40,9 @@ func ownersOf(service string, answers []process.Answer) [][]owner {
 
 // printPartitions writes a line for each service that has partitions, and with all a line for each partition.
 func printPartitions(t *command.Table, answers []process.Answer, all bool) {
+	if !slices.ContainsFunc(answers, func(h process.Answer) bool { return h.Partitions > 0 }) {
+		return
+	}
 	t.Row()
 	t.Row("SERVICE", "SERVED", "LAST MOVED", "TO", "WITHOUT AN OWNER")
 	for _, service := range health.Services() {
