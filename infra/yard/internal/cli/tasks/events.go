@@ -23,9 +23,10 @@ func EventsCommand(a *command.App) *cobra.Command {
 	var count int
 	cmd := &cobra.Command{
 		Use: "events", Short: "Print what becomes of tasks as it happens: " + strings.Join(topology.EventNames(), ", "),
-		Long: `Print an event for each task of the domain that has finished (completed, cancelled or expired), is dead, is
-late or is stuck, until Ctrl-C. An operator turns events on: yard domain put NAME --events --late-after 5m --stuck-after 1h.
+		Long: `Print the events of the tasks of the domain, until Ctrl-C. An operator turns events on:
+yard domain put NAME --events --late-after 5m --stuck-after 1h. The kinds are:
 
+` + kindsHelp() + `
 A line has the time, the kind, the task, its type, tasklist and state, and the error type of its last failure.
 The time is when the task ended; of a late task, since when it is due; of a stuck one, when its attempt started.
 
@@ -50,6 +51,15 @@ twice. "yard task get" has the truth. With --json each line is one event.`,
 	cmd.Flags().StringVarP(&f.Tasklist, "tasklist", "t", "", "only of this tasklist")
 	cmd.Flags().IntVar(&count, "count", 0, "end after so many events; 0 = never")
 	return cmd
+}
+
+// kindsHelp has a line for each kind of event.
+func kindsHelp() string {
+	var text strings.Builder
+	for _, k := range topology.EventKinds() {
+		fmt.Fprintf(&text, "  %-9s %s\n", k.Name, strings.ReplaceAll(k.Means, "`", ""))
+	}
+	return text.String()
 }
 
 // followEvents prints so many events, each as it comes; 0 = until ctx ends.
