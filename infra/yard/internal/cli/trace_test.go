@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -48,9 +49,46 @@ func TestAProgramIsPartOfTheTrace(t *testing.T) {
 	testkit.Equal(t, "its parent", run.ParentID, submit.SpanID)
 	testkit.Equal(t, "its service", run.Service, "yard-worker")
 	testkit.Equal(t, "its task", run.Attrs["yardmaster.task_id"], id)
+	t.Setenv("YARD_JAEGER", jaegerOf(t, sink))
+	testkit.Eventually(t, within, func() error { // history's spans may come last
+		drawn := s.yard("task", "trace", id)
+		if !regexp.MustCompile(`(?m)^\S+ +\S+ +yard-worker +run +·*█+·* +-$`).MatchString(drawn) || !strings.Contains(drawn, "yard-history") {
+			return fmt.Errorf("the trace is drawn as\n%s", drawn)
+		}
+		t.Log(drawn)
+		return nil
+	})
 	if _, log := stop(); !strings.Contains(log, "task_id="+id) || !strings.Contains(log, "trace_id="+run.TraceID) {
 		t.Errorf("the log does not name the task and its trace:\n%s", log)
 	}
+}
+
+// jaegerOf starts a query API, in the form of Jaeger, of the spans that a sink has, and returns its address.
+func jaegerOf(t *testing.T, sink *signalkit.TraceSink) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		type object map[string]any
+		var spans []object
+		processes := object{}
+		for _, s := range sink.Spans() {
+			if "/api/traces/"+s.TraceID != r.URL.Path {
+				continue
+			}
+			tags := []object{}
+			for key, value := range s.Attrs {
+				tags = append(tags, object{"key": key, "type": "string", "value": value})
+			}
+			processes[s.Service] = object{"serviceName": s.Service}
+			spans = append(spans, object{
+				"traceID": s.TraceID, "spanID": s.SpanID, "operationName": s.Name, "processID": s.Service, "tags": tags,
+				"startTime": s.Start.UnixMicro(), "duration": s.End.Sub(s.Start).Microseconds(),
+				"references": []object{{"refType": "CHILD_OF", "traceID": s.TraceID, "spanID": s.ParentID}},
+			})
+		}
+		_ = json.NewEncoder(w).Encode(object{"data": []object{{"spans": spans, "processes": processes}}}) // a lost answer shows at the other end
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
 }
 
 // recordedTrace is an answer of Jaeger: a submit of two tasks, the second of which failed once.
