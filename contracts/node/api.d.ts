@@ -623,6 +623,8 @@ export interface RedriveRequest {
   by?: string;
   /** Identifies the request: a UUID of version 7, as in tasks.submit. Repeated with the same id, a redrive that is one of the last four of its task changes nothing and is answered with OK again. Default: the server makes one. */
   request_id?: string;
+  /** The tasklist that the tasks move to. Default: each stays in its own. */
+  tasklist?: string;
 }
 
 export interface RedriveResponse {

@@ -103,6 +103,8 @@ type RedriveOptions struct {
 	Rate int
 	// Retry: fields that are set replace those of the tasks' policies from now on, and lists replace lists.
 	Retry *RetryPolicy
+	// Tasklist is where the tasks move to. Default: each stays in its own.
+	Tasklist string
 	// Reason and By are for people, at most 800 and 128 bytes; each task's history has them.
 	Reason, By string
 	// Cursor goes on with a redrive by filter that was given up, with the same options (Redriven.Cursor). Default: it begins.
@@ -128,7 +130,7 @@ func (c *Client) Redrive(ctx context.Context, o RedriveOptions) (Redriven, error
 	sum := Redriven{Cursor: o.Cursor}
 	p := steps{rate: cmp.Or(max(o.Rate, 0), redriveRate), most: namedMax, preview: o.Preview}
 	err := p.run(ctx, o.Cursor, o.TaskIDs, func(limit int32, cursor string, tasks []string) (int64, string, error) {
-		req := &yardv1.RedriveRequest{TaskIds: tasks, Preview: o.Preview, Retry: o.Retry.wire(), Reason: o.Reason, By: o.By, RequestId: ids.NewRequestID(time.Now()).String()}
+		req := &yardv1.RedriveRequest{TaskIds: tasks, Preview: o.Preview, Retry: o.Retry.wire(), Tasklist: o.Tasklist, Reason: o.Reason, By: o.By, RequestId: ids.NewRequestID(time.Now()).String()}
 		if len(tasks) == 0 {
 			req.Filter, req.Limit, req.Cursor = o.Filter.Wire(), limit, cursor
 		}

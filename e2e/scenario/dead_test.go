@@ -111,6 +111,38 @@ func TestRedrive(t *testing.T) {
 	})
 }
 
+// TestRedriveToAnotherTasklist: the task runs there, and if it dies again, its letter is of that tasklist.
+func TestRedriveToAnotherTasklist(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		const slow = "slow"
+		all := w.dead(2, "x", "network")
+		did, err := w.client.Redrive(w.soon(), yard.RedriveOptions{TaskIDs: all[:1], Tasklist: slow, Retry: &yard.RetryPolicy{MaxAttempts: 1}})
+		testkit.NoError(t, err)
+		equal(t, "redriven", did.Redriven, 1)
+		var got []*yardv1.PolledTask
+		w.eventually(func() (err error) {
+			if got, err = w.poll(&yardv1.PollRequest{Tasklist: slow, MaxTasks: 10, WaitMs: 500}); err == nil && len(got) == 0 {
+				err = errNothing
+			}
+			return err
+		})
+		equal(t, "task", got[0].TaskId, all[0])
+		w.nothing(list)
+		equal(t, "verdict", w.fail(got[0], &yardv1.Failure{Message: "still", ErrorType: "network"}), "OK")
+		w.deadLetter(slow, all[0])
+		w.eventually(func() error {
+			if of := w.lettersOf(yard.DeadLetterFilter{Tasklist: slow}); !slices.Equal(of, all[:1]) {
+				return fmt.Errorf("letters of %v", of)
+			}
+			if of := w.lettersOf(yard.DeadLetterFilter{}); len(of) != 2 {
+				return fmt.Errorf("letters of %v", of)
+			}
+			return nil
+		})
+		equal(t, "its tasklist", w.ended(all[0]).Tasklist, slow)
+	})
+}
+
 // TestRedriveOnce: many operators redrive the same letters at once, and each task runs once.
 func TestRedriveOnce(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {

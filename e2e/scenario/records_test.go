@@ -314,7 +314,7 @@ func redriveSome(w *world) {
 	}
 	again := int64(0)
 	w.eventually(func() error {
-		if again += w.redrive(&yardv1.RedriveRequest{TaskIds: all}).Redriven; again < 2 {
+		if again += w.redrive(&yardv1.RedriveRequest{TaskIds: all, Tasklist: list}).Redriven; again < 2 {
 			return errNothing
 		}
 		return nil

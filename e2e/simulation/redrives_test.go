@@ -99,6 +99,10 @@ func (w *world) redrive(id ids.TaskID, by string) {
 	r := &historysim.Redrive{Request: w.requests}
 	if l := w.letters[id]; l != nil && by != rival {
 		r.Letter, r.Tasklist, r.Parkings = l.seq, l.task.Tasklist, l.task.Parkings
+		if w.plan.has(moves) && w.dice.chance(300) {
+			r.To = w.match.another(w.accepted[id]).tasklist
+			w.moves(id, r.To)
+		}
 	}
 	w.asking++
 	c := &call{events: []historysim.Event{{Kind: historysim.Redrove, ID: id, Domain: by, Redrive: r, Message: "by " + by}}}

@@ -228,7 +228,7 @@ func (c *checker) updatesHold(t *historysim.Task) {
 	name, applied, confirmed := c.w.name(t.ID), int(t.Revision())-1, 0
 	request, _ := strconv.ParseUint(string(t.Payload.Data), 10, 64)
 	last := c.updates[t.ID][request]
-	if !c.w.mayBeIn(t.ID, t.Tasklist) || last != nil && last.tasklist != "" && t.Tasklist != last.tasklist {
+	if !c.w.mayBeIn(t.ID, t.Tasklist) || last != nil && last.tasklist != "" && t.Tasklist != last.tasklist && t.Redriven().Count == 0 {
 		c.w.violated("%s ends in tasklist %s, and the last update is %+v", name, t.Tasklist, last)
 	}
 	for number, one := range c.updates[t.ID] {

@@ -1722,7 +1722,9 @@ type Redrive struct {
 	// Fields that are not 0 replace those of the task's policy.
 	Policy *Policy `protobuf:"bytes,4,opt,name=policy,proto3" json:"policy,omitempty"`
 	// Names the request that it came with; never 0.
-	Request       uint64 `protobuf:"fixed64,5,opt,name=request,proto3" json:"request,omitempty"`
+	Request uint64 `protobuf:"fixed64,5,opt,name=request,proto3" json:"request,omitempty"`
+	// The tasklist that the task moves to. Default: it stays in its own.
+	To            string `protobuf:"bytes,6,opt,name=to,proto3" json:"to,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1790,6 +1792,13 @@ func (x *Redrive) GetRequest() uint64 {
 		return x.Request
 	}
 	return 0
+}
+
+func (x *Redrive) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
 }
 
 // Unique is the unique key of a task (yard.v1.NewTask).
@@ -5212,13 +5221,14 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x05count\x18\x01 \x01(\rR\x05count\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x14\n" +
 	"\x05index\x18\x04 \x01(\rR\x05index\x12\x1a\n" +
-	"\brequests\x18\x03 \x03(\x06R\brequests\"\xa0\x01\n" +
+	"\brequests\x18\x03 \x03(\x06R\brequests\"\xb0\x01\n" +
 	"\aRedrive\x12\x16\n" +
 	"\x06letter\x18\x01 \x01(\x04R\x06letter\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12\x1a\n" +
 	"\bparkings\x18\x03 \x01(\rR\bparkings\x12+\n" +
 	"\x06policy\x18\x04 \x01(\v2\x13.yard.log.v1.PolicyR\x06policy\x12\x18\n" +
-	"\arequest\x18\x05 \x01(\x06R\arequest\"[\n" +
+	"\arequest\x18\x05 \x01(\x06R\arequest\x12\x0e\n" +
+	"\x02to\x18\x06 \x01(\tR\x02to\"[\n" +
 	"\x06Unique\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x15\n" +
 	"\x06for_ms\x18\x02 \x01(\x03R\x05forMs\x12\x16\n" +

@@ -6899,7 +6899,9 @@ type RedriveRequest struct {
 	By string `protobuf:"bytes,8,opt,name=by,proto3" json:"by,omitempty"`
 	// Identifies the request: a UUID of version 7, as in tasks.submit. Repeated with the same id, a redrive that is one of the last four of its task changes
 	// nothing and is answered with OK again. Default: the server makes one.
-	RequestId     string `protobuf:"bytes,9,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	RequestId string `protobuf:"bytes,9,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// The tasklist that the tasks move to. Default: each stays in its own.
+	Tasklist      string `protobuf:"bytes,10,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6993,6 +6995,13 @@ func (x *RedriveRequest) GetBy() string {
 func (x *RedriveRequest) GetRequestId() string {
 	if x != nil {
 		return x.RequestId
+	}
+	return ""
+}
+
+func (x *RedriveRequest) GetTasklist() string {
+	if x != nil {
+		return x.Tasklist
 	}
 	return ""
 }
@@ -9212,7 +9221,7 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x14GetDeadLetterRequest\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\":\n" +
 	"\x15GetDeadLetterResponse\x12!\n" +
-	"\x04task\x18\x01 \x01(\v2\r.yard.v1.TaskR\x04task\"\x99\x02\n" +
+	"\x04task\x18\x01 \x01(\v2\r.yard.v1.TaskR\x04task\"\xb5\x02\n" +
 	"\x0eRedriveRequest\x12\x19\n" +
 	"\btask_ids\x18\x01 \x03(\tR\ataskIds\x121\n" +
 	"\x06filter\x18\x02 \x01(\v2\x19.yard.v1.DeadLetterFilterR\x06filter\x12\x18\n" +
@@ -9223,7 +9232,9 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x06reason\x18\a \x01(\tR\x06reason\x12\x0e\n" +
 	"\x02by\x18\b \x01(\tR\x02by\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\t \x01(\tR\trequestId\"\xca\x01\n" +
+	"request_id\x18\t \x01(\tR\trequestId\x12\x1a\n" +
+	"\btasklist\x18\n" +
+	" \x01(\tR\btasklist\"\xca\x01\n" +
 	"\x0fRedriveResponse\x12\x14\n" +
 	"\x05found\x18\x01 \x01(\x03R\x05found\x12\x1a\n" +
 	"\bredriven\x18\x02 \x01(\x03R\bredriven\x12\x18\n" +

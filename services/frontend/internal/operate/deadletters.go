@@ -171,7 +171,7 @@ func (o *Operator) Redrive(c call.Call, req *yardv1.RedriveRequest, answer call.
 func (o *Operator) redriveAll(c call.Call, s validate.DeadLetterStep, found []*DeadLetter) ([]*yardv1.Verdict, error) {
 	entries := make([]validate.Outcome, len(found))
 	for i, l := range found {
-		id, event := ids.TaskID{}, &logv1.Redrive{Policy: s.Policy}
+		id, event := ids.TaskID{}, &logv1.Redrive{Policy: s.Policy, To: s.To}
 		if l != nil {
 			id = ids.TaskID(l.Record.Id)
 			event.Letter, event.Tasklist, event.Parkings = l.Seq, l.Record.Tasklist, l.Record.Parkings

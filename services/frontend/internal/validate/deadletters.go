@@ -30,8 +30,10 @@ type DeadLetterStep struct {
 	// After is the last letter that was looked at, UpTo the last that is to be; 0 = the first step, and it is not known yet.
 	After, UpTo uint64
 	Preview     bool
-	// Reason and Policy are those of a redrive; Policy has the fields that replace those of the tasks', nil = none.
+	// Reason, Policy and To are those of a redrive; Policy has the fields that replace those of the tasks', nil = none; To is the tasklist that they move to,
+	// empty = each stays in its own.
 	Reason  string
+	To      string
 	Policy  *logv1.Policy
 	request ids.RequestID
 }
@@ -101,7 +103,7 @@ func Redrive(req *yardv1.RedriveRequest) (DeadLetterStep, error) {
 	if err != nil {
 		return s, err
 	}
-	if err := firstError(text("/reason", req.Reason, PurgeReasonBytesMax), text("/by", req.By, PauserBytesMax)); err != nil {
+	if err := firstError(text("/reason", req.Reason, PurgeReasonBytesMax), text("/by", req.By, PauserBytesMax), ifNamed(name, "/tasklist", req.Tasklist)); err != nil {
 		return s, err
 	}
 	if req.Retry != nil {
@@ -110,7 +112,7 @@ func Redrive(req *yardv1.RedriveRequest) (DeadLetterStep, error) {
 		}
 		s.Policy = partOf(req.Retry)
 	}
-	s.Preview, s.Reason = req.Preview, ReasonOf("redriven", req.By, req.Reason)
+	s.Preview, s.To, s.Reason = req.Preview, req.Tasklist, ReasonOf("redriven", req.By, req.Reason)
 	if req.RequestId == "" { // history must know the event again that a frontend sends twice
 		_, err := rand.Read(s.request[:])
 		return s, err

@@ -17,10 +17,10 @@ const someTask = "06dabzyw00004emhrks7qr2x30"
 
 func TestRedrivesAreChecked(t *testing.T) {
 	good := func() *yardv1.RedriveRequest {
-		return &yardv1.RedriveRequest{Filter: &yardv1.DeadLetterFilter{Type: "x"}, Limit: 100, Cursor: "3.9", Reason: "up", By: "ann", Retry: &yardv1.RetryPolicy{MaxAttempts: 3}}
+		return &yardv1.RedriveRequest{Filter: &yardv1.DeadLetterFilter{Type: "x"}, Limit: 100, Cursor: "3.9", Reason: "up", By: "ann", Tasklist: "slow", Retry: &yardv1.RetryPolicy{MaxAttempts: 3}}
 	}
 	s, err := Redrive(good())
-	if err != nil || s.After != 3 || s.UpTo != 9 || s.Limit != 100 || s.Reason != "redriven by ann: up" || s.Policy.MaxAttempts != 3 || s.Cursor(5) != "5.9" {
+	if err != nil || s.After != 3 || s.UpTo != 9 || s.Limit != 100 || s.Reason != "redriven by ann: up" || s.To != "slow" || s.Policy.MaxAttempts != 3 || s.Cursor(5) != "5.9" {
 		t.Fatalf("%+v %v", s, err)
 	}
 	for name, c := range map[string]struct {
@@ -51,6 +51,7 @@ func TestRedrivesAreChecked(t *testing.T) {
 		"reason":           {func(r *yardv1.RedriveRequest) { r.Reason = strings.Repeat("r", 801) }, "/reason"},
 		"by":               {func(r *yardv1.RedriveRequest) { r.By = "\xff" }, "/by"},
 		"policy":           {func(r *yardv1.RedriveRequest) { r.Retry.MaxAttempts = -1 }, "/retry/max_attempts"},
+		"target":           {func(r *yardv1.RedriveRequest) { r.Tasklist = "a.b" }, "/tasklist"},
 		"request":          {func(r *yardv1.RedriveRequest) { r.RequestId = "x" }, "/request_id"},
 		"preview too long": {func(r *yardv1.RedriveRequest) { r.Preview, r.Limit = true, 1001 }, "/limit"},
 	} {

@@ -50,7 +50,7 @@ func storedRedrive(r *taskstate.Redrive) *logv1.Redrive {
 	if r == nil {
 		return nil
 	}
-	return &logv1.Redrive{Letter: r.Letter, Tasklist: r.Tasklist, Parkings: r.Parkings, Policy: storedPart(r.Policy), Request: r.Request}
+	return &logv1.Redrive{Letter: r.Letter, Tasklist: r.Tasklist, Parkings: r.Parkings, To: r.To, Policy: storedPart(r.Policy), Request: r.Request}
 }
 
 // storedPart is the fields that replace those of a task's policy.

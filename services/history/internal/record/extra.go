@@ -98,7 +98,7 @@ func (d *Decoder) redrive(r *logv1.Redrive) *taskstate.Redrive {
 	if r == nil {
 		return nil
 	}
-	return &taskstate.Redrive{Letter: r.Letter, Tasklist: strings.Clone(r.Tasklist), Parkings: r.Parkings, Policy: d.partOf(r.Policy), Request: r.Request}
+	return &taskstate.Redrive{Letter: r.Letter, Tasklist: strings.Clone(r.Tasklist), Parkings: r.Parkings, To: strings.Clone(r.To), Policy: d.partOf(r.Policy), Request: r.Request}
 }
 
 // storedRedriven is what the redrives of a task have left as records carry it.

@@ -157,6 +157,7 @@ again. Without --yes they are only counted. It goes step by step at --rate, with
 it, and a second redrive does no harm. A task does not take its unique key again.`,
 		Example: `  yard dead redrive --type email.send --error-type network
   yard dead redrive --type email.send --error-type network --rate 50 --max-attempts 5 --yes
+  yard dead redrive --tasklist mail --to mail-slow --yes
   yard dead redrive 06gzvkw0fc003ewx4bxvk83r20 --yes`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := cmp.Or(f.which(args), command.CheckRate(o.Rate, "task")); err != nil {
@@ -172,6 +173,7 @@ it, and a second redrive does no harm. A task does not take its unique key again
 	flags := cmd.Flags()
 	f.addChange(flags)
 	flags.IntVar(&o.Rate, "rate", 200, "the most tasks to bring back a second")
+	flags.StringVar(&o.Tasklist, "to", "", "tasklist that the tasks move to; default: each stays in its own")
 	flags.StringVar(&o.Reason, "reason", "", "why, for people; it is in the history of each task")
 	command.ByFlag(flags, &o.By, "redrives them")
 	PolicyFlags(flags, &retry)

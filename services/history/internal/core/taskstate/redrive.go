@@ -13,6 +13,8 @@ type Redrive struct {
 	Tasklist string
 	// Parkings names the stay that ended.
 	Parkings uint32
+	// To is the tasklist that the task moves to; "" = it stays in its own.
+	To string
 	// Policy has the fields that replace those of the task's; nil = none.
 	Policy *Policy
 	// Request names the request that it came with.
@@ -74,6 +76,9 @@ func Bring(t *Task, e *Event, now int64) Effects {
 	t.CancelRequested, t.CancelReason, t.FinishedAt = false, "", 0
 	if e.Redrive.Policy != nil {
 		t.changePolicy(e.Redrive.Policy)
+	}
+	if e.Redrive.To != "" {
+		t.Tasklist = e.Redrive.To
 	}
 	t.DueAt = now
 	t.limitTime(now)
