@@ -1,6 +1,6 @@
 // Package access has the connections of the console to NATS: one for each login that the configuration names.
 //
-// Owns: the connections, made when they are needed first, and the clients of domains on them. Never does: decide who may see a domain. On failure: a connection
+// Owns: the connections, made when they are needed first, and the clients of domains on them. A login that is slow to connect keeps no other waiting. Never does: decide who may see a domain. On failure: a connection
 // that cannot be made is an error of the call that needs it, and the next call tries again.
 package access
 
@@ -36,12 +36,20 @@ type Logins struct {
 type Access struct {
 	logins Logins
 
-	mu    sync.Mutex
-	conns map[string]*nats.Conn
+	mu     sync.Mutex
+	conns  map[string]*connection
+	closed bool
+}
+
+// connection is that of a login, which all share that need it. It is there, or err is, when made is closed.
+type connection struct {
+	made chan struct{}
+	nc   *nats.Conn
+	err  error
 }
 
 // New has no connection so far.
-func New(logins Logins) *Access { return &Access{logins: logins, conns: map[string]*nats.Conn{}} }
+func New(logins Logins) *Access { return &Access{logins: logins, conns: map[string]*connection{}} }
 
 // Client is a client of a domain, with the rights of a role.
 func (a *Access) Client(role login.Role, domain string) (*yard.Client, error) {
@@ -80,27 +88,50 @@ func (a *Access) conn(role login.Role, domain string) (*nats.Conn, error) {
 		}
 	}
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	if nc := a.conns[name]; nc != nil && !nc.IsClosed() {
-		return nc, nil
+	one := a.conns[name]
+	if one != nil && !one.over() {
+		a.mu.Unlock()
+		<-one.made
+		return one.nc, one.err
 	}
-	if len(a.conns) >= connectionsMax {
-		return nil, fault.New(fault.ResourceExhausted, "the console uses %d logins to NATS, which is the most", connectionsMax)
+	if len(a.conns) >= connectionsMax && one == nil || a.closed {
+		a.mu.Unlock()
+		return nil, fault.New(fault.ResourceExhausted, "the console uses %d logins to NATS, which is the most, or is about to end", connectionsMax)
 	}
+	one = &connection{made: make(chan struct{})}
+	a.conns[name] = one
+	a.mu.Unlock()
+
 	nc, err := a.logins.Connect(name)
-	if err != nil {
-		return nil, fault.New(fault.Unavailable, "%v", err)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if one.nc = nc; err != nil {
+		one.nc, one.err = nil, fault.New(fault.Unavailable, "%v", err)
+	} else if a.closed {
+		nc.Close()
 	}
-	a.conns[name] = nc
-	return nc, nil
+	close(one.made)
+	return one.nc, one.err
 }
 
-// Close closes all connections.
+// over reports whether the connection has to be made again: it could not be made, or is closed.
+func (c *connection) over() bool {
+	select {
+	case <-c.made:
+		return c.err != nil || c.nc.IsClosed()
+	default:
+		return false
+	}
+}
+
+// Close closes all connections, also those that are being made.
 func (a *Access) Close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, nc := range a.conns {
-		nc.Close()
+	a.closed = true
+	for _, one := range a.conns {
+		if one.nc != nil {
+			one.nc.Close()
+		}
 	}
-	clear(a.conns)
 }
