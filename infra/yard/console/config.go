@@ -1,11 +1,13 @@
 package console
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
+	"os"
 
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/access"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/login"
@@ -23,6 +25,8 @@ type Config struct {
 	// ProxyHeader is the header in which a trusted proxy names the user, ProxyFrom are the addresses of the proxies. Default: users log in with a password.
 	ProxyHeader string
 	ProxyFrom   []string
+	// ProxySecret is a file with a secret that the proxy shows in the header Yardmaster-Proxy-Secret. Required if a proxy has an address of this machine only. Default: none.
+	ProxySecret string
 	// NATS says how to log in to NATS: OneLogin, or ReadLogins. Required.
 	NATS Logins
 	// Log is where it reports. Default: none.
@@ -35,7 +39,7 @@ type Logins = access.Logins
 // way is how people log in.
 func (c Config) way() (login.Way, error) {
 	switch {
-	case c.Users == "" && (c.ProxyHeader != "" || len(c.ProxyFrom) > 0):
+	case c.Users == "" && c.proxied():
 		return nil, errors.New("a login by a proxy needs a file of users, which has their roles")
 	case c.Users == "" && !loopback(c.Listen):
 		return nil, fmt.Errorf("listen on %s: without a login the console may listen only on this machine, such as %s; name a file of users", c.Listen, ListenDefault)
@@ -46,10 +50,24 @@ func (c Config) way() (login.Way, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.ProxyHeader != "" || len(c.ProxyFrom) > 0 {
-		return login.NewProxy(users, c.ProxyHeader, c.ProxyFrom)
+	if !c.proxied() {
+		return login.NewPassword(users), nil
 	}
-	return login.NewPassword(users), nil
+	var secret []byte
+	if c.ProxySecret != "" {
+		if secret, err = os.ReadFile(c.ProxySecret); err == nil && len(bytes.TrimSpace(secret)) == 0 {
+			err = fmt.Errorf("%s is empty", c.ProxySecret)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("the secret of the proxy: %w", err)
+		}
+	}
+	return login.NewProxy(users, c.ProxyHeader, c.ProxyFrom, string(bytes.TrimSpace(secret)))
+}
+
+// proxied reports whether a proxy logs people in.
+func (c Config) proxied() bool {
+	return c.ProxyHeader != "" || len(c.ProxyFrom) > 0 || c.ProxySecret != ""
 }
 
 // loopback reports whether only this machine reaches an address, or names it in a request.

@@ -33,6 +33,7 @@ func TestConsole(t *testing.T) {
 	t.Run("password", func(t *testing.T) { password(t, w) })
 	t.Run("sums", func(t *testing.T) { sums(t, w) })
 	t.Run("proxy", func(t *testing.T) { proxy(t, w) })
+	t.Run("actions", func(t *testing.T) { actions(t, w) })
 	t.Run("bounds", func(t *testing.T) { bounds(t, w) })
 }
 
@@ -154,7 +155,10 @@ func protection(t *testing.T, w *consoletest.World) {
 		want                     int
 	}{
 		{http.MethodGet, "/", "", "", http.StatusOK},
-		{http.MethodGet, "/", "localhost", "cross-site", http.StatusOK},
+		{http.MethodGet, "/", "localhost", "cross-site", http.StatusForbidden},
+		{http.MethodGet, "/", "localhost", "link", http.StatusOK},
+		{http.MethodGet, "/live/", "localhost", "link", http.StatusForbidden},
+		{http.MethodGet, "/live/", "localhost", "same-site", http.StatusForbidden},
 		{http.MethodGet, "/", "evil.example", "", http.StatusForbidden},
 		{http.MethodGet, "/live/", "evil.example:8222", "", http.StatusForbidden},
 		{http.MethodPost, "/domains", "", "cross-site", http.StatusForbidden},
@@ -167,6 +171,11 @@ func protection(t *testing.T, w *consoletest.World) {
 		testkit.NoError(t, err)
 		if c.host != "" {
 			req.Host = c.host
+		}
+		if c.site == "link" {
+			c.site = "cross-site"
+			req.Header.Set("Sec-Fetch-Mode", "navigate")
+			req.Header.Set("Sec-Fetch-Dest", "document")
 		}
 		if c.site != "" {
 			req.Header.Set("Sec-Fetch-Site", c.site)
@@ -182,13 +191,14 @@ func protection(t *testing.T, w *consoletest.World) {
 	}
 }
 
-// usersFile writes a file of users: ann may see everything, bob only shop.
+// usersFile writes a file of users: ann may do everything, bob and olga see only shop, and olga changes tasks there.
 func usersFile(t *testing.T) string {
 	t.Helper()
 	hash, err := bcrypt.GenerateFromPassword([]byte("secret"), bcrypt.MinCost)
 	testkit.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "users.yaml")
-	text := fmt.Sprintf("users:\n  - {name: ann, role: admin, domains: [\"*\"], password: %q}\n  - {name: bob, role: viewer, domains: [shop], password: %q}\n", hash, hash)
+	text := fmt.Sprintf("users:\n  - {name: ann, role: admin, domains: [\"*\"], password: %q}\n  - {name: bob, role: viewer, domains: [shop], password: %q}\n"+
+		"  - {name: olga, role: operator, domains: [shop], password: %q}\n", hash, hash, hash)
 	testkit.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	return file
 }
@@ -268,11 +278,17 @@ func password(t *testing.T, w *consoletest.World) {
 
 func proxy(t *testing.T, w *consoletest.World) {
 	users := usersFile(t)
-	trusted := w.Console(t, console.Config{Users: users, ProxyHeader: "X-Forwarded-User", ProxyFrom: []string{"127.0.0.0/8"}})
+	secret := filepath.Join(t.TempDir(), "secret")
+	testkit.NoError(t, os.WriteFile(secret, []byte("a secret of the proxy\n"), 0o600))
+	trusted := w.Console(t, console.Config{Users: users, ProxyHeader: "X-Forwarded-User", ProxyFrom: []string{"127.0.0.0/8"}, ProxySecret: secret})
 	elsewhere := w.Console(t, console.Config{Users: users, ProxyHeader: "X-Forwarded-User", ProxyFrom: []string{"10.0.0.1"}})
 	as := func(names ...string) func(*http.Request) {
-		return func(r *http.Request) { r.Header["X-Forwarded-User"] = names }
+		return func(r *http.Request) {
+			r.Header["X-Forwarded-User"] = names
+			r.Header.Set("Yardmaster-Proxy-Secret", "a secret of the proxy")
+		}
 	}
+	testkit.Equal(t, "another program of this machine", get(t, trusted+"/", func(r *http.Request) { r.Header.Set("X-Forwarded-User", "ann") }), http.StatusForbidden)
 	testkit.Equal(t, "ann", get(t, trusted+"/cluster", as("ann")), http.StatusOK)
 	testkit.Equal(t, "bob", get(t, trusted+"/cluster", as("bob")), http.StatusNotFound)
 	testkit.Equal(t, "a user without a role", get(t, trusted+"/", as("eve")), http.StatusForbidden)
@@ -313,6 +329,9 @@ func TestConfigThatIsNotSafeIsRefused(t *testing.T) {
 		"needs a login":        {Listen: "127.0.0.1:0"},
 		"needs a file":         {Listen: "127.0.0.1:0", NATS: nats, ProxyHeader: "X-User"},
 		"needs the name of a":  {Listen: "127.0.0.1:0", NATS: nats, Users: usersFile(t), ProxyFrom: []string{"10.0.0.1"}},
+		"has to show a secret": {Listen: "127.0.0.1:0", NATS: nats, Users: usersFile(t), ProxyHeader: "X-User", ProxyFrom: []string{"0.0.0.0/0"}},
+		"5 bytes":              {Listen: "127.0.0.1:0", NATS: nats, Users: usersFile(t), ProxyHeader: "X-User", ProxyFrom: []string{"10.0.0.1"}, ProxySecret: write("short")},
+		"is empty":             {Listen: "127.0.0.1:0", NATS: nats, Users: usersFile(t), ProxyHeader: "X-User", ProxyFrom: []string{"10.0.0.1"}, ProxySecret: write("\n")},
 		"address of a proxy":   {Listen: "127.0.0.1:0", NATS: nats, Users: usersFile(t), ProxyHeader: "X-User", ProxyFrom: []string{"proxy"}},
 		"no such file":         {Listen: "127.0.0.1:0", NATS: nats, Users: "none.yaml"},
 		"has 0 users":          {Listen: "127.0.0.1:0", NATS: nats, Users: write("users: []\n")},

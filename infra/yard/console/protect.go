@@ -2,6 +2,7 @@ package console
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/pages"
 )
@@ -25,7 +26,21 @@ func protect(next http.Handler, open bool) http.Handler {
 			http.Error(w, "this console has no login, and answers only requests to this machine by its own name, such as localhost", http.StatusForbidden)
 			return
 		}
+		if foreign(r) {
+			http.Error(w, "another site may link to this console, and may not load anything of it", http.StatusForbidden)
+			return
+		}
 		r.Body = http.MaxBytesReader(w, r.Body, bodyBytes)
 		next.ServeHTTP(w, r)
 	})
+}
+
+// foreign reports whether a browser says that a page of another site asks. Such a page may lead the browser here as a whole, by a link; the streams are not for that.
+func foreign(r *http.Request) bool {
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "", "same-origin", "none":
+		return false
+	}
+	link := r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
+	return !link || strings.HasPrefix(r.URL.Path, "/live/")
 }

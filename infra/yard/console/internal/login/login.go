@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"time"
 )
 
 // Role is what a user may do. Each one may do what those before it may.
@@ -65,6 +66,8 @@ type Refused struct {
 	// Status is that of the answer, Challenge its header WWW-Authenticate; "" = none.
 	Status    int
 	Challenge string
+	// RetryAfter is when another try is worth it; 0 = the answer does not say.
+	RetryAfter time.Duration
 	// Reason is for people.
 	Reason string
 }

@@ -6,23 +6,27 @@ import (
 	"crypto/sha256"
 	"net/http"
 	"sync"
+	"time"
 
 	"golang.org/x/crypto/bcrypt"
 )
 
 // Limits of logins by password. A check of a hash takes tens of milliseconds of a processor on purpose.
 const (
-	// checksMax is how many hashes are checked at once; more requests are refused.
-	checksMax = 4
+	// checksMax is how many hashes are checked at once; more requests are refused, and try again after checkWait.
+	checksMax, checkWait = 4, time.Second
 	// knownMax is how many right passwords are remembered.
 	knownMax = 1000
 )
 
-// Password lets in the users of a file by HTTP basic authentication.
+// Password lets in the users of a file by HTTP basic authentication. Wrong passwords are slowed down, by user name and by address; a password that was right
+// since the console started is not checked again, so its user comes in all the same.
 type Password struct {
 	users  Users
 	secret []byte
 	checks chan struct{}
+	// byUser and byAddress count wrong passwords.
+	byUser, byAddress guesses
 	// slowest is the hash that takes the longest to check. It is checked for an unknown name, which so takes as long as a wrong password.
 	slowest []byte
 
@@ -36,6 +40,7 @@ func NewPassword(users Users) *Password {
 	secret := make([]byte, sha256.Size)
 	_, _ = rand.Read(secret) // it never fails
 	p := &Password{users: users, secret: secret, checks: make(chan struct{}, checksMax), known: map[[sha256.Size]byte]bool{}}
+	p.byUser.most, p.byUser.recovers, p.byAddress.most, p.byAddress.recovers = userGuesses, userRecovers, addressGuesses, addressRecovers
 	most := -1
 	for _, one := range users {
 		if cost, err := bcrypt.Cost(one.hash); err == nil && cost > most {
@@ -57,17 +62,23 @@ func (p *Password) Identify(r *http.Request) (Identity, error) {
 	if p.remembers(digest) {
 		return one.Identity, nil
 	}
+	user, address, now := slotOf(p.digest("user", name)), slotOf(p.digest("address", network(r.RemoteAddr))), time.Now()
+	if wait := max(p.byUser.wait(user, now), p.byAddress.wait(address, now)); wait > 0 {
+		return Identity{}, &Refused{Status: http.StatusTooManyRequests, RetryAfter: wait, Reason: "too many wrong passwords for this user, or from this address: try again later"}
+	}
 	select {
 	case p.checks <- struct{}{}:
 		defer func() { <-p.checks }()
 	default:
-		return Identity{}, &Refused{Status: http.StatusTooManyRequests, Reason: "too many logins at once: try again"}
+		return Identity{}, &Refused{Status: http.StatusTooManyRequests, RetryAfter: checkWait, Reason: "too many logins at once: try again"}
 	}
 	hash := one.hash
 	if hash == nil {
 		hash = p.slowest
 	}
 	if err := bcrypt.CompareHashAndPassword(hash, []byte(password)); err != nil || one.hash == nil {
+		p.byUser.wrong(user, now)
+		p.byAddress.wrong(address, now)
 		return Identity{}, refused
 	}
 	p.remember(digest)

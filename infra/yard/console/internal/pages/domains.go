@@ -3,8 +3,11 @@ package pages
 import (
 	"context"
 	"net/url"
+	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/login"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/sampler"
 )
 
@@ -22,6 +25,8 @@ type domainRow struct {
 type domainsBody struct {
 	Domains []domainRow
 	More    bool
+	// Uncounted: there are domains whose work is not known.
+	Uncounted bool
 }
 
 func showDomains(r *Request) (any, error) {
@@ -49,9 +54,10 @@ func showDomains(r *Request) (any, error) {
 			break
 		}
 		row := domainRow{Name: d.Name, Description: d.Description, Weight: max(1, d.Weight)}
-		if work != nil {
+		if work != nil && work.counted(d.Name) {
 			row.Load = work.of(d.Name)
 		}
+		body.Uncounted = body.Uncounted || row.Load == nil
 		body.Domains = append(body.Domains, row)
 	}
 	return body, nil
@@ -61,6 +67,8 @@ type domainBody struct {
 	yard.Domain
 	// Quotas are those that are set, with what is used of them just now.
 	Quotas []quotaUse
+	// Problems are timers that are late, or why they could not be checked.
+	Problems []problem
 }
 
 type quotaUse struct {
@@ -94,35 +102,61 @@ func showDomain(r *Request) (any, error) {
 			body.Quotas = append(body.Quotas, q)
 		}
 	}
+	c, err := r.Client()
+	if err != nil {
+		return nil, err
+	}
+	if body.Problems, err = lateTimers(r.Context(), c, r.Now); err != nil {
+		body.Problems = []problem{{Text: "The timers could not be checked: " + err.Error()}}
+	}
 	return body, nil
 }
 
-// followDomain is the topic of one domain, which is a part of the cluster's.
+// followDomain is the topic of one domain, which is a part of the cluster's. Partitions are asked for it if they name other domains only.
 func followDomain(r *Request) sampler.Topic {
-	name, all := r.Domain, followCluster(r)
-	return sampler.Topic{Kind: "domain", Name: name, Fetch: func(context.Context, sampler.Sample) (any, []float64, error) {
-		sample := r.pages.Sampler.Last(all)
+	name, all, pages := r.Domain, followCluster(r), r.pages
+	return sampler.Topic{Kind: "domain", Name: name, Fetch: func(ctx context.Context, before sampler.Sample) (any, []float64, error) {
+		sample := pages.Sampler.Last(all)
 		if sample.Err != nil {
 			return nil, nil, sample.Err
 		}
-		l := sample.Value.(*load)
-		d := l.of(name)
-		if !l.Rates {
-			return domainLive{Load: *d}, nil, nil
+		cluster := sample.Value.(*load)
+		now := domainLive{load: cluster, Alone: !cluster.counted(name)}
+		if now.Alone {
+			admin, err := pages.Access.Admin(login.Viewer)
+			if err != nil {
+				return nil, nil, err
+			}
+			was := &load{weights: cluster.weights}
+			if last, ok := before.Value.(domainLive); ok && last.Alone {
+				was = last.load
+			}
+			req := &yardv1.ListQueuesRequest{Domain: name, Domains: 1, Limit: 1}
+			if now.load, err = readLoad(ctx, admin, req, was, time.Since(before.At)); err != nil {
+				return nil, nil, err
+			}
+			now.load.Rates = len(was.Partitions) > 0
 		}
-		return domainLive{Rates: true, Load: *d}, []float64{d.Done, d.Failed, float64(d.Ready)}, nil
+		d := now.load.of(name)
+		if now.Rates, now.Load = now.load.Rates, *d; !now.Rates {
+			return now, nil, nil
+		}
+		return now, []float64{d.Done, d.Failed, float64(d.Ready)}, nil
 	}}
 }
 
 type domainLive struct {
 	Rates bool
 	Load  domainLoad
+	// Alone: the partitions were asked for this domain, so its share of the cluster is not known.
+	Alone bool
+	load  *load
 	// Cluster: the user may know what part of the cluster the domain has, which says what the others do.
 	Cluster bool
 }
 
 func liveDomain(r *Request, s sampler.Sample) any {
 	live := s.Value.(domainLive)
-	live.Cluster = r.Who.SeesAll()
+	live.Cluster = r.Who.SeesAll() && !live.Alone
 	return live
 }

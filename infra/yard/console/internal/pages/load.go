@@ -59,7 +59,8 @@ func followCluster(r *Request) sampler.Topic {
 			return nil, nil, err
 		}
 		was, _ := before.Value.(*load)
-		now, err := readLoad(ctx, admin, was, time.Since(before.At))
+		req := &yardv1.ListQueuesRequest{Domains: loadDomains, Limit: loadSplit}
+		now, err := readLoad(ctx, admin, req, was, time.Since(before.At))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -71,9 +72,9 @@ func followCluster(r *Request) sampler.Topic {
 	}}
 }
 
-func readLoad(ctx context.Context, admin *yard.Admin, was *load, since time.Duration) (*load, error) {
+// readLoad asks all partitions, and compares the answers with those of before.
+func readLoad(ctx context.Context, admin *yard.Admin, req *yardv1.ListQueuesRequest, was *load, since time.Duration) (*load, error) {
 	now := &load{Rates: was != nil}
-	req := &yardv1.ListQueuesRequest{Domains: loadDomains, Limit: loadSplit}
 	for range loadCalls {
 		page, err := admin.ListQueues(ctx, req)
 		if err != nil {
@@ -84,7 +85,7 @@ func readLoad(ctx context.Context, admin *yard.Admin, was *load, since time.Dura
 			break
 		}
 	}
-	if was != nil && time.Since(was.weightsAt) < weightsKept {
+	if was != nil && (req.Domain != "" || time.Since(was.weightsAt) < weightsKept) {
 		now.weights, now.weightsAt = was.weights, was.weightsAt
 	} else if err := now.readWeights(ctx, admin); err != nil {
 		return nil, err
@@ -186,6 +187,13 @@ func (l *load) sum() (all domainLoad) {
 		all.OldestReady = max(all.OldestReady, d.OldestReady)
 	}
 	return all
+}
+
+// counted reports whether what a domain has is known: partitions with many domains name the busiest ones only.
+func (l *load) counted(name string) bool {
+	return !slices.ContainsFunc(l.Partitions, func(p *yardv1.PartitionQueues) bool {
+		return len(p.Domains) >= loadDomains && !slices.ContainsFunc(p.Domains, func(d *yardv1.DomainWork) bool { return d.Domain == name })
+	})
 }
 
 // of is what one domain has; nothing if it has no work.

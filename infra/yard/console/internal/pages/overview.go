@@ -10,15 +10,18 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/login"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/sampler"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/health"
+	"github.com/yardmaster-io/yardmaster/shared/process"
 )
 
 // Limits of the overview.
 const (
 	// rowsMax is how many domains it shows.
 	rowsMax = 20
-	// checkedDomains are the domains with the most ready tasks, whose tasklists and timers are checked; checkedTasklists are how many of each.
+	// checkedDomains are the domains with the most ready tasks, whose tasklists and timers are checked; checkedTasklists are how many tasklists of each are.
 	checkedDomains, checkedTasklists = 3, 5
 	// checkTimeout bounds the checks, so that a broken cluster still has an overview.
 	checkTimeout = 3 * time.Second
@@ -65,7 +68,7 @@ func liveOverview(r *Request, s sampler.Sample) any {
 	return live
 }
 
-// showOverview checks the busiest domains once, when the page is opened.
+// showOverview checks the processes and the busiest domains once, when the page is opened. The page of a domain checks its timers.
 func showOverview(r *Request) (any, error) {
 	sample := r.pages.Sampler.Last(followCluster(r))
 	if sample.Value == nil {
@@ -75,13 +78,39 @@ func showOverview(r *Request) (any, error) {
 	slices.SortStableFunc(busiest, func(a, b *domainLoad) int { return cmp.Compare(b.Ready, a.Ready) })
 	ctx, cancel := context.WithTimeout(r.Context(), checkTimeout)
 	defer cancel()
-	found := make([][]problem, min(len(busiest), checkedDomains))
+	n := min(len(busiest), checkedDomains)
+	found := make([][]problem, n+1)
 	var checks sync.WaitGroup
-	for i := range found {
-		checks.Go(func() { found[i] = r.check(ctx, busiest[i].Name) })
+	for i := range n {
+		checks.Go(func() { found[i+1] = r.check(ctx, busiest[i].Name) })
+	}
+	if r.Who.SeesAll() {
+		checks.Go(func() { found[0] = r.checkProcesses(ctx) })
 	}
 	checks.Wait()
 	return slices.Concat(found...), nil
+}
+
+// checkProcesses finds services without a process that is ready, and what processes warn of, such as partitions without an owner.
+func (r *Request) checkProcesses(ctx context.Context) (found []problem) {
+	const path = "/cluster"
+	answers, err := r.pages.Access.Health(ctx, login.Viewer)
+	if err != nil {
+		return []problem{{"The processes could not be asked for their health: " + err.Error(), path}}
+	}
+	for _, service := range health.Services() {
+		if !slices.ContainsFunc(answers, func(a process.Answer) bool { return a.Service == service && a.Ready }) {
+			found = append(found, problem{fmt.Sprintf("No process of the service %s is ready", service), path})
+		}
+	}
+	for _, a := range answers {
+		for _, c := range a.Checks {
+			if !c.OK && len(found) < rowsMax {
+				found = append(found, problem{fmt.Sprintf("Process %s of %s: %s: %s", a.Node, a.Service, c.Name, c.Error), path})
+			}
+		}
+	}
+	return found
 }
 
 // check looks for tasklists of a domain that no worker polls, and for timers that are late.
@@ -111,16 +140,25 @@ func (r *Request) check(ctx context.Context, domain string) (found []problem) {
 			found = append(found, problem{text, "/domains/" + domain + "/tasklists/" + url.PathEscape(t.Name)})
 		}
 	}
-	due, err := c.Wire().List(ctx, &yardv1.ListRequest{DueWithinMs: 1, Limit: 1})
+	late, err := lateTimers(ctx, c, r.Now)
 	if err != nil {
 		return failed(err)
 	}
+	return append(found, late...)
+}
+
+// lateTimers finds a task of a domain whose time has come and that has not been admitted.
+func lateTimers(ctx context.Context, c *yard.Client, now time.Time) (found []problem, err error) {
+	due, err := c.Wire().List(ctx, &yardv1.ListRequest{DueWithinMs: 1, Limit: 1})
+	if err != nil {
+		return nil, err
+	}
 	for _, t := range due.Tasks {
-		if late := r.Now.Sub(time.UnixMilli(t.DueAtMs)); late >= lateAfter {
-			found = append(found, problem{fmt.Sprintf("A timer of domain %s is late by %s", domain, lasting(late)), "/domains/" + domain + "/tasks/" + t.TaskId})
+		if late := now.Sub(time.UnixMilli(t.DueAtMs)); late >= lateAfter {
+			found = append(found, problem{fmt.Sprintf("A timer of domain %s is late by %s", c.Domain(), lasting(late)), "/domains/" + c.Domain() + "/tasks/" + t.TaskId})
 		}
 	}
-	return found
+	return found, nil
 }
 
 // fairnessLive is the page of shares.

@@ -1,7 +1,8 @@
 // Package pages has the pages of the console: one table of them, and for each one what it asks the engine and its template.
 //
-// Owns: routes, the layout, the streams of pages that follow numbers, and what an error looks like. Never does: call anything but the public API through the
-// SDK, or list more than one page of it; a page makes a number of calls that does not grow with the backlog. On failure: a page of an error shows its code and text.
+// Owns: routes, the layout, the streams of pages that follow numbers, the forms that change something, and what an error looks like. Never does: call anything but
+// the public API through the SDK, list more than one page of it, or change anything for a GET; a page makes a number of calls that does not grow with the backlog.
+// On failure: a page of an error shows its code and text. A form that fails shows them on the page that it leads to.
 package pages
 
 import (
@@ -14,6 +15,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/access"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/assets"
+	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/forms"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/login"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/sampler"
 )
@@ -39,6 +41,14 @@ type page struct {
 	// follow is the topic of a page that changes by itself; nil = none. live makes .Live of the template's block "live" of a sample.
 	follow func(*Request) sampler.Topic
 	live   func(*Request, sampler.Sample) any
+	// act is what a POST of the page's form does; nil = the page has no form, and changes nothing. typed is the value of the path that the user has to type.
+	act   func(*Request) (done, error)
+	typed string
+	// of is the path of the page that offers the form. Default: the one above. offered reports whether it does, by what is on it; nil = always.
+	of      string
+	offered func(frame) bool
+	// wide: the page of a domain is only for users who may see all domains.
+	wide bool
 }
 
 // Deps are what the pages need.
@@ -54,6 +64,7 @@ type Pages struct {
 	Deps
 	all       []page
 	templates templates
+	forms     *forms.Forms
 
 	mu sync.Mutex
 	// open is how many pages and streams each user has open.

@@ -6,6 +6,7 @@ import (
 	"embed"
 	"errors"
 	"html/template"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"unicode"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/forms"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/login"
 )
 
@@ -44,8 +46,11 @@ type frame struct {
 	// Domain is that of the page, Menu and DomainMenu the navigation.
 	Domain           string
 	Menu, DomainMenu []link
-	Now              time.Time
-	Body, Live       any
+	// Actions are the forms that the page offers. Outcome is what became of the form that led to the page; nil = none did.
+	Actions    []link
+	Outcome    *forms.Outcome
+	Now        time.Time
+	Body, Live any
 	// Stream is where new versions of Live come from; "" = nowhere.
 	Stream string
 	// Chart is the numbers of the last hour, as JSON for the script.
@@ -55,6 +60,9 @@ type frame struct {
 
 // Asset is where a file of package assets is.
 func (f frame) Asset(name string) string { return f.asset(name) }
+
+// Operates reports whether the user may change tasks.
+func (f frame) Operates() bool { return f.Who.Role >= login.Operator }
 
 type link struct {
 	Title, Path string
@@ -72,6 +80,9 @@ func (p *Pages) write(r *Request, w http.ResponseWriter, status int, f frame) {
 		f.Thing = r.PathValue(last)
 	}
 	f.Menu, f.DomainMenu = p.menus(r)
+	if outcome, ok := p.forms.Outcome(r.Who.Name, r.URL.Query().Get(formInput)); ok {
+		f.Outcome = &outcome
+	}
 	text, err := p.templates.execute(file, "layout.html", f)
 	if err != nil {
 		p.Log.ErrorContext(r.Context(), "a page of the console could not be written", "error", err)
@@ -98,10 +109,10 @@ func (t templates) execute(file, block string, data any) ([]byte, error) {
 	}, text.Bytes()), nil
 }
 
-// lastValue is the name of the last value in a pattern: "tasklist" of /domains/{domain}/tasklists/{tasklist}.
+// lastValue is the name of the last value in a pattern: "tasklist" of /domains/{domain}/tasklists/{tasklist}/pause.
 func lastValue(pattern string) string {
-	_, name, _ := strings.Cut(pattern[strings.LastIndex(pattern, "/")+1:], "{")
-	return strings.TrimSuffix(strings.TrimSuffix(name, "}"), "...")
+	name, _, _ := strings.Cut(pattern[strings.LastIndex(pattern, "{")+1:], "}")
+	return strings.TrimSuffix(name, "...")
 }
 
 // menus are the pages that the user may open, of the cluster and of the domain.
@@ -139,6 +150,9 @@ func (p *Pages) refuse(r *Request, w http.ResponseWriter, err error) {
 	var refused *login.Refused
 	if errors.As(err, &refused) {
 		status = refused.Status
+		if refused.RetryAfter > 0 {
+			w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(refused.RetryAfter.Seconds()))))
+		}
 		if refused.Challenge != "" {
 			w.Header().Set("WWW-Authenticate", refused.Challenge)
 		}

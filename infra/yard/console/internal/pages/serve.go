@@ -20,6 +20,9 @@ func (p *Pages) Handler(way login.Way) http.Handler {
 	for i := range p.all {
 		one := &p.all[i]
 		mux.Handle("GET "+one.path, p.guard(way, one, p.serve))
+		if one.act != nil {
+			mux.Handle("POST "+one.path, p.guard(way, one, p.change))
+		}
 		if one.follow != nil {
 			mux.Handle("GET /live"+one.path, p.guard(way, one, p.stream))
 		}
@@ -38,7 +41,7 @@ func (p *Pages) guard(way login.Way, one *page, do func(*Request, http.ResponseW
 		switch {
 		case err != nil:
 			p.refuse(r, w, err)
-		case r.Domain != "" && (ids.CheckName(r.Domain) != nil || !who.Sees(r.Domain)), r.Domain == "" && !one.everyone && !who.SeesAll():
+		case r.Domain != "" && (ids.CheckName(r.Domain) != nil || !who.Sees(r.Domain)), (r.Domain == "" && !one.everyone || one.wide) && !who.SeesAll():
 			r.Domain = ""
 			p.fail(r, w, fault.New(fault.NotFound, "there is no such page"))
 		case who.Role < one.role:
@@ -78,5 +81,6 @@ func (p *Pages) serve(r *Request, w http.ResponseWriter, one *page) {
 		content.Live, content.Stream = one.live(r, sample), "/live"+r.URL.EscapedPath()
 		content.Chart = chartOf(p.hour(r, topic))
 	}
+	content.Actions = p.actions(r, content)
 	p.write(r, w, http.StatusOK, content)
 }

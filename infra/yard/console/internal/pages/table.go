@@ -1,6 +1,12 @@
 package pages
 
-import "github.com/yardmaster-io/yardmaster/infra/yard/console/internal/login"
+import (
+	"slices"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/forms"
+	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/login"
+)
 
 // table is the table of all pages, in the order of the navigation.
 func table() []page {
@@ -17,6 +23,8 @@ func table() []page {
 		{path: domainPath + "/limits/{ref...}", title: "Limit", file: "limit", show: showLimit, follow: followLimit, live: liveLimit},
 		{path: domainPath + "/tasks", title: "Tasks", menu: "Tasks", file: "tasks", show: showTasks},
 		{path: domainPath + "/tasks/{task}", title: "Task", file: "task", show: showTask},
+		{path: domainPath + "/types", title: "Types", menu: "Types", file: "types", show: showTypes},
+		{path: domainPath + "/types/{type}", title: "Type", file: "type", show: showType},
 		{path: domainPath + "/timers", title: "Timers ahead", menu: "Timers ahead", file: "timers", show: showTimers},
 		{path: domainPath + "/schedules", title: "Schedules", menu: "Schedules", file: "schedules", show: showSchedules},
 		{path: domainPath + "/schedules/{schedule}", title: "Schedule", file: "schedule", show: showSchedule},
@@ -27,6 +35,7 @@ func table() []page {
 		{path: domainPath + "/dead", title: "Dead letters", menu: "Dead letters", file: "dead", show: showDeadCounts},
 		{path: domainPath + "/dead/list", title: "List of dead letters", file: "deadlist", show: showDeadList},
 	}
+	pages = slices.Concat(pages, taskActions(), manyActions(), stopActions(), workActions(), settingActions())
 	for i := range pages {
 		pages[i].role = max(pages[i].role, login.Viewer)
 	}
@@ -38,7 +47,7 @@ func showNothing(*Request) (any, error) { return nil, nil }
 
 // Of parses the templates.
 func Of(deps Deps) (*Pages, error) {
-	p := &Pages{Deps: deps, all: table(), open: map[string]int{}}
+	p := &Pages{Deps: deps, all: table(), open: map[string]int{}, forms: forms.New(time.Now())}
 	var err error
 	p.templates, err = parse(p.all)
 	return p, err

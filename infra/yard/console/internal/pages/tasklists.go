@@ -3,6 +3,7 @@ package pages
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
@@ -178,6 +179,14 @@ func followLimit(r *Request) sampler.Topic {
 }
 
 func liveLimit(_ *Request, s sampler.Sample) any { return s.Value }
+
+// shared is the name of the limit, if types share it; "" = they do not.
+func (l limitLive) shared() string {
+	if name, ok := strings.CutPrefix(l.Ref, "shared/"); ok && !strings.Contains(name, "/") {
+		return name
+	}
+	return ""
+}
 
 // Unused says why there is nothing to see.
 func (l limitLive) Unused() string {

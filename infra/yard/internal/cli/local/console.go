@@ -55,6 +55,7 @@ of passwords. With --proxy-header and --proxy-from a proxy logs people in, and n
 	flags.StringVar(&cfg.Users, "users", "", "YAML file of users; default: no login, on this machine only")
 	flags.StringVar(&cfg.ProxyHeader, "proxy-header", "", "header in which a proxy names the user")
 	flags.StringSliceVar(&cfg.ProxyFrom, "proxy-from", nil, "addresses of the proxies whose header is trusted")
+	flags.StringVar(&cfg.ProxySecret, "proxy-secret", "", "file with a secret that the proxy shows in the header Yardmaster-Proxy-Secret")
 	flags.StringVar(&logins, "logins", "", "YAML file with a login to NATS for each role; default: that of this command")
 	flags.StringVar(&log.Level, "log-level", "info", "debug, info, warn or error")
 	flags.StringVar(&log.Format, "log-format", "text", "text or json")

@@ -52,7 +52,7 @@
 	// The key / goes to the first field of the page.
 	document.addEventListener("keydown", (event) => {
 		if (event.key !== "/" || event.target.closest("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
-		const field = document.querySelector("main input");
+		const field = document.querySelector("main input:not([type=hidden])");
 		if (field) { event.preventDefault(); field.focus(); }
 	});
 
