@@ -147,3 +147,32 @@ func TestKeys(t *testing.T) {
 		testkit.Equal(t, "the focus", ask[string](t, tab, `document.activeElement.className || document.activeElement.id`), step.focused)
 	}
 }
+
+// TestAFormInABrowser: a person fills in a form and clicks twice. The next page says what was done, once, and a reload does it no second time.
+func TestAFormInABrowser(t *testing.T) {
+	tab := start(t)
+	w := consoletest.Start(t)
+	look{1280, "light"}.open(t, tab, w.URL+"/domains/shop/schedules/nightly")
+	do(t, tab, chromedp.Click(`ul.actions a[href$="/trigger"]`), chromedp.WaitVisible("form.change button"))
+	do(t, tab, chromedp.DoubleClick("form.change button"), chromedp.WaitVisible(".outcome"))
+	testkit.Equal(t, "the outcome", ask[bool](t, tab, `document.querySelector("[role=status]").textContent.startsWith("Done")`), true)
+	testkit.Equal(t, "findings", ask[[]string](t, tab, axe+";"+findings), []string{})
+	do(t, tab, chromedp.Reload(), chromedp.WaitVisible(".outcome"))
+	runs := func() int {
+		return ask[int](t, tab, `document.querySelectorAll("[aria-labelledby=recent] tbody tr").length`)
+	}
+	testkit.Eventually(t, pageWithin, func() error {
+		do(t, tab, chromedp.Reload(), chromedp.WaitVisible("main h1"))
+		if n := runs(); n != 1 {
+			return fmt.Errorf("the schedule has %d runs", n)
+		}
+		return nil
+	})
+
+	look{320, "dark"}.open(t, tab, w.URL+"/domains/shop/tasklists/idle/purge")
+	do(t, tab, chromedp.Click("form.change button"))
+	testkit.Equal(t, "the path without a typed name", ask[string](t, tab, "location.pathname"), "/domains/shop/tasklists/idle/purge")
+	do(t, tab, chromedp.SendKeys("input[name=typed]", "idle"), chromedp.Click("form.change button"), chromedp.WaitVisible(".outcome"))
+	testkit.Equal(t, "the path behind a form", ask[string](t, tab, "location.pathname"), "/domains/shop/tasklists/idle")
+	testkit.Equal(t, "findings", ask[[]string](t, tab, axe+";"+findings), []string{})
+}

@@ -55,7 +55,9 @@ func TestI14_AViewersLoginIsEnough(t *testing.T) {
 		"/domains/shop/tasklists/mail": http.StatusOK, "/domains/shop/limits": http.StatusOK, "/domains/shop/limits/domain": http.StatusOK, "/domains/shop/tasks": http.StatusOK,
 		"/domains/shop/timers": http.StatusOK, "/domains/shop/schedules": http.StatusOK, "/domains/shop/batches": http.StatusOK, "/domains/shop/keys": http.StatusOK,
 		"/domains/shop/workers": http.StatusOK, "/domains/shop/dead": http.StatusOK, "/domains/shop/dead/list": http.StatusOK,
-		"/domains/bank/tasks": http.StatusForbidden, // the console has no login for it
+		"/domains/bank/tasks":                http.StatusForbidden, // the console has no login for it
+		"/domains/shop/tasklists/mail/pause": http.StatusForbidden, // nor one that changes anything
+		"/domains/shop/pause":                http.StatusForbidden,
 	} {
 		if got := get(t, c.URL()+path, func(*http.Request) {}); got != want {
 			t.Errorf("%s: status %d", path, got)

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// ageMax is how old a form may be when it is sent. What it shows may have changed since.
+	// ageMax is how old a form may be when it is sent, since its page may be out of date.
 	ageMax = 10 * time.Minute
 	// perUserMax is how many forms of a user are remembered.
 	perUserMax = 100

@@ -40,7 +40,7 @@ func (g *guesses) wrong(slot int, now time.Time) {
 	g.free[slot] = max(g.free[slot], now.UnixNano()) + int64(g.recovers)
 }
 
-// slotOf is the slot of a sender, by a digest that nobody else can compute.
+// slotOf is the slot of a sender, by a digest with a secret key.
 func slotOf(digest [sha256.Size]byte) int {
 	return int(binary.BigEndian.Uint32(digest[:]) % guessSlots)
 }

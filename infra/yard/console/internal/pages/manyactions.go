@@ -20,7 +20,7 @@ func manyActions() []page {
 	list, types, batch := domainPath+"/tasklists/{tasklist}", domainPath+"/types/{type}", domainPath+"/batches/{batch}"
 	return []page{
 		action(domainPath+"/dead/redrive", "Redrive dead letters", login.Operator, previewRedrive, redrive),
-		action(domainPath+"/dead/delete", "Delete dead letters", login.Operator, previewDelete, deleteLetters).confirmedBy("domain"),
+		action(domainPath+"/dead/delete", "Delete dead letters", login.Operator, previewDeleteMany, deleteDead).confirmedBy("domain"),
 		action(list+"/purge", "Purge the tasklist", login.Operator, previewPurge(tasklistPart), purge(tasklistPart)).confirmedBy("tasklist"),
 		action(types+"/purge", "Purge the type", login.Operator, previewPurge(typePart), purge(typePart)).confirmedBy("type"),
 		action(batch+"/cancel", "Cancel the batch", login.Operator, previewCancelBatch, cancelBatch).offeredIf(batchIs(unfinished)).confirmedBy("batch"),
@@ -80,18 +80,18 @@ func sums(all ...fact) string {
 	return "Tasks: " + strings.Join(parts, ", ") + "."
 }
 
-// letters are the inputs that say which dead letters a form is for.
-func letters(r *Request) yard.DeadLetterFilter {
+// deadFilter is the filter of the dead letters that a form is for.
+func deadFilter(r *Request) yard.DeadLetterFilter {
 	return yard.DeadLetterFilter{Type: r.input("type"), ErrorType: r.input("error_type"), Tasklist: r.input("tasklist")}
 }
 
-// previewLetters is a preview about the dead letters that match.
-func previewLetters(r *Request, text string) (*preview, error) {
+// previewDead is a preview about the dead letters that match.
+func previewDead(r *Request, text string) (*preview, error) {
 	c, err := r.Client()
 	if err != nil {
 		return nil, err
 	}
-	f, cursor := letters(r), r.input("cursor")
+	f, cursor := deadFilter(r), r.input("cursor")
 	first, err := c.Wire().ListDeadLetters(r.Context(), &yardv1.ListDeadLettersRequest{Filter: f.Wire(), Limit: sampleMax, Cursor: cursor})
 	if err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func further(f yard.DeadLetterFilter, cursor string) url.Values {
 }
 
 func previewRedrive(r *Request) (*preview, error) {
-	body, err := previewLetters(r, "These tasks come back from the dead letters with their ids and histories. Their failures count from 0 again. One form works for 15 seconds at most; then another one goes on.")
+	body, err := previewDead(r, "These tasks come back from the dead letters with their ids and histories. Their failures count from 0 again. One form works for 15 seconds at most; then another one goes on.")
 	if err == nil {
 		body.Inputs = append([]input{reasonInput}, body.Inputs...)
 	}
@@ -137,7 +137,7 @@ func redrive(r *Request) (done, error) {
 	if err != nil {
 		return done{}, err
 	}
-	p, f := r.stepwise(stepsTimeout, 0), letters(r)
+	p, f := r.stepwise(stepsTimeout, 0), deadFilter(r)
 	defer p.stop()
 	got, err := c.Redrive(p.ctx, yard.RedriveOptions{Filter: f, Rate: rate, Reason: r.input("reason"), By: r.by(), Cursor: r.input("cursor"), Progress: func(yard.Redriven) { p.step() }})
 	return done{
@@ -155,16 +155,16 @@ func (r *Request) clientAndRate() (*yard.Client, int, error) {
 	return c, int(rate), err
 }
 
-func previewDelete(r *Request) (*preview, error) {
-	return previewLetters(r, "These dead letters are deleted. Their tasks stay dead, and cannot be redriven any more. One form works for 15 seconds at most; then another one goes on.")
+func previewDeleteMany(r *Request) (*preview, error) {
+	return previewDead(r, "These dead letters are deleted. Their tasks stay dead, and cannot be redriven any more. One form works for 15 seconds at most; then another one goes on.")
 }
 
-func deleteLetters(r *Request) (done, error) {
+func deleteDead(r *Request) (done, error) {
 	c, rate, err := r.clientAndRate()
 	if err != nil {
 		return done{}, err
 	}
-	p, f := r.stepwise(stepsTimeout, 0), letters(r)
+	p, f := r.stepwise(stepsTimeout, 0), deadFilter(r)
 	defer p.stop()
 	got, err := c.PurgeDeadLetters(p.ctx, yard.PurgeDeadLettersOptions{Filter: f, Rate: rate, By: r.by(), Cursor: r.input("cursor"), Progress: func(yard.PurgedDeadLetters) { p.step() }})
 	return done{Text: sums(fact{"have no dead letter any more", got.Purged}), Further: further(f, got.Cursor)}, p.ended(err)

@@ -17,7 +17,7 @@ func taskActions() []page {
 		action(task+"/cancel", "Cancel the task", login.Operator, previewCancel, cancelTask).offeredIf(taskIs(func(t *yardv1.Task) bool { return !t.State.Finished() })),
 		action(task+"/run", "Run the task now", login.Operator, previewRunNow, runNow).offeredIf(taskIs(waitsForItsTime)),
 		action(task+"/redrive", "Redrive the task", login.Operator, previewRedriveTask, redriveTask).offeredIf(taskIs(isDead)),
-		action(task+"/delete", "Delete the dead letter", login.Operator, previewDeleteLetter, deleteLetter).offeredIf(taskIs(isDead)).confirmedBy("task"),
+		action(task+"/delete", "Delete the dead letter", login.Operator, previewDelete, deleteTask).offeredIf(taskIs(isDead)).confirmedBy("task"),
 	}
 }
 
@@ -136,7 +136,7 @@ func redriveTask(r *Request) (done, error) {
 	return did("The task is back.", got.Verdicts[0])
 }
 
-func previewDeleteLetter(r *Request) (*preview, error) {
+func previewDelete(r *Request) (*preview, error) {
 	body, _, err := previewTask(r, "The dead letter is deleted. The task stays dead, and cannot be redriven any more.", isDead)
 	if err == nil {
 		body.Inputs = nil
@@ -144,7 +144,7 @@ func previewDeleteLetter(r *Request) (*preview, error) {
 	return body, err
 }
 
-func deleteLetter(r *Request) (done, error) {
+func deleteTask(r *Request) (done, error) {
 	c, err := r.Client()
 	if err != nil {
 		return done{}, err

@@ -22,13 +22,15 @@ func ConsoleCommand(a *command.App) *cobra.Command {
 	var logins string
 	var log telemetry.LogConfig
 	cmd := &cobra.Command{
-		Use: "console", Short: "Serve web pages that show what waits where, and why",
+		Use: "console", Short: "Serve web pages that show what waits where, and why, and change it",
 		Long: `Serve web pages that show domains, tasklists, limits, shares, timers, schedules, tasks, dead letters,
-workers and partitions. They are read from the public API, with the rights of this command's login to NATS.
+workers and partitions, and change them. They use the public API, with the rights of this command's login
+to NATS.
 
-Without --users everybody on this machine may see everything, and the console listens on this machine
-only. --users is a YAML file of users with their roles (viewer, operator, admin), domains and bcrypt hashes
-of passwords. With --proxy-header and --proxy-from a proxy logs people in, and names them in a header.
+Without --users everybody on this machine may see and change everything, and the console listens on this
+machine only. --users is a YAML file of users with their roles (viewer, operator, admin), domains and bcrypt
+hashes of passwords. With --proxy-header and --proxy-from a proxy logs people in, and names them in a
+header; one with an address of this machine, such as 127.0.0.1, needs --proxy-secret, too.
 --logins is a YAML file with a login to NATS for each role, so that NATS enforces the roles, too.`,
 		Example: `  yard console
   yard console --listen 127.0.0.1:9000 --url nats://nats.example.com:4222
