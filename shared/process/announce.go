@@ -43,6 +43,8 @@ type Presence struct {
 type Answer struct {
 	Service string `json:"service"`
 	Node    string `json:"node"`
+	// Version is that of the program.
+	Version string `json:"version"`
 	telemetry.Readiness
 	// Partitions is how many partitions, or shards, the service has; 0 = none, or it is not known yet. Serves are those that this process serves.
 	Partitions int      `json:"partitions,omitempty"`
@@ -93,7 +95,7 @@ func (p *Presence) answer(req micro.Request) {
 	if !p.Replies.Operator(req.Reply()) {
 		return
 	}
-	a := Answer{Service: p.Service, Node: p.Node, Readiness: p.Health.Readiness()}
+	a := Answer{Service: p.Service, Node: p.Node, Version: Version, Readiness: p.Health.Readiness()}
 	if s, ok := p.Clock.Skew(); ok {
 		a.Clock = &clockAnswer{milliseconds(s.Ahead), milliseconds(s.Within)}
 	}

@@ -163,7 +163,7 @@ func TestLifeOfAProcess(t *testing.T) {
 
 	nc := srv.Connect(t)
 	answer, err := nc.Request(topology.Health("history"), nil, within)
-	if err != nil || !strings.Contains(string(answer.Data), `"node":"a-1","ready":true`) {
+	if err != nil || !strings.Contains(string(answer.Data), `"node":"a-1","version":"`+Version+`","ready":true`) {
 		t.Errorf("%v %s", err, answer.Data)
 	}
 	// R1: health is reported in inboxes only.

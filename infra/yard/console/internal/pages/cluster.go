@@ -1,6 +1,9 @@
 package pages
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/shared/process"
 )
@@ -13,11 +16,20 @@ type partitionRow struct {
 	// Split are the queues of domains and tasklists that are split off.
 	Split  []*yardv1.Queue
 	Others int32
+	// History and Timer are the processes that serve it; none is a fault, several are for a moment while it moves.
+	History, Timer []string
 }
 
 type clusterBody struct {
 	Partitions []partitionRow
 	Processes  []process.Answer
+	// Shards are those of matching that have an owner, with the processes that serve them.
+	Shards []shardRow
+}
+
+type shardRow struct {
+	Shard  int
+	Owners []string
 }
 
 func showCluster(r *Request) (any, error) {
@@ -37,6 +49,30 @@ func showCluster(r *Request) (any, error) {
 		body.Partitions = append(body.Partitions, row)
 	}
 	var err error
-	body.Processes, err = r.pages.Access.Health(r.Context(), r.page.role)
-	return body, err
+	if body.Processes, err = r.pages.Access.Health(r.Context(), r.page.role); err != nil {
+		return nil, err
+	}
+	owners := ownersOf(body.Processes)
+	for i := range body.Partitions {
+		row := &body.Partitions[i]
+		row.History, row.Timer = owners["history"][int(row.Partition)], owners["timer"][int(row.Partition)]
+	}
+	for _, shard := range slices.Sorted(maps.Keys(owners["matching"])) {
+		body.Shards = append(body.Shards, shardRow{shard, owners["matching"][shard]})
+	}
+	return body, nil
+}
+
+// ownersOf are the processes that serve each partition or shard, by service.
+func ownersOf(answers []process.Answer) map[string]map[int][]string {
+	owners := map[string]map[int][]string{}
+	for _, a := range answers {
+		if owners[a.Service] == nil {
+			owners[a.Service] = map[int][]string{}
+		}
+		for _, p := range a.Serves {
+			owners[a.Service][p.Partition] = append(owners[a.Service][p.Partition], a.Node)
+		}
+	}
+	return owners
 }
