@@ -223,6 +223,8 @@ func stopForms(t *testing.T, w *consoletest.World, ann browser) {
 		t.Errorf("the domain is paused: %+v", bank.Pause)
 	}
 	says(t, ann.confirm(t, "/domains/bank/pause", "minutes", "many"), "INVALID_ARGUMENT")
+	_, page = ann.send(t, http.MethodGet, "/domains/shop/audit", nil)
+	says(t, page, "types.pause", "<td>ann</td>")
 }
 
 // settingForms: a form changes what it shows, and keeps the rest. It does not change what is newer.

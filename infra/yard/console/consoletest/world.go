@@ -4,6 +4,7 @@
 package consoletest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -62,7 +63,7 @@ func Start(t *testing.T) *World {
 // Console starts another console of the engine, and returns its URL.
 func (w *World) Console(t *testing.T, cfg console.Config) string {
 	t.Helper()
-	cfg.Listen = "127.0.0.1:0"
+	cfg.Listen = cmp.Or(cfg.Listen, "127.0.0.1:0")
 	if cfg.NATS.Connect == nil {
 		cfg.NATS.Connect = func(string) (*nats.Conn, error) { return w.connect() }
 	}
@@ -96,7 +97,7 @@ func (w *World) Paths() []string {
 	paths := []string{"/", "/domains", "/fairness", "/cluster", "/nowhere"}
 	for _, path := range []string{
 		"", "/tasklists", "/tasklists/mail", "/tasklists/idle", "/limits", "/limits/shared/smtp", "/tasks", "/tasks/" + w.Running, "/tasks/" + w.Dead, "/tasks/" + w.Limited, "/timers", "/timers?within=week",
-		"/schedules", "/schedules/nightly", "/batches", "/batches/import-1", "/keys", "/workers", "/dead", "/dead/list", "/types", "/types/email.send", "/types/sms.send",
+		"/schedules", "/schedules/nightly", "/batches", "/batches/import-1", "/keys", "/workers", "/dead", "/dead/list", "/audit", "/types", "/types/email.send", "/types/sms.send",
 		"/tasks/" + w.Running + "/cancel", "/tasks/" + w.Waiting + "/run", "/tasks/" + w.Dead + "/redrive", "/tasks/" + w.Dead + "/delete", "/dead/redrive?type=card.charge", "/dead/delete",
 		"/pause", "/resume", "/tasklists/mail/pause", "/tasklists/mail/purge", "/tasklists/mail/change", "/types/email.send/drain", "/limits/shared/smtp/change", "/schedules/nightly/pause",
 		"/schedules/nightly/trigger", "/batches/import-1/cancel",

@@ -12,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/yard/audit"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/forms"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/login"
 )
@@ -111,7 +112,7 @@ func (p *Pages) change(r *Request, w http.ResponseWriter, one *page) {
 		return
 	}
 	// It goes on without the browser, whose second click ends the request of the first one.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), changeTimeout)
+	ctx, cancel := context.WithTimeout(audit.By(context.WithoutCancel(r.Context()), r.by()), changeTimeout)
 	defer cancel()
 	r.Request = r.WithContext(ctx)
 	id := r.PostForm.Get(formInput)

@@ -34,6 +34,7 @@ func table() []page {
 		{path: domainPath + "/workers", title: "Workers", menu: "Workers", file: "workers", show: showWorkers},
 		{path: domainPath + "/dead", title: "Dead letters", menu: "Dead letters", file: "dead", show: showDeadCounts},
 		{path: domainPath + "/dead/list", title: "List of dead letters", file: "deadlist", show: showDeadList},
+		{path: domainPath + "/audit", title: "Changes", menu: "Changes", file: "audit", show: showAudit},
 	}
 	pages = slices.Concat(pages, taskActions(), manyActions(), stopActions(), workActions(), settingActions())
 	for i := range pages {

@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/contracts/yard/audit"
 	"github.com/yardmaster-io/yardmaster/contracts/yard/explain"
 	"github.com/yardmaster-io/yardmaster/contracts/yard/timers"
 )
@@ -222,4 +223,13 @@ func showWorkers(r *Request) (any, error) {
 		return nil, err
 	}
 	return workersBody{listed[*yardv1.LiveWorker]{page.Workers, r.next(page.NextCursor)}, time.Duration(page.KnownForMs) * time.Millisecond}, nil
+}
+
+// showAudit is what was done in the domain, the last first.
+func showAudit(r *Request) (any, error) {
+	c, err := r.Client()
+	if err != nil {
+		return nil, err
+	}
+	return audit.List(r.Context(), c, listMax)
 }
