@@ -20,7 +20,7 @@ const ListenDefault = "127.0.0.1:8222"
 type Config struct {
 	// Listen is the address. Default ListenDefault. Without a login it must be an address of this machine only.
 	Listen string
-	// Users is a YAML file of users, with their roles and domains. Default: none; everybody on this machine is an admin.
+	// Users is a YAML file of users, with their roles and domains, or of the provider at which they log in. Default: none; everybody on this machine is an admin.
 	Users string
 	// ProxyHeader is the header in which a trusted proxy names the user, ProxyFrom are the addresses of the proxies. Default: users log in with a password.
 	ProxyHeader string
@@ -46,23 +46,41 @@ func (c Config) way() (login.Way, error) {
 	case c.Users == "":
 		return login.Open{}, nil
 	}
-	users, err := login.ReadUsers(c.Users)
-	if err != nil {
+	users, provider, err := login.ReadUsers(c.Users)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if !c.proxied() {
-		return login.NewPassword(users), nil
-	}
-	var secret []byte
-	if c.ProxySecret != "" {
-		if secret, err = os.ReadFile(c.ProxySecret); err == nil && len(bytes.TrimSpace(secret)) == 0 {
-			err = fmt.Errorf("%s is empty", c.ProxySecret)
-		}
+	case provider != nil && c.proxied():
+		return nil, errors.New("people log in at a provider or by a proxy, not both")
+	case provider != nil:
+		secret, err := readSecret("client", provider.ClientSecretFile)
 		if err != nil {
-			return nil, fmt.Errorf("the secret of the proxy: %w", err)
+			return nil, err
 		}
+		return login.NewOIDC(*provider, secret), nil
+	case c.proxied():
+		secret, err := readSecret("proxy", c.ProxySecret)
+		if err != nil {
+			return nil, err
+		}
+		return login.NewProxy(users, c.ProxyHeader, c.ProxyFrom, secret)
 	}
-	return login.NewProxy(users, c.ProxyHeader, c.ProxyFrom, string(bytes.TrimSpace(secret)))
+	return login.NewPassword(users), nil
+}
+
+// readSecret reads a file with a secret; without a file there is none.
+func readSecret(of, file string) (string, error) {
+	if file == "" {
+		return "", nil
+	}
+	text, err := os.ReadFile(file)
+	if err == nil && len(bytes.TrimSpace(text)) == 0 {
+		err = fmt.Errorf("%s is empty", file)
+	}
+	if err != nil {
+		return "", fmt.Errorf("the secret of the %s: %w", of, err)
+	}
+	return string(bytes.TrimSpace(text)), nil
 }
 
 // proxied reports whether a proxy logs people in.

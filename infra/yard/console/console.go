@@ -101,6 +101,11 @@ func (c *Console) handler(ctx context.Context, engine *access.Access) (http.Hand
 	mux := http.NewServeMux()
 	mux.Handle("GET "+assets.Prefix, c.files)
 	mux.Handle("/", all.Handler(c.way))
+	if routed, ok := c.way.(login.Routed); ok {
+		for pattern, page := range routed.Routes() {
+			mux.Handle(pattern, page)
+		}
+	}
 	_, open := c.way.(login.Open)
 	return protect(mux, open), nil
 }

@@ -33,6 +33,8 @@ func TestConsole(t *testing.T) {
 	t.Run("password", func(t *testing.T) { password(t, w) })
 	t.Run("sums", func(t *testing.T) { sums(t, w) })
 	t.Run("proxy", func(t *testing.T) { proxy(t, w) })
+	t.Run("provider", func(t *testing.T) { provider(t, w) })
+	t.Run("provider attacks", func(t *testing.T) { providerAttacks(t, w) })
 	t.Run("actions", func(t *testing.T) { actions(t, w) })
 	t.Run("bounds", func(t *testing.T) { bounds(t, w) })
 }
@@ -65,7 +67,7 @@ func facts(t *testing.T, w *consoletest.World) {
 	for path, wants := range map[string][]string{
 		"/":                                 {"No worker polls tasklist idle of domain shop. Ready tasks: 1", `href="/domains/shop"`},
 		"/domains":                          {"Orders of the shop", "Payouts"},
-		"/cluster":                          {"frontend", "history", "matching", "timer", "ready"},
+		"/cluster":                          {"frontend", "history", "matching", "timer", "ready", "Shards of matching"},
 		"/domains/shop/tasklists":           {`/domains/shop/tasklists/mail"`, `/domains/shop/tasklists/idle"`},
 		"/domains/shop/tasklists/mail":      {"mailer-1", "1.4.2", "Partition 2", "What customers wait for", "shared/smtp"},
 		"/domains/shop/tasklists/idle":      {"No worker polls this tasklist, and tasks are ready."},
@@ -91,6 +93,9 @@ func facts(t *testing.T, w *consoletest.World) {
 		"/domains/shop/tasks?cursor=junk":   {"INVALID_ARGUMENT"},
 	} {
 		_, body := w.Get(t, path)
+		if path == "/cluster" && strings.Contains(body, "no owner") {
+			t.Errorf("a partition has no owner:\n%s", body)
+		}
 		for _, want := range wants {
 			if !strings.Contains(body, want) {
 				t.Errorf("%s lacks %q:\n%s", path, want, body[strings.Index(body, "<main"):])
@@ -337,6 +342,10 @@ func TestConfigThatIsNotSafeIsRefused(t *testing.T) {
 		"has 0 users":          {Listen: "127.0.0.1:0", NATS: nats, Users: write("users: []\n")},
 		"field rights":         {Listen: "127.0.0.1:0", NATS: nats, Users: write("users: [{name: a, rights: all}]\n")},
 		"want viewer":          {Listen: "127.0.0.1:0", NATS: nats, Users: write("users: [{name: a, role: root, domains: [a]}]\n")},
+		"issuer is required":   {Listen: "127.0.0.1:0", NATS: nats, Users: write("provider: {client_id: a, url: \"https://c\", role_claim: groups, roles: [{value: a, role: admin, domains: [a]}]}\n")},
+		"want https":           {Listen: "127.0.0.1:0", NATS: nats, Users: write("provider: {issuer: \"http://i.example\", client_id: a, url: \"https://c\", role_claim: groups, roles: [{value: a, role: admin, domains: [a]}]}\n")},
+		"without a path":       {Listen: "127.0.0.1:0", NATS: nats, Users: write("provider: {issuer: \"https://i\", client_id: a, url: \"https://c/x\", role_claim: groups, roles: [{value: a, role: admin, domains: [a]}]}\n")},
+		"roles are required":   {Listen: "127.0.0.1:0", NATS: nats, Users: write("provider: {issuer: \"https://i\", client_id: a, url: \"https://c\", role_claim: groups}\n")},
 		"needs domains":        {Listen: "127.0.0.1:0", NATS: nats, Users: write("users: [{name: a, role: admin}]\n")},
 		"bcrypt hash":          {Listen: "127.0.0.1:0", NATS: nats, Users: write("users: [{name: a, role: admin, domains: [a], password: secret}]\n")},
 		"there twice":          {Listen: "127.0.0.1:0", NATS: nats, Users: write("users: [{name: a, role: admin, domains: [a]}, {name: a, role: viewer, domains: [b]}]\n")},

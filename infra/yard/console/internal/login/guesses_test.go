@@ -24,7 +24,7 @@ func passwords(t *testing.T) *login.Password {
 	file := filepath.Join(t.TempDir(), "users.yaml")
 	text := fmt.Sprintf("users:\n  - {name: ann, role: admin, domains: [\"*\"], password: %q}\n  - {name: bob, role: viewer, domains: [shop], password: %q}\n", hash, hash)
 	testkit.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-	users, err := login.ReadUsers(file)
+	users, _, err := login.ReadUsers(file)
 	testkit.NoError(t, err)
 	return login.NewPassword(users)
 }

@@ -1,13 +1,15 @@
 // Package login finds out who sends a request to the console.
 //
-// Owns: the roles, the file of users, and the ways to log in: open, by password, by a proxy. Never does: decide what a role may do; pages name the role they
+// Owns: the roles, the file of users, the sessions, and the ways to log in: open, by password, by a proxy, at a provider of OpenID Connect. Never does: decide what a role may do; pages name the role they
 // need, and NATS enforces it again. On failure: a *Refused says which status the browser gets, and nothing is served.
 package login
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -47,6 +49,8 @@ type Identity struct {
 	Name    string
 	Role    Role
 	Domains []string
+	// Session: the user has a session, and can end it.
+	Session bool
 }
 
 // Sees reports whether the user may see a domain.
@@ -61,6 +65,12 @@ type Way interface {
 	Identify(r *http.Request) (Identity, error)
 }
 
+// Routed is a way to log in with pages of its own.
+type Routed interface {
+	// Routes are these pages, by their patterns.
+	Routes() map[string]http.Handler
+}
+
 // Refused is the error of a request whose sender is not let in.
 type Refused struct {
 	// Status is that of the answer, Challenge its header WWW-Authenticate; "" = none.
@@ -68,12 +78,25 @@ type Refused struct {
 	Challenge string
 	// RetryAfter is when another try is worth it; 0 = the answer does not say.
 	RetryAfter time.Duration
+	// Login is the page where a browser logs in; "" = there is none.
+	Login string
 	// Reason is for people.
 	Reason string
 }
 
 // Error implements error.
 func (r *Refused) Error() string { return r.Reason }
+
+// Write answers a request with it.
+func (r *Refused) Write(w http.ResponseWriter) {
+	if r.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(r.RetryAfter.Seconds()))))
+	}
+	if r.Challenge != "" {
+		w.Header().Set("WWW-Authenticate", r.Challenge)
+	}
+	http.Error(w, r.Reason, r.Status)
+}
 
 // Open lets everybody in, as an admin of all domains. It is for a console that only this machine can reach.
 type Open struct{}

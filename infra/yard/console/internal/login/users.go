@@ -2,13 +2,12 @@ package login
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 
 	"go.yaml.in/yaml/v3"
 	"golang.org/x/crypto/bcrypt"
-
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
 
 // usersMax is how many users a file may have.
@@ -23,17 +22,19 @@ type user struct {
 	hash []byte
 }
 
-// ReadUsers reads a YAML file of users. Each has a name, a role, domains ("*" is all), and for logins by password the bcrypt hash of it:
+// ReadUsers reads a YAML file of users, or of the provider that has them. A user has a name, a role, domains ("*" is all), and for logins by password the
+// bcrypt hash of it:
 //
 //	users:
 //	  - {name: ann, role: admin, domains: ["*"], password: $2y$10$…}
-func ReadUsers(file string) (Users, error) {
+func ReadUsers(file string) (Users, *ProviderConfig, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var content struct {
-		Users []struct {
+		Provider *ProviderConfig
+		Users    []struct {
 			Name, Role, Password string
 			Domains              []string
 		}
@@ -41,15 +42,25 @@ func ReadUsers(file string) (Users, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	decoder.KnownFields(true)
 	if err := decoder.Decode(&content); err != nil {
-		return nil, fmt.Errorf("users: %s: %w", file, err)
+		return nil, nil, fmt.Errorf("users: %s: %w", file, err)
+	}
+	if content.Provider != nil {
+		err := content.Provider.check()
+		if err == nil && len(content.Users) > 0 {
+			err = errors.New("a file with a provider has no users: their roles come from its claims")
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("users: %s: %w", file, err)
+		}
+		return nil, content.Provider, nil
 	}
 	if n := len(content.Users); n == 0 || n > usersMax {
-		return nil, fmt.Errorf("users: %s has %d users: want 1 to %d", file, n, usersMax)
+		return nil, nil, fmt.Errorf("users: %s has %d users: want 1 to %d", file, n, usersMax)
 	}
 	all := Users{}
 	for i, one := range content.Users {
-		wrong := func(format string, args ...any) (Users, error) {
-			return nil, fmt.Errorf("users: %s: user %d %q: %w", file, i+1, one.Name, fmt.Errorf(format, args...))
+		wrong := func(format string, args ...any) (Users, *ProviderConfig, error) {
+			return nil, nil, fmt.Errorf("users: %s: user %d %q: %w", file, i+1, one.Name, fmt.Errorf(format, args...))
 		}
 		role, err := ParseRole(one.Role)
 		switch {
@@ -59,15 +70,11 @@ func ReadUsers(file string) (Users, error) {
 			return wrong("the name is there twice")
 		case err != nil:
 			return wrong("%w", err)
-		case len(one.Domains) == 0:
-			return wrong("a user needs domains; %q is all", AllDomains)
 		}
-		for _, domain := range one.Domains {
-			if err := ids.CheckName(domain); err != nil && domain != AllDomains {
-				return wrong("domain %q %w", domain, err)
-			}
+		if err := checkDomains(one.Domains); err != nil {
+			return wrong("%w", err)
 		}
-		u := user{Identity: Identity{one.Name, role, one.Domains}}
+		u := user{Identity: Identity{Name: one.Name, Role: role, Domains: one.Domains}}
 		if one.Password != "" {
 			u.hash = []byte(one.Password)
 			if _, err := bcrypt.Cost(u.hash); err != nil {
@@ -76,5 +83,5 @@ func ReadUsers(file string) (Users, error) {
 		}
 		all[one.Name] = u
 	}
-	return all, nil
+	return all, nil, nil
 }

@@ -6,7 +6,6 @@ import (
 	"embed"
 	"errors"
 	"html/template"
-	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -144,18 +143,13 @@ func (p *Pages) fail(r *Request, w http.ResponseWriter, err error) {
 	p.write(r, w, cmp.Or(statuses[f.Code], http.StatusInternalServerError), frame{Title: "Error", Body: f})
 }
 
-// refuse answers a request whose sender is not let in. It has no navigation.
+// refuse answers a request whose sender is not let in: a page leads to the login, if there is one.
 func (p *Pages) refuse(r *Request, w http.ResponseWriter, err error) {
-	status := http.StatusForbidden
-	var refused *login.Refused
-	if errors.As(err, &refused) {
-		status = refused.Status
-		if refused.RetryAfter > 0 {
-			w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(refused.RetryAfter.Seconds()))))
-		}
-		if refused.Challenge != "" {
-			w.Header().Set("WWW-Authenticate", refused.Challenge)
-		}
+	refused := &login.Refused{Status: http.StatusForbidden, Reason: err.Error()}
+	errors.As(err, &refused)
+	if refused.Login != "" && r.Method == http.MethodGet && !strings.HasPrefix(r.URL.Path, livePrefix+"/") {
+		http.Redirect(w, r.Request, refused.Login, http.StatusSeeOther)
+		return
 	}
-	http.Error(w, err.Error(), status)
+	refused.Write(w)
 }

@@ -11,6 +11,9 @@ import (
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/login"
 )
 
+// livePrefix is the beginning of the paths of streams.
+const livePrefix = "/live"
+
 // pageTimeout bounds all calls of a page.
 const pageTimeout = 10 * time.Second
 
@@ -24,7 +27,7 @@ func (p *Pages) Handler(way login.Way) http.Handler {
 			mux.Handle("POST "+one.path, p.guard(way, one, p.change))
 		}
 		if one.follow != nil {
-			mux.Handle("GET /live"+one.path, p.guard(way, one, p.stream))
+			mux.Handle("GET "+livePrefix+one.path, p.guard(way, one, p.stream))
 		}
 	}
 	mux.Handle("/", p.guard(way, &page{everyone: true, role: login.Viewer}, func(r *Request, w http.ResponseWriter, _ *page) {
@@ -78,7 +81,7 @@ func (p *Pages) serve(r *Request, w http.ResponseWriter, one *page) {
 			p.fail(r, w, sample.Err)
 			return
 		}
-		content.Live, content.Stream = one.live(r, sample), "/live"+r.URL.EscapedPath()
+		content.Live, content.Stream = one.live(r, sample), livePrefix+r.URL.EscapedPath()
 		content.Chart = chartOf(p.hour(r, topic))
 	}
 	content.Actions = p.actions(r, content)
