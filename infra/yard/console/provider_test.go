@@ -29,7 +29,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-// idp is a provider of OpenID Connect that logs in whoever asks, as the user of claims.
+// idp is a provider of OpenID Connect that logs in every browser as the user of its claims.
 type idp struct {
 	*httptest.Server
 	key *rsa.PrivateKey

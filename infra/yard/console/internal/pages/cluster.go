@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/load"
 	"github.com/yardmaster-io/yardmaster/shared/process"
 )
 
@@ -38,7 +39,7 @@ func showCluster(r *Request) (any, error) {
 		return nil, sample.Err
 	}
 	body := clusterBody{}
-	for _, p := range sample.Value.(*load).Partitions {
+	for _, p := range sample.Value.(*load.Cluster).Partitions {
 		row := partitionRow{Partition: p.Partition, Error: p.Error, Submits: p.Submits, Others: p.Others}
 		for _, q := range p.Queues {
 			row.Tasks, row.Most, row.Unread = row.Tasks+q.Tasks, row.Most+q.TasksMax, row.Unread+q.Unread

@@ -5,8 +5,8 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/load"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/login"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/sampler"
 )
@@ -19,7 +19,7 @@ type domainRow struct {
 	Name        string
 	Description string
 	Weight      int
-	Load        *domainLoad
+	Load        *load.Domain
 }
 
 type domainsBody struct {
@@ -44,7 +44,7 @@ func showDomains(r *Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	work, _ := r.pages.Sampler.Last(followCluster(r)).Value.(*load)
+	work, _ := r.pages.Sampler.Last(followCluster(r)).Value.(*load.Cluster)
 	for d, err := range admin.Domains(r.Context()) {
 		if err != nil {
 			return nil, err
@@ -54,8 +54,8 @@ func showDomains(r *Request) (any, error) {
 			break
 		}
 		row := domainRow{Name: d.Name, Description: d.Description, Weight: max(1, d.Weight)}
-		if work != nil && work.counted(d.Name) {
-			row.Load = work.of(d.Name)
+		if work != nil && work.Counted(d.Name) {
+			row.Load = work.Of(d.Name)
 		}
 		body.Uncounted = body.Uncounted || row.Load == nil
 		body.Domains = append(body.Domains, row)
@@ -120,24 +120,22 @@ func followDomain(r *Request) sampler.Topic {
 		if sample.Err != nil {
 			return nil, nil, sample.Err
 		}
-		cluster := sample.Value.(*load)
-		now := domainLive{load: cluster, Alone: !cluster.counted(name)}
+		cluster := sample.Value.(*load.Cluster)
+		now := domainLive{load: cluster, Alone: !cluster.Counted(name)}
 		if now.Alone {
 			admin, err := pages.Access.Admin(login.Viewer)
 			if err != nil {
 				return nil, nil, err
 			}
-			was := &load{weights: cluster.weights}
+			var was *load.Cluster
 			if last, ok := before.Value.(domainLive); ok && last.Alone {
 				was = last.load
 			}
-			req := &yardv1.ListQueuesRequest{Domain: name, Domains: 1, Limit: 1}
-			if now.load, err = readLoad(ctx, admin, req, was, time.Since(before.At)); err != nil {
+			if now.load, err = cluster.ReadDomain(ctx, admin, name, was, time.Since(before.At)); err != nil {
 				return nil, nil, err
 			}
-			now.load.Rates = len(was.Partitions) > 0
 		}
-		d := now.load.of(name)
+		d := now.load.Of(name)
 		if now.Rates, now.Load = now.load.Rates, *d; !now.Rates {
 			return now, nil, nil
 		}
@@ -147,10 +145,10 @@ func followDomain(r *Request) sampler.Topic {
 
 type domainLive struct {
 	Rates bool
-	Load  domainLoad
+	Load  load.Domain
 	// Alone: the partitions were asked for this domain, so its share of the cluster is not known.
 	Alone bool
-	load  *load
+	load  *load.Cluster
 	// Cluster: the user may know what part of the cluster the domain has, which says what the others do.
 	Cluster bool
 }

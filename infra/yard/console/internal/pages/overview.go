@@ -11,6 +11,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/load"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/login"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/sampler"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/health"
@@ -29,14 +30,34 @@ const (
 	lateAfter, oldAfter = 5 * time.Second, time.Minute
 )
 
+// followCluster is the topic of the whole cluster.
+func followCluster(r *Request) sampler.Topic {
+	return sampler.Topic{Kind: "cluster", Fetch: func(ctx context.Context, before sampler.Sample) (any, []float64, error) {
+		admin, err := r.pages.Access.Admin(login.Viewer)
+		if err != nil {
+			return nil, nil, err
+		}
+		was, _ := before.Value.(*load.Cluster)
+		now, err := load.Read(ctx, admin, was, time.Since(before.At))
+		if err != nil {
+			return nil, nil, err
+		}
+		if !now.Rates {
+			return now, nil, nil
+		}
+		sum := now.Sum()
+		return now, []float64{sum.Done, sum.Failed, float64(sum.Ready)}, nil
+	}}
+}
+
 // problem is a line of the red list.
 type problem struct{ Text, Path string }
 
 // overviewLive is the part of the overview that changes.
 type overviewLive struct {
 	Rates    bool
-	Sum      domainLoad
-	Domains  []*domainLoad
+	Sum      load.Domain
+	Domains  []*load.Domain
 	Others   int
 	Problems []problem
 	// Cluster: the user may see all domains, and whether partitions answer.
@@ -44,8 +65,8 @@ type overviewLive struct {
 }
 
 func liveOverview(r *Request, s sampler.Sample) any {
-	l := s.Value.(*load).seen(r.Who)
-	live := overviewLive{Cluster: r.Who.SeesAll(), Rates: l.Rates, Sum: l.sum(), Domains: l.Domains[:min(len(l.Domains), rowsMax)]}
+	l := s.Value.(*load.Cluster).Some(r.Who.Sees)
+	live := overviewLive{Cluster: r.Who.SeesAll(), Rates: l.Rates, Sum: l.Sum(), Domains: l.Domains[:min(len(l.Domains), rowsMax)]}
 	live.Others = len(l.Domains) - len(live.Domains)
 	if s.Err != nil {
 		live.Problems = append(live.Problems, problem{Text: "The numbers are from " + at(s.At).Text + ": " + s.Err.Error()})
@@ -74,8 +95,8 @@ func showOverview(r *Request) (any, error) {
 	if sample.Value == nil {
 		return nil, sample.Err
 	}
-	busiest := sample.Value.(*load).seen(r.Who).Domains
-	slices.SortStableFunc(busiest, func(a, b *domainLoad) int { return cmp.Compare(b.Ready, a.Ready) })
+	busiest := sample.Value.(*load.Cluster).Some(r.Who.Sees).Domains
+	slices.SortStableFunc(busiest, func(a, b *load.Domain) int { return cmp.Compare(b.Ready, a.Ready) })
 	ctx, cancel := context.WithTimeout(r.Context(), checkTimeout)
 	defer cancel()
 	n := min(len(busiest), checkedDomains)
@@ -164,7 +185,7 @@ func lateTimers(ctx context.Context, c *yard.Client, now time.Time) (found []pro
 // fairnessLive is the page of shares.
 type fairnessLive struct {
 	Rates   bool
-	Domains []*domainLoad
+	Domains []*load.Domain
 	Others  int
 }
 
@@ -172,7 +193,7 @@ type fairnessLive struct {
 const fairnessMax = 100
 
 func liveFairness(_ *Request, s sampler.Sample) any {
-	l := s.Value.(*load)
+	l := s.Value.(*load.Cluster)
 	shown := l.Domains[:min(len(l.Domains), fairnessMax)]
 	return fairnessLive{l.Rates, shown, len(l.Domains) - len(shown)}
 }

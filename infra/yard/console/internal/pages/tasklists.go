@@ -9,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/load"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/login"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/sampler"
 )
@@ -114,7 +115,7 @@ func followTasklist(r *Request) sampler.Topic {
 			return now, nil, nil
 		}
 		seconds := time.Since(before.At).Seconds()
-		now.Rates, now.Done, now.Failed = true, perSecond(d.Completed, was.Completed, seconds), perSecond(d.Failed, was.DescribeTasklistResponse.Failed, seconds)
+		now.Rates, now.Done, now.Failed = true, load.PerSecond(d.Completed, was.Completed, seconds), load.PerSecond(d.Failed, was.DescribeTasklistResponse.Failed, seconds)
 		return now, []float64{now.Done, now.Failed, float64(d.Ready)}, nil
 	}}
 }

@@ -1,4 +1,8 @@
-package pages
+// Package load counts what the domains of a cluster have and do, from the answers of its partitions.
+//
+// Owns: the question, the sums by domain, the rates since the answers before, and the shares. Never does: decide who may see a domain. On failure: the error of the
+// question; the numbers of before still count.
+package load
 
 import (
 	"cmp"
@@ -9,8 +13,6 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
-	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/login"
-	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/sampler"
 )
 
 // Limits of a sample of the cluster.
@@ -24,11 +26,11 @@ const (
 	weightsKept = 30 * time.Second
 )
 
-// load is what all partitions have, and what was done since the sample before.
-type load struct {
+// Cluster is what all partitions have, and what was done since the sample before.
+type Cluster struct {
 	Partitions []*yardv1.PartitionQueues
 	// Domains are those with work, the busiest first.
-	Domains []*domainLoad
+	Domains []*Domain
 	// Rates: there was a sample before, so rates are known.
 	Rates bool
 
@@ -36,8 +38,8 @@ type load struct {
 	weightsAt time.Time
 }
 
-// domainLoad is what a domain has and does. Share is its part of the weights of all domains with work, Received its part of what was completed.
-type domainLoad struct {
+// Domain is what a domain has and does. Share is its part of the weights of all domains with work, Received its part of what was completed.
+type Domain struct {
 	Name                                         string
 	Weight                                       int
 	Done, Failed                                 float64
@@ -51,30 +53,26 @@ type place struct {
 	domain    string
 }
 
-// followCluster is the topic of the whole cluster.
-func followCluster(r *Request) sampler.Topic {
-	return sampler.Topic{Kind: "cluster", Fetch: func(ctx context.Context, before sampler.Sample) (any, []float64, error) {
-		admin, err := r.pages.Access.Admin(login.Viewer)
-		if err != nil {
-			return nil, nil, err
-		}
-		was, _ := before.Value.(*load)
-		req := &yardv1.ListQueuesRequest{Domains: loadDomains, Limit: loadSplit}
-		now, err := readLoad(ctx, admin, req, was, time.Since(before.At))
-		if err != nil {
-			return nil, nil, err
-		}
-		if !now.Rates {
-			return now, nil, nil
-		}
-		sum := now.sum()
-		return now, []float64{sum.Done, sum.Failed, float64(sum.Ready)}, nil
-	}}
+// Read asks all partitions, and compares the answers with those of before; nil = there are none.
+func Read(ctx context.Context, admin *yard.Admin, was *Cluster, since time.Duration) (*Cluster, error) {
+	return read(ctx, admin, &yardv1.ListQueuesRequest{Domains: loadDomains, Limit: loadSplit}, was, since)
 }
 
-// readLoad asks all partitions, and compares the answers with those of before.
-func readLoad(ctx context.Context, admin *yard.Admin, req *yardv1.ListQueuesRequest, was *load, since time.Duration) (*load, error) {
-	now := &load{Rates: was != nil}
+// ReadDomain asks all partitions for one domain, whose weight it takes from the cluster's answers.
+func (l *Cluster) ReadDomain(ctx context.Context, admin *yard.Admin, name string, was *Cluster, since time.Duration) (*Cluster, error) {
+	known := was != nil
+	if !known {
+		was = &Cluster{weights: l.weights}
+	}
+	now, err := read(ctx, admin, &yardv1.ListQueuesRequest{Domain: name, Domains: 1, Limit: 1}, was, since)
+	if err == nil {
+		now.Rates = known
+	}
+	return now, err
+}
+
+func read(ctx context.Context, admin *yard.Admin, req *yardv1.ListQueuesRequest, was *Cluster, since time.Duration) (*Cluster, error) {
+	now := &Cluster{Rates: was != nil}
 	for range loadCalls {
 		page, err := admin.ListQueues(ctx, req)
 		if err != nil {
@@ -94,7 +92,7 @@ func readLoad(ctx context.Context, admin *yard.Admin, req *yardv1.ListQueuesRequ
 	return now, nil
 }
 
-func (l *load) readWeights(ctx context.Context, admin *yard.Admin) error {
+func (l *Cluster) readWeights(ctx context.Context, admin *yard.Admin) error {
 	l.weights, l.weightsAt = map[string]int{}, time.Now()
 	for d, err := range admin.Domains(ctx) {
 		if err != nil {
@@ -108,7 +106,7 @@ func (l *load) readWeights(ctx context.Context, admin *yard.Admin) error {
 }
 
 // count adds the partitions up by domain. A domain that a partition did not list before has no rate there yet.
-func (l *load) count(was *load, seconds float64) {
+func (l *Cluster) count(was *Cluster, seconds float64) {
 	before := map[place]*yardv1.DomainWork{}
 	if was != nil {
 		for _, p := range was.Partitions {
@@ -117,10 +115,10 @@ func (l *load) count(was *load, seconds float64) {
 			}
 		}
 	}
-	byName := map[string]*domainLoad{}
-	of := func(name string) *domainLoad {
+	byName := map[string]*Domain{}
+	of := func(name string) *Domain {
 		if byName[name] == nil {
-			byName[name] = &domainLoad{Name: name, Weight: max(1, l.weights[name])}
+			byName[name] = &Domain{Name: name, Weight: max(1, l.weights[name])}
 			l.Domains = append(l.Domains, byName[name])
 		}
 		return byName[name]
@@ -131,8 +129,8 @@ func (l *load) count(was *load, seconds float64) {
 			w.Ready, w.Running, w.Backoff = w.Ready+d.Ready, w.Running+d.Running, w.Backoff+d.Backoff
 			w.OldestReady = max(w.OldestReady, d.OldestReadyMs)
 			if old := before[place{p.Partition, d.Domain}]; old != nil {
-				w.Done += perSecond(d.Completed, old.Completed, seconds)
-				w.Failed += perSecond(d.Failed, old.Failed, seconds)
+				w.Done += PerSecond(d.Completed, old.Completed, seconds)
+				w.Failed += PerSecond(d.Failed, old.Failed, seconds)
 			}
 		}
 		for _, q := range p.Queues {
@@ -144,8 +142,8 @@ func (l *load) count(was *load, seconds float64) {
 	l.share()
 }
 
-// perSecond is the rate of a counter. One that went back belongs to a new owner, which counts from 0.
-func perSecond(now, before int64, seconds float64) float64 {
+// PerSecond is the rate of a counter. One that went back belongs to a new owner, which counts from 0.
+func PerSecond(now, before int64, seconds float64) float64 {
 	if now < before {
 		before = 0
 	}
@@ -155,7 +153,7 @@ func perSecond(now, before int64, seconds float64) float64 {
 	return float64(now-before) / seconds
 }
 
-func (l *load) share() {
+func (l *Cluster) share() {
 	weights, done := 0, 0.0
 	for _, d := range l.Domains {
 		weights += d.Weight
@@ -167,20 +165,20 @@ func (l *load) share() {
 			d.Received = d.Done / done
 		}
 	}
-	slices.SortFunc(l.Domains, func(a, b *domainLoad) int {
+	slices.SortFunc(l.Domains, func(a, b *Domain) int {
 		return cmp.Or(cmp.Compare(b.Done, a.Done), cmp.Compare(b.Ready, a.Ready), strings.Compare(a.Name, b.Name))
 	})
 }
 
-// seen are the domains that a user may see, and their sum.
-func (l *load) seen(who login.Identity) *load {
+// Some is the part of some domains, with the shares that they have of all.
+func (l *Cluster) Some(sees func(domain string) bool) *Cluster {
 	some := *l
-	some.Domains = slices.DeleteFunc(slices.Clone(l.Domains), func(d *domainLoad) bool { return !who.Sees(d.Name) })
+	some.Domains = slices.DeleteFunc(slices.Clone(l.Domains), func(d *Domain) bool { return !sees(d.Name) })
 	return &some
 }
 
-// sum is what all domains have.
-func (l *load) sum() (all domainLoad) {
+// Sum is what all domains have.
+func (l *Cluster) Sum() (all Domain) {
 	for _, d := range l.Domains {
 		all.Done, all.Failed = all.Done+d.Done, all.Failed+d.Failed
 		all.Ready, all.Running, all.Backoff, all.Unread = all.Ready+d.Ready, all.Running+d.Running, all.Backoff+d.Backoff, all.Unread+d.Unread
@@ -189,19 +187,19 @@ func (l *load) sum() (all domainLoad) {
 	return all
 }
 
-// counted reports whether what a domain has is known: partitions with many domains name the busiest ones only.
-func (l *load) counted(name string) bool {
+// Counted reports whether what a domain has is known: partitions with many domains name the busiest ones only.
+func (l *Cluster) Counted(name string) bool {
 	return !slices.ContainsFunc(l.Partitions, func(p *yardv1.PartitionQueues) bool {
 		return len(p.Domains) >= loadDomains && !slices.ContainsFunc(p.Domains, func(d *yardv1.DomainWork) bool { return d.Domain == name })
 	})
 }
 
-// of is what one domain has; nothing if it has no work.
-func (l *load) of(name string) *domainLoad {
+// Of is what one domain has; nothing if it has no work.
+func (l *Cluster) Of(name string) *Domain {
 	for _, d := range l.Domains {
 		if d.Name == name {
 			return d
 		}
 	}
-	return &domainLoad{Name: name, Weight: max(1, l.weights[name])}
+	return &Domain{Name: name, Weight: max(1, l.weights[name])}
 }
