@@ -187,6 +187,7 @@ func deadForms(t *testing.T, w *consoletest.World, olga browser) {
 	says(t, olga.confirm(t, "/domains/shop/tasks/"+one+"/delete", "typed", one), "The dead letter is deleted.")
 	_, page := olga.send(t, http.MethodGet, "/domains/shop/dead/delete?type=none", nil)
 	says(t, page, "No dead letter matches.")
+	says(t, olga.confirm(t, "/domains/shop/dead/delete", "typed", "shop", "until", "1"), "Nothing matched.")
 	says(t, olga.confirm(t, "/domains/shop/dead/delete?type=card.charge&tasklist=mail", "typed", "shop", "rate", "1000"), "have no dead letter any more")
 	for _, id := range []string{one, two, w.Dead} {
 		testkit.Eventually(t, effectWithin, func() error {
@@ -271,6 +272,13 @@ func workForms(t *testing.T, w *consoletest.World, olga browser) {
 		}
 		return err
 	})
+
+	_, page := olga.send(t, http.MethodGet, "/domains/shop/keys", nil)
+	says(t, page, `/domains/shop/keys/unblock?order_key=account%2f7`)
+	says(t, olga.confirm(t, "/domains/shop/keys/unblock?order_key=account%2f7", "reason", "the account is open"), "The task gets one more attempt.")
+	reaches(t, w, w.Blocked, "blocked again", func(task *yardv1.Task) bool { return task.Blocked && task.Grants == 2 })
+	says(t, olga.confirm(t, "/domains/shop/keys/skip?order_key=account%2f7"), "its key goes on")
+	reaches(t, w, w.Blocked, "dead", func(task *yardv1.Task) bool { return task.State == yardv1.TaskState_TASK_STATE_DEAD })
 
 	for _, name := range []string{"import-2", "import-3"} {
 		batch, err := w.Client.NewBatch(ctx, name, yard.BatchOptions{})

@@ -100,7 +100,7 @@ func (w *World) Paths() []string {
 		"/schedules", "/schedules/nightly", "/batches", "/batches/import-1", "/keys", "/workers", "/dead", "/dead/list", "/audit", "/types", "/types/email.send", "/types/sms.send",
 		"/tasks/" + w.Running + "/cancel", "/tasks/" + w.Waiting + "/run", "/tasks/" + w.Dead + "/redrive", "/tasks/" + w.Dead + "/delete", "/dead/redrive?type=card.charge", "/dead/delete",
 		"/pause", "/resume", "/tasklists/mail/pause", "/tasklists/mail/purge", "/tasklists/mail/change", "/types/email.send/drain", "/limits/shared/smtp/change", "/schedules/nightly/pause",
-		"/schedules/nightly/trigger", "/batches/import-1/cancel",
+		"/schedules/nightly/trigger", "/batches/import-1/cancel", "/keys/unblock?order_key=account%2f7",
 	} {
 		paths = append(paths, "/domains/shop"+path)
 	}

@@ -3,11 +3,14 @@ package pages
 import (
 	"context"
 	"fmt"
+	"math"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/login"
 )
@@ -80,9 +83,19 @@ func sums(all ...fact) string {
 	return "Tasks: " + strings.Join(parts, ", ") + "."
 }
 
-// deadFilter is the filter of the dead letters that a form is for.
-func deadFilter(r *Request) yard.DeadLetterFilter {
-	return yard.DeadLetterFilter{Type: r.input("type"), ErrorType: r.input("error_type"), Tasklist: r.input("tasklist")}
+// clockSlack is how far the clock of the console may be behind that of the engine: tasks count that are so much younger than a preview.
+const clockSlack = time.Second
+
+// untilInput is until when tasks ended, Unix ms.
+var untilInput = input{Name: "until", Most: math.MaxInt64}
+
+// deadFilter is the filter of the dead letters that a form is for: those of its preview, and none that came later.
+func deadFilter(r *Request) (yard.DeadLetterFilter, error) {
+	until, err := r.number(untilInput)
+	if until == 0 {
+		until = r.Now.Add(clockSlack).UnixMilli()
+	}
+	return yard.DeadLetterFilter{Type: r.input("type"), ErrorType: r.input("error_type"), Tasklist: r.input("tasklist"), Until: time.UnixMilli(until)}, err
 }
 
 // previewDead is a preview about the dead letters that match.
@@ -91,7 +104,11 @@ func previewDead(r *Request, text string) (*preview, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, cursor := deadFilter(r), r.input("cursor")
+	f, err := deadFilter(r)
+	if err != nil {
+		return nil, err
+	}
+	cursor := r.input("cursor")
 	first, err := c.Wire().ListDeadLetters(r.Context(), &yardv1.ListDeadLettersRequest{Filter: f.Wire(), Limit: sampleMax, Cursor: cursor})
 	if err != nil {
 		return nil, err
@@ -103,13 +120,13 @@ func previewDead(r *Request, text string) (*preview, error) {
 		return nil, err
 	}
 	body := &preview{Text: text, Sample: first.Tasks, Inputs: []input{rateInput}, Facts: []fact{found(counted.Found, counted.Cursor != "")}}
-	for _, one := range []fact{{"type", f.Type}, {"error_type", f.ErrorType}, {"tasklist", f.Tasklist}} {
-		body.Kept = append(body.Kept, one)
-		if one.Value != "" {
-			body.Facts = append(body.Facts, fact{map[string]string{"type": "Type", "error_type": "Error type", "tasklist": "Tasklist"}[one.Name], one.Value})
+	body.Kept = []fact{{"type", f.Type}, {"error_type", f.ErrorType}, {"tasklist", f.Tasklist}, {untilInput.Name, f.Until.UnixMilli()}, {"cursor", cursor}}
+	for _, one := range []fact{{"Type", f.Type}, {"Error type", f.ErrorType}, {"Tasklist", f.Tasklist}} {
+		if one.Value == "" {
+			one.Value = "all"
 		}
+		body.Facts = append(body.Facts, one)
 	}
-	body.Kept = append(body.Kept, fact{"cursor", cursor})
 	if counted.Found == 0 && counted.Cursor == "" {
 		body.Refused = "No dead letter matches."
 	}
@@ -121,7 +138,7 @@ func further(f yard.DeadLetterFilter, cursor string) url.Values {
 	if cursor == "" {
 		return nil
 	}
-	return url.Values{"type": {f.Type}, "error_type": {f.ErrorType}, "tasklist": {f.Tasklist}, "cursor": {cursor}}
+	return url.Values{"type": {f.Type}, "error_type": {f.ErrorType}, "tasklist": {f.Tasklist}, "until": {strconv.FormatInt(f.Until.UnixMilli(), 10)}, "cursor": {cursor}}
 }
 
 func previewRedrive(r *Request) (*preview, error) {
@@ -137,7 +154,11 @@ func redrive(r *Request) (done, error) {
 	if err != nil {
 		return done{}, err
 	}
-	p, f := r.stepwise(stepsTimeout, 0), deadFilter(r)
+	f, err := deadFilter(r)
+	if err != nil {
+		return done{}, err
+	}
+	p := r.stepwise(stepsTimeout, 0)
 	defer p.stop()
 	got, err := c.Redrive(p.ctx, yard.RedriveOptions{Filter: f, Rate: rate, Reason: r.input("reason"), By: r.by(), Cursor: r.input("cursor"), Progress: func(yard.Redriven) { p.step() }})
 	return done{
@@ -164,7 +185,11 @@ func deleteDead(r *Request) (done, error) {
 	if err != nil {
 		return done{}, err
 	}
-	p, f := r.stepwise(stepsTimeout, 0), deadFilter(r)
+	f, err := deadFilter(r)
+	if err != nil {
+		return done{}, err
+	}
+	p := r.stepwise(stepsTimeout, 0)
 	defer p.stop()
 	got, err := c.PurgeDeadLetters(p.ctx, yard.PurgeDeadLettersOptions{Filter: f, Rate: rate, By: r.by(), Cursor: r.input("cursor"), Progress: func(yard.PurgedDeadLetters) { p.step() }})
 	return done{Text: sums(fact{"have no dead letter any more", got.Purged}), Further: further(f, got.Cursor)}, p.ended(err)
@@ -221,12 +246,17 @@ func purge(of func(*Request) yard.Part) func(*Request) (done, error) {
 	}
 }
 
-// purged runs a purge with the inputs of its form.
+// purged runs a purge with the inputs of its form, for tasks that are not younger than it.
 func (r *Request) purged(run func(context.Context, yard.PurgeOptions) (yard.Purged, error), rate int) (done, error) {
+	id, err := ids.ParseRequestID(r.input(formInput))
+	if err != nil {
+		return done{}, err
+	}
 	p := r.stepwise(stepsTimeout, 0)
 	defer p.stop()
 	got, err := run(p.ctx, yard.PurgeOptions{
-		Running: r.input("running") != "", Rate: rate, Reason: r.input("reason"), By: r.by(), Cursor: r.input("cursor"), Progress: func(yard.Purged) { p.step() },
+		OlderThan: max(0, time.Since(id.Time())-clockSlack),
+		Running:   r.input("running") != "", Rate: rate, Reason: r.input("reason"), By: r.by(), Cursor: r.input("cursor"), Progress: func(yard.Purged) { p.step() },
 	})
 	did := done{Text: sums(fact{"are cancelled", got.Cancelled}, fact{"are asked to stop", got.CancelRequested}, fact{"had ended", got.Ended}, fact{"have an unknown outcome", got.Undecided})}
 	if got.Cursor != "" {

@@ -113,6 +113,7 @@ type Request struct {
 	Now   time.Time
 	pages *Pages
 	page  *page
+	way   login.Way
 }
 
 // Client is a client of the page's domain, with the rights of the page.

@@ -40,7 +40,7 @@ func (p *Pages) Handler(way login.Way) http.Handler {
 func (p *Pages) guard(way login.Way, one *page, do func(*Request, http.ResponseWriter, *page)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, raw *http.Request) {
 		who, err := way.Identify(raw)
-		r := &Request{Request: raw, Who: who, Domain: raw.PathValue("domain"), Now: time.Now(), pages: p, page: one}
+		r := &Request{Request: raw, Who: who, Domain: raw.PathValue("domain"), Now: time.Now(), pages: p, page: one, way: way}
 		switch {
 		case err != nil:
 			p.refuse(r, w, err)

@@ -48,6 +48,9 @@ func (p *Pages) stream(r *Request, w http.ResponseWriter, one *page) {
 		case <-over.C:
 			return
 		case <-silent.C:
+			if _, err := r.way.Identify(r.Request); err != nil { // the session has ended
+				return
+			}
 			ok = send(": still here\n\n")
 		case <-watch.Changed:
 			sample := p.Sampler.Last(topic)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/load"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/login"
@@ -90,12 +91,23 @@ type tasklistLive struct {
 	Done, Failed float64
 }
 
-// Branches are the partitions of the tasklist below its root, which is partition 0.
-func (t tasklistLive) Branches() (all []int) {
-	for n := 1; n < int(t.GetPartitions()); n++ {
-		all = append(all, n)
+// branch is a partition of a tasklist, with those that send their polls on to it.
+type branch struct {
+	Partition int
+	Below     []branch
+}
+
+// Root is the first partition of the tasklist, with all others below it.
+func (t tasklistLive) Root() branch { return branchOf(0, int(t.GetPartitions())) }
+
+func branchOf(partition, all int) branch {
+	b := branch{Partition: partition}
+	for n := partition + 1; n < all; n++ {
+		if ids.ParentPartition(n) == partition {
+			b.Below = append(b.Below, branchOf(n, all))
+		}
 	}
-	return all
+	return b
 }
 
 func followTasklist(r *Request) sampler.Topic {

@@ -7,9 +7,10 @@ import (
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/login"
 )
 
-// workActions are the forms about workers and schedules.
+// workActions are the forms about workers, schedules and order keys.
 func workActions() []page {
 	worker, schedule := domainPath+"/workers/{worker}", domainPath+"/schedules/{schedule}"
+	byRow := func(frame) bool { return false } // the rows of the page have links to it
 	paused := func(f frame) bool { return f.Body.(*yardv1.ScheduleInfo).GetSchedule().GetPaused() }
 	return []page{
 		action(worker+"/drain", "Drain the worker", login.Operator, previewWorker("The worker gets no new attempts. Those that it runs go on."), drainWorker),
@@ -19,6 +20,8 @@ func workActions() []page {
 			offeredIf(func(f frame) bool { return !paused(f) }),
 		action(schedule+"/resume", "Resume the schedule", login.Operator, previewSchedule("It makes runs again.", noteInput), resumeSchedule).offeredIf(paused),
 		action(schedule+"/trigger", "Run the schedule now", login.Operator, previewSchedule("It makes one run now, also if it is paused, and whatever its rule for overlaps says."), triggerSchedule),
+		action(domainPath+"/keys/unblock", "Unblock the order key", login.Operator, previewKey("The task that blocks the key gets one more attempt, at once."), unblockKey).offeredIf(byRow),
+		action(domainPath+"/keys/skip", "Skip the first task of the order key", login.Operator, previewKey("The first task of the key becomes a dead letter, and the key goes on."), skipKey).offeredIf(byRow),
 	}
 }
 
@@ -134,4 +137,47 @@ func triggerSchedule(r *Request) (done, error) {
 		_, err = all.Trigger(r.Context(), name, r.input(formInput))
 	}
 	return unless(err, "The run is submitted some milliseconds later, and is then among the last runs.")
+}
+
+func previewKey(text string) func(*Request) (*preview, error) {
+	return func(r *Request) (*preview, error) {
+		c, err := r.Client()
+		if err != nil {
+			return nil, err
+		}
+		got, err := yard.Call[yardv1.GetKeyResponse](r.Context(), c, "keys.get", &yardv1.GetKeyRequest{OrderKey: r.input("order_key")})
+		if err != nil {
+			return nil, err
+		}
+		key := got.GetKey()
+		body := &preview{
+			Text: text, Facts: []fact{{"Order key", key.GetOrderKey()}, {"Tasks that wait behind it", count(key.GetWaiting())}, {"Why it is blocked", orNone(key.GetReason())}},
+			Kept: []fact{{"order_key", key.GetOrderKey()}, {"task", key.GetHead().GetTaskId()}}, Inputs: []input{reasonInput},
+		}
+		if key.GetHead() != nil {
+			body.Sample = []*yardv1.Task{key.Head}
+		}
+		return body, nil
+	}
+}
+
+// keyOptions name the task that the preview showed, so that no other task of the key is meant.
+func (r *Request) keyOptions() yard.KeyOptions {
+	return yard.KeyOptions{TaskID: r.input("task"), Reason: r.input("reason"), By: r.by()}
+}
+
+func unblockKey(r *Request) (done, error) {
+	c, err := r.Client()
+	if err == nil {
+		_, err = c.UnblockKey(r.Context(), r.input("order_key"), r.keyOptions())
+	}
+	return unless(err, "The task gets one more attempt.")
+}
+
+func skipKey(r *Request) (done, error) {
+	c, err := r.Client()
+	if err == nil {
+		_, err = c.SkipKey(r.Context(), r.input("order_key"), r.keyOptions())
+	}
+	return unless(err, "The task is a dead letter, and its key goes on.")
 }
