@@ -140,10 +140,13 @@ func taskForms(t *testing.T, w *consoletest.World, olga browser) {
 	}
 
 	soon := submit(t, w, yard.Task{Type: "sms.send", Tasklist: "idle", Delay: 3 * time.Hour})
+	waiting := func(task *yardv1.Task) bool { return task.State == yardv1.TaskState_TASK_STATE_WAITING }
+	reaches(t, w, soon, "waiting", waiting)
 	stale := olga.open(t, "/domains/shop/tasks/"+soon+"/run")
 	testkit.NoError(t, testkit.Err(w.Client.Update(t.Context(), yard.Update{TaskID: soon, Priority: 1})))
 	_, page = olga.send(t, http.MethodPost, "/domains/shop/tasks/"+soon+"/run", stale)
 	says(t, page, "STALE")
+	reaches(t, w, soon, "waiting", waiting)
 	says(t, olga.confirm(t, "/domains/shop/tasks/"+soon+"/run"), "The task runs as soon as a worker takes it.")
 	reaches(t, w, soon, "ready", func(task *yardv1.Task) bool { return task.State == yardv1.TaskState_TASK_STATE_READY })
 }

@@ -36,7 +36,7 @@ func table() []page {
 		{path: domainPath + "/dead/list", title: "List of dead letters", file: "deadlist", show: showDeadList},
 		{path: domainPath + "/audit", title: "Changes", menu: "Changes", file: "audit", show: showAudit},
 	}
-	pages = slices.Concat(pages, taskActions(), manyActions(), stopActions(), workActions(), settingActions())
+	pages = slices.Concat(pages, taskActions(), stopActions(), workActions(), settingActions(), manyActions())
 	for i := range pages {
 		pages[i].role = max(pages[i].role, login.Viewer)
 	}
