@@ -131,8 +131,11 @@ func reaches(t *testing.T, w *consoletest.World, id, what string, is func(*yardv
 
 func taskForms(t *testing.T, w *consoletest.World, olga browser) {
 	later := submit(t, w, yard.Task{Type: "sms.send", Tasklist: "idle", Delay: 3 * time.Hour})
-	says(t, olga.confirm(t, "/domains/shop/tasks/"+later+"/cancel", "reason", "order withdrawn"), "The task is cancelled.", "order withdrawn (by olga)")
-	reaches(t, w, later, "cancelled", func(task *yardv1.Task) bool { return task.State == yardv1.TaskState_TASK_STATE_CANCELLED })
+	says(t, olga.confirm(t, "/domains/shop/tasks/"+later+"/cancel", "reason", "order withdrawn"), "The task is cancelled.")
+	reaches(t, w, later, "cancelled by olga", func(task *yardv1.Task) bool {
+		last := task.Events[len(task.Events)-1]
+		return task.State == yardv1.TaskState_TASK_STATE_CANCELLED && last.Message == "order withdrawn (by olga)"
+	})
 	_, page := olga.send(t, http.MethodGet, "/domains/shop/tasks/"+later+"/cancel", nil)
 	says(t, page, "The task is cancelled.")
 	if strings.Contains(page, "<button") {

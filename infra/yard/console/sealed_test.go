@@ -26,8 +26,9 @@ const refusedWithin = time.Second
 // TestI14_AViewersLoginIsEnough: on a sealed cluster the pages need no more than the rights of a viewer and an observer, and NATS lets them do no more.
 func TestI14_AViewersLoginIsEnough(t *testing.T) {
 	observer, viewer := permissions.User{Role: permissions.Observer, Name: "console"}, permissions.User{Role: permissions.Viewer, Domain: "shop", Name: "console"}
+	operator, boss := permissions.User{Role: permissions.Operator, Name: "console"}, permissions.User{Role: permissions.Admin, Domain: "shop", Name: "console"}
 	keys, sizes := t.TempDir(), topology.Partitioning{History: 2, Matching: 2}
-	testkit.NoError(t, testkit.Err(auth.Render(keys, auth.Plan{Partitioning: sizes, Users: []permissions.User{observer, viewer}})))
+	testkit.NoError(t, testkit.Err(auth.Render(keys, auth.Plan{Partitioning: sizes, Users: []permissions.User{observer, viewer, operator, boss}})))
 	s, err := stack.Start(t.Context(), stack.Config{Auth: keys, Tables: stack.TablesMemory, DataDir: t.TempDir()})
 	testkit.NoError(t, err)
 	t.Cleanup(func() { testkit.Check(t, s.Close(context.WithoutCancel(t.Context()))) })
@@ -37,18 +38,13 @@ func TestI14_AViewersLoginIsEnough(t *testing.T) {
 	admin, err := yard.NewAdmin(nc)
 	testkit.NoError(t, err)
 	testkit.NoError(t, testkit.Err(admin.PutDomain(t.Context(), yard.Domain{Name: "shop"})))
-	file := filepath.Join(t.TempDir(), "logins.yaml")
-	text := fmt.Sprintf("viewer:\n  cluster: {nkey: %q, inbox_prefix: %s}\n  domains:\n    shop: {nkey: %q, inbox_prefix: %s}\n",
-		auth.SeedFile(keys, observer), observer.Inbox(), auth.SeedFile(keys, viewer), viewer.Inbox())
-	testkit.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-	logins, err := console.ReadLogins(file, natsrpc.ConnConfig{URL: s.URL})
-	testkit.NoError(t, err)
-	c, err := console.Listen(console.Config{Listen: "127.0.0.1:0", NATS: logins})
-	testkit.NoError(t, err)
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- c.Run(ctx) }()
-	t.Cleanup(func() { stop(); testkit.Check(t, <-ended) })
+	of := func(u permissions.User) string {
+		return fmt.Sprintf("{nkey: %q, inbox_prefix: %s}", auth.SeedFile(keys, u), u.Inbox())
+	}
+	viewers := fmt.Sprintf("viewer:\n  cluster: %s\n  domains:\n    shop: %s\n", of(observer), of(viewer))
+	logins, url := sealedConsole(t, s.URL, viewers)
+	all := fmt.Sprintf("operator:\n  domains:\n    shop: %s\nadmin:\n  cluster: %s\n", of(boss), of(operator))
+	_, full := sealedConsole(t, s.URL, viewers+all)
 
 	for path, want := range map[string]int{
 		"/": http.StatusOK, "/domains": http.StatusOK, "/fairness": http.StatusOK, "/cluster": http.StatusOK, "/domains/shop": http.StatusOK, "/domains/shop/tasklists": http.StatusOK,
@@ -59,10 +55,14 @@ func TestI14_AViewersLoginIsEnough(t *testing.T) {
 		"/domains/shop/tasklists/mail/pause": http.StatusForbidden, // nor one that changes anything
 		"/domains/shop/pause":                http.StatusForbidden,
 	} {
-		if got := get(t, c.URL()+path, func(*http.Request) {}); got != want {
+		if got := get(t, url+path, func(*http.Request) {}); got != want {
 			t.Errorf("%s: status %d", path, got)
 		}
 	}
+
+	this := browser{url: full}
+	says(t, this.confirm(t, "/domains/shop/tasklists/mail/pause"), "The tasklist is paused.")
+	says(t, this.confirm(t, "/domains/shop/pause"), "The domain is paused.")
 
 	eve, err := logins.Connect("viewer/shop")
 	testkit.NoError(t, err)
@@ -73,4 +73,20 @@ func TestI14_AViewersLoginIsEnough(t *testing.T) {
 	if code := fault.CodeOf(err); code != fault.Unavailable && code != fault.Unknown {
 		t.Errorf("a viewer submits a task: %v", err)
 	}
+}
+
+// sealedConsole starts a console with a file of logins to NATS.
+func sealedConsole(t *testing.T, nats, text string) (logins console.Logins, url string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "logins.yaml")
+	testkit.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	logins, err := console.ReadLogins(file, natsrpc.ConnConfig{URL: nats})
+	testkit.NoError(t, err)
+	c, err := console.Listen(console.Config{Listen: "127.0.0.1:0", NATS: logins})
+	testkit.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx) }()
+	t.Cleanup(func() { stop(); testkit.Check(t, <-ended) })
+	return logins, c.URL()
 }
