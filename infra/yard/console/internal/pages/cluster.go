@@ -1,9 +1,6 @@
 package pages
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/load"
 	"github.com/yardmaster-io/yardmaster/shared/process"
@@ -18,19 +15,25 @@ type partitionRow struct {
 	Split  []*yardv1.Queue
 	Others int32
 	// History and Timer are the processes that serve it; none is a fault, several are for a moment while it moves.
-	History, Timer []string
+	History, Timer []owner
+}
+
+// owner is a process that serves a partition or a shard since a time, Unix ms.
+type owner struct {
+	Node    string
+	SinceMs int64
 }
 
 type clusterBody struct {
 	Partitions []partitionRow
 	Processes  []process.Answer
-	// Shards are those of matching that have an owner, with the processes that serve them.
+	// Shards are those of matching, with the processes that serve them.
 	Shards []shardRow
 }
 
 type shardRow struct {
 	Shard  int
-	Owners []string
+	Owners []owner
 }
 
 func showCluster(r *Request) (any, error) {
@@ -53,27 +56,30 @@ func showCluster(r *Request) (any, error) {
 	if body.Processes, err = r.pages.Access.Health(r.Context(), r.page.role); err != nil {
 		return nil, err
 	}
-	owners := ownersOf(body.Processes)
+	owners, shards := ownersOf(body.Processes)
 	for i := range body.Partitions {
 		row := &body.Partitions[i]
 		row.History, row.Timer = owners["history"][int(row.Partition)], owners["timer"][int(row.Partition)]
 	}
-	for _, shard := range slices.Sorted(maps.Keys(owners["matching"])) {
+	for shard := range shards {
 		body.Shards = append(body.Shards, shardRow{shard, owners["matching"][shard]})
 	}
 	return body, nil
 }
 
-// ownersOf are the processes that serve each partition or shard, by service.
-func ownersOf(answers []process.Answer) map[string]map[int][]string {
-	owners := map[string]map[int][]string{}
+// ownersOf are the processes that serve each partition or shard, by service, and how many shards there are.
+func ownersOf(answers []process.Answer) (owners map[string]map[int][]owner, shards int) {
+	owners = map[string]map[int][]owner{}
 	for _, a := range answers {
 		if owners[a.Service] == nil {
-			owners[a.Service] = map[int][]string{}
+			owners[a.Service] = map[int][]owner{}
 		}
 		for _, p := range a.Serves {
-			owners[a.Service][p.Partition] = append(owners[a.Service][p.Partition], a.Node)
+			owners[a.Service][p.Partition] = append(owners[a.Service][p.Partition], owner{a.Node, p.SinceMs})
+		}
+		if a.Service == "matching" {
+			shards = max(shards, a.Partitions)
 		}
 	}
-	return owners
+	return owners, shards
 }

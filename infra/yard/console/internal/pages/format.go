@@ -1,26 +1,22 @@
 package pages
 
 import (
-	"bytes"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"html/template"
 	"net/url"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/dustin/go-humanize"
 
-	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/payload"
 )
 
 // functions are what templates may call.
 var functions = template.FuncMap{
 	"at": at, "ms": fromMs, "lasting": lasting, "lastingMs": func(ms int64) string { return lasting(time.Duration(ms) * time.Millisecond) },
 	"count": count, "rate": func(n float64) string { return fmt.Sprintf("%.1f/s", n) }, "percent": func(part float64) string { return fmt.Sprintf("%.0f%%", 100*part) },
-	"bytes": func(n int64) string { return humanize.IBytes(uint64(max(0, n))) }, "payload": payload, "state": func(s fmt.Stringer) string { return enum(s) },
+	"bytes": func(n int64) string { return humanize.IBytes(uint64(max(0, n))) }, "payload": payload.Of, "state": func(s fmt.Stringer) string { return enum(s) },
 	"join": func(all []string) string { return strings.Join(all, ", ") }, "segment": url.PathEscape, "row": row,
 }
 
@@ -91,54 +87,6 @@ func enum(s fmt.Stringer) string {
 		return strings.ReplaceAll(named.Name(), "_", " ")
 	}
 	return s.String()
-}
-
-// payloadShown is how much of a payload a page shows, bytes. One that is deeper than indentMax is shown as it is: each of its lines would be as long as it is deep.
-const payloadShown, indentMax = 16 << 10, 64
-
-// depth is how many brackets of a text are open at once, at most; those in strings count as well.
-func depth(text []byte) (most int) {
-	open := 0
-	for _, c := range text {
-		switch c {
-		case '[', '{':
-			open++
-			most = max(most, open)
-		case ']', '}':
-			open--
-		}
-	}
-	return most
-}
-
-// shown is a payload as a page shows it.
-type shown struct {
-	Text string
-	Size int
-	// Binary: the text is hexadecimal. Cut: it is not all.
-	Binary, Cut bool
-}
-
-func payload(p *yardv1.Payload) *shown {
-	if p == nil || len(p.Data) == 0 {
-		return nil
-	}
-	s := &shown{Size: len(p.Data)}
-	var pretty bytes.Buffer
-	switch {
-	case p.Encoding == yardv1.Encoding_ENCODING_BINARY || !utf8.Valid(p.Data):
-		s.Binary, s.Cut = true, len(p.Data) > payloadShown/4
-		s.Text = hex.Dump(p.Data[:min(len(p.Data), payloadShown/4)])
-		return s
-	case len(p.Data) <= payloadShown && depth(p.Data) <= indentMax && json.Indent(&pretty, p.Data, "", "  ") == nil:
-		s.Text = pretty.String()
-	default:
-		s.Text = string(p.Data)
-	}
-	if len(s.Text) > payloadShown {
-		s.Text, s.Cut = strings.ToValidUTF8(s.Text[:payloadShown], ""), true
-	}
-	return s
 }
 
 // next is the page's own path with another cursor; "" if there is no further page.
