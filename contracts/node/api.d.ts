@@ -1119,6 +1119,37 @@ export interface DeleteDomainResponse {
   domain: Domain;
 }
 
+/** TopDomainsRequest (admin.domains.top) asks which domains of the cluster do and have most, and which limits keep their tasks waiting. */
+export interface TopDomainsRequest {
+  /** The most domains to return, and the most limits, 1..100. Default 20. */
+  limit?: number;
+  /** Which domains come first: those with the most `admitted`, `started`, `completed`, `failed`, `ready`, `running`, `backoff`, `waiting` or `unread`, or with the longest `oldest` or `late`. Default `completed`. */
+  by?: string;
+}
+
+export interface TopDomainsResponse {
+  /** Those with work, in the order that was asked for. */
+  domains?: TopDomain[];
+  /** How many more domains have work. */
+  others?: number;
+  /** All domains together, without a name: the sums, and the longest times. */
+  total?: TopDomain;
+  /** Limits for which tasks wait now, the longest full first. */
+  full_limits?: FullLimit[];
+  /** How many partitions history has, and the timer as well. */
+  partitions?: number;
+  /** How many shards matching has. */
+  shards?: number;
+  /** The partitions of history that did not answer within a second: they have no owner, or it is busy. Their tasks are missing. */
+  silent_history?: number[];
+  /** The partitions of the timer that did not answer. */
+  silent_timers?: number[];
+  /** The shards of matching that did not answer. */
+  silent_shards?: number[];
+  /** The domains whose timers are late by a second or more, the latest first, up to 10, whatever the order of the others. */
+  late?: TopDomain[];
+}
+
 /** ListQueuesRequest (admin.queues.list) asks what history has in memory of each queue of its partitions, and what waits on disk behind it. */
 export interface ListQueuesRequest {
   /** Only the lanes, and the queues of this domain. Default: those of all domains. */
@@ -1578,6 +1609,56 @@ export interface Rate {
   per_ms?: number;
   /** How many start at once after a rest, 1..1000000. Default: what the rate gives in a second, but at least 1. */
   burst?: number;
+}
+
+/** TopDomain is what a domain does and has. Each partition tells of 1000 domains at most: of more, the last ones may be missing, or have too little. */
+export interface TopDomain {
+  /** Its name. */
+  domain?: string;
+  /** Its weight. */
+  weight?: number;
+  /** The part that its weight is of the weights of all domains with work, 0..1. */
+  share?: number;
+  /** Its part of all tasks that were completed, 0..1. Less than the share is no harm while the domain has no ready task. */
+  received?: number;
+  /** Tasks that came in, in a second, over about the last 10 to 20 s. A task comes in when history reads it from the disk for the first time: while much of a domain is unread, more was accepted than that. */
+  admitted_per_s?: number;
+  /** Attempts that started in a second, over the same time. */
+  started_per_s?: number;
+  /** Tasks that were completed in a second. */
+  completed_per_s?: number;
+  /** Attempts that failed in a second. */
+  failed_per_s?: number;
+  /** Tasks in memory that wait for a worker. */
+  ready?: number;
+  /** Tasks that run. */
+  running?: number;
+  /** Tasks in memory that failed and wait for their next attempt. */
+  backoff?: number;
+  /** Tasks that wait in the timer store for their time. */
+  waiting?: number;
+  /** Messages of 1 to 1000 tasks on disk, of queues that are split off; see queues.list. */
+  unread?: number;
+  /** For how long the oldest ready task has waited, ms; 0 = none waits. Tasks that their order key holds up are left out. */
+  oldest_ready_ms?: number;
+  /** How late the next timer of the domain is, ms; 0 = none is late. It is known within 10 minutes of its time. */
+  late_ms?: number;
+}
+
+/** FullLimit is a limit that has no slot, or no start, for tasks that wait for one. */
+export interface FullLimit {
+  /** The domain that has the limit. */
+  domain?: string;
+  /** Which one it is, as in LimitUse. */
+  ref?: string;
+  /** The most attempts at once; 0 of a rate. */
+  max_concurrency?: number;
+  /** Attempts that use a slot. */
+  running?: number;
+  /** For how long it has been full, ms. */
+  full_for_ms?: number;
+  /** How many tasklists wait for it. */
+  waiting_tasklists?: number;
 }
 
 /** PartitionQueues is what one partition of history has in memory. */
@@ -2529,6 +2610,8 @@ export interface AdminVerbs {
   "domains.delete": { request: DeleteDomainRequest; response: DeleteDomainResponse };
   /** List what operators did to domains, the last first. */
   "domains.audit": { request: ListAuditRequest; response: ListAuditResponse };
+  /** Show which domains of the cluster do and have most, what part of the work each received beside its share, and for which limits tasks wait. */
+  "domains.top": { request: TopDomainsRequest; response: TopDomainsResponse };
   /** Show what history has in memory of each lane of its partitions, and of each domain or tasklist that is split off one. */
   "queues.list": { request: ListQueuesRequest; response: ListQueuesResponse };
 }

@@ -238,7 +238,7 @@ func (l *lists) observer() {
 }
 
 // adminReads are the administrative verbs that change nothing.
-var adminReads = []string{"domains.audit", "domains.get", "domains.list", "queues.list"}
+var adminReads = []string{"domains.audit", "domains.get", "domains.list", "domains.top", "queues.list"}
 
 // Reads reports whether a verb of the API changes nothing.
 func Reads(verb string) bool {

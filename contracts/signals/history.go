@@ -113,10 +113,19 @@ var (
 			"too, until the lane has passed over them.",
 		Worry: "it grows for hours: workers do not keep up",
 	})
+	DomainAdmitted = history.add(Metric{
+		Name: "yardmaster.history.domain.admitted", Kind: Gauge, Unit: TasksPerSecond, Attributes: []string{Domain},
+		Means: "Tasks that came in, in a second, over about the last 10 to 20 s, in the partitions of this node: that were read from the disk for the first time. The " +
+			"`top_domains` busiest domains (20 by default) have series of their own: those with the largest parts of what is completed and of what is ready. All others are one, `other`. " +
+			"So it is with the other metrics of domains; `yard top` shows the same of the cluster.",
+	})
+	DomainStarted = history.add(Metric{
+		Name: "yardmaster.history.domain.started", Kind: Gauge, Unit: AttemptsPerSecond, Attributes: []string{Domain},
+		Means: "Attempts that started in a second, over the same time.",
+	})
 	DomainCompleted = history.add(Metric{
 		Name: "yardmaster.history.domain.completed", Kind: Gauge, Unit: TasksPerSecond, Attributes: []string{Domain},
-		Means: "Tasks completed in a second, over about the last 10 to 20 s, in the partitions of this node. The `top_domains` busiest domains (20 by default) have series of " +
-			"their own: those with the largest parts of what is completed and of what is ready. All others are one, `other`. So it is with the other metrics of domains; `yard domain top` shows the same of the cluster.",
+		Means: "Tasks completed in a second, over the same time.",
 	})
 	DomainFailed = history.add(Metric{
 		Name: "yardmaster.history.domain.failed", Kind: Gauge, Unit: AttemptsPerSecond, Attributes: []string{Domain},

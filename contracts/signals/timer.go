@@ -22,6 +22,11 @@ var (
 		Means: "In how long the next task is due, by its minute if that is not in memory; less than 0 if it is overdue. Without a waiting task there is no value.",
 		Worry: "below -5 for a minute: due tasks do not fire",
 	})
+	TimerDomainLate = timer.add(Metric{
+		Name: "yardmaster.timer.domain.late", Kind: Gauge, Unit: Seconds, Attributes: []string{Domain},
+		Means: "How late the next task of a domain is, as found within the last seconds. Only the 20 latest domains of a node have it, those that are late by a second or more.",
+		Worry: "a domain has it for a minute: its due tasks do not fire, or there are more of them than history takes",
+	})
 	TimerLoad = timer.add(Metric{
 		Name: "yardmaster.timer.load.duration", Kind: Histogram, Unit: Seconds, Attributes: []string{Partition}, Buckets: long(),
 		Means: "How long it took to bring the tasks of some minutes into memory, from the store.",

@@ -141,6 +141,11 @@ func (a *Admin) ResumeDomain(ctx context.Context, name string, drain bool) (Paus
 	return pauseOf(resp.GetPause()), err
 }
 
+// TopDomains returns which domains do and have most, and for which limits tasks wait, as it is on the wire.
+func (a *Admin) TopDomains(ctx context.Context, req *yardv1.TopDomainsRequest) (*yardv1.TopDomainsResponse, error) {
+	return call[yardv1.TopDomainsResponse](ctx, &a.transport, topology.Admin("domains.top"), req)
+}
+
 // ListQueues returns a page of what history has in memory, and what waits on disk behind it, by partition and queue, as it is on the wire.
 func (a *Admin) ListQueues(ctx context.Context, req *yardv1.ListQueuesRequest) (*yardv1.ListQueuesResponse, error) {
 	return call[yardv1.ListQueuesResponse](ctx, &a.transport, topology.Admin("queues.list"), req)

@@ -43,7 +43,7 @@ var (
 		"deadletters.list", "deadletters.count", "deadletters.get", "deadletters.redrive", "deadletters.purge",
 		"keys.list", "keys.get", "keys.unblock", "keys.skip", "timers.count", "tasks.explain", "audit.list",
 	}
-	adminVerbs = []string{"domains.put", "domains.get", "domains.list", "domains.delete", "domains.pause", "domains.resume", "domains.drain", "domains.audit", "queues.list"}
+	adminVerbs = []string{"domains.put", "domains.get", "domains.list", "domains.delete", "domains.pause", "domains.resume", "domains.drain", "domains.audit", "domains.top", "queues.list"}
 	// streamCalls are the endpoints of the JetStream API that name a stream.
 	streamCalls = []string{
 		"STREAM.INFO.%s", "STREAM.CREATE.%s", "STREAM.UPDATE.%s", "STREAM.DELETE.%s", "STREAM.PURGE.%s", "STREAM.MSG.GET.%s",

@@ -79,3 +79,44 @@ func TestAFullLimitSaysWhoHoldsIt(t *testing.T) {
 		refused(t, err, fault.InvalidArgument)
 	})
 }
+
+// TestTheBusiestDomainsAreKnown: what a domain has and does, what waits in the timer store, and the limit for which its tasks wait. All owners answer.
+func TestTheBusiestDomainsAreKnown(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		w.putType(yard.TaskType{Name: "pay", MaxConcurrency: 1})
+		gate := make(chan struct{})
+		w.work(list, func(worker *yard.Worker) {
+			yard.Handle(worker, "pay", func(ctx context.Context, _ struct{}) (struct{}, error) {
+				return struct{}{}, hold(ctx, gate)
+			})
+		})
+		all := []string{w.submitOne(&yardv1.NewTask{Type: "pay"}), w.submitOne(&yardv1.NewTask{Type: "pay"})}
+		w.submitOne(&yardv1.NewTask{Type: "pay", DelayMs: 3_600_000})
+		shown := func(f func(d *yardv1.TopDomain, full []*yardv1.FullLimit) bool) {
+			w.eventually(func() error {
+				top, err := w.admin.TopDomains(w.soon(), &yardv1.TopDomainsRequest{Limit: 100})
+				if err != nil {
+					return err
+				}
+				at := slices.IndexFunc(top.Domains, func(d *yardv1.TopDomain) bool { return d.Domain == w.domain })
+				full := slices.DeleteFunc(top.FullLimits, func(l *yardv1.FullLimit) bool { return l.Domain != w.domain })
+				if at < 0 || len(top.SilentHistory)+len(top.SilentTimers)+len(top.SilentShards) > 0 || !f(top.Domains[at], full) {
+					return fmt.Errorf("shown is %v", top)
+				}
+				return nil
+			})
+		}
+		shown(func(d *yardv1.TopDomain, full []*yardv1.FullLimit) bool {
+			return d.Running == 1 && d.Ready == 1 && d.Waiting == 1 && d.OldestReadyMs > 0 && d.Share > 0 && d.LateMs == 0 &&
+				len(full) == 1 && full[0].Ref == "type/pay" && full[0].MaxConcurrency == 1 && full[0].Running == 1 && full[0].FullForMs > 0 && full[0].WaitingTasklists > 0
+		})
+		close(gate)
+		all = append(all, w.submitOne(&yardv1.NewTask{Type: "pay"}))
+		for _, id := range all {
+			want(t, w.ended(id), "completed", "submitted started completed")
+		}
+		shown(func(d *yardv1.TopDomain, full []*yardv1.FullLimit) bool {
+			return d.CompletedPerS > 0 && d.StartedPerS > 0 && d.AdmittedPerS > 0 && d.Received > 0 && d.Ready+d.Running == 0 && len(full) == 0
+		})
+	})
+}

@@ -262,6 +262,36 @@ func TestQueuesAreShownByPartition(t *testing.T) {
 	}
 }
 
+// Who does not answer is named, and the others are added up.
+func TestTheBusiestDomainsAreShown(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	top := func(d *yardv1.TopDomain) *yardv1.TopDomainsResponse {
+		return &yardv1.TopDomainsResponse{Domains: []*yardv1.TopDomain{d}}
+	}
+	serve(s, topology.HistoryCall(0, "describe"), func(r *rpcv1.DescribePartitionRequest) (natsrpc.Message, error) {
+		testkit.Equal(t, "asked", r.String(), (&rpcv1.DescribePartitionRequest{Top: &yardv1.TopDomainsRequest{Limit: 20, By: "completed"}}).String())
+		return &rpcv1.DescribePartitionResponse{Top: top(&yardv1.TopDomain{Domain: "shop", CompletedPerS: 2})}, nil
+	})
+	serve(s, topology.TimerCall(1, "describe"), func(*rpcv1.DescribeWaitingRequest) (natsrpc.Message, error) {
+		return &rpcv1.DescribeWaitingResponse{Top: top(&yardv1.TopDomain{Domain: "shop", Waiting: 7})}, nil
+	})
+	serve(s, topology.MatchingCall(1, "describe"), func(*rpcv1.DescribeShardRequest) (natsrpc.Message, error) {
+		return &rpcv1.DescribeShardResponse{Domains: &yardv1.TopDomainsResponse{FullLimits: []*yardv1.FullLimit{{Domain: "shop", Ref: "type/pay"}}}}, nil
+	})
+	resp := &yardv1.TopDomainsResponse{}
+	s.must(topology.Admin("domains.top"), &yardv1.TopDomainsRequest{}, resp)
+	if d := resp.Domains; len(d) != 1 || d[0].CompletedPerS != 2 || d[0].Waiting != 7 || d[0].Received != 1 || d[0].Weight != 1 || len(resp.FullLimits) != 1 {
+		t.Errorf("got %v", resp)
+	}
+	testkit.Equal(t, "silent", fmt.Sprint(resp.SilentHistory, resp.SilentTimers, resp.SilentShards), "[1] [0] [0]")
+	for path, bad := range map[string]*yardv1.TopDomainsRequest{"/limit": {Limit: 101}, "/by": {By: "size"}} {
+		e := s.ask(topology.Admin("domains.top"), bad, nil)
+		testkit.Code(t, path, e, fault.InvalidArgument)
+		testkit.Equal(t, "path", e.Path, path)
+	}
+}
+
 func TestDomainsAndTypesAreReadAsWritten(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

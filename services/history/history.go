@@ -31,6 +31,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/letterlimit"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/natshistory"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/queries"
 	"github.com/yardmaster-io/yardmaster/shared/lifecycle"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
 	"github.com/yardmaster-io/yardmaster/shared/process"
@@ -197,7 +198,9 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 	parts.Add("batches", batches.New(batches.Deps{
 		Partition: p, Partitions: s.Partitioning.History, Store: store, Hints: store.Hints, Now: s.Clock.Now, Log: s.Log,
 	}))
-	parts.Add("calls", lifecycle.Func(func(ctx context.Context) error { return api.Serve(ctx, s.NATS, owner, s.Replies, s.Log) }))
+	questions := queries.Of(owner)
+	questions.Domains = func() map[string]gauges.Work { return s.gauges.Domains(p) }
+	parts.Add("calls", lifecycle.Func(func(ctx context.Context) error { return api.Serve(ctx, s.NATS, questions, s.Replies, s.Log) }))
 	parts.Add("begun", lifecycle.Func(func(ctx context.Context) error {
 		s.begin[p]()
 		<-ctx.Done()

@@ -54,7 +54,8 @@ func gauges(m *telemetry.Metrics, p int, next *atomic.Int64) (g firing.Gauges, d
 	}
 }
 
-// reportNext has the page of metrics say in how long the next task of each partition is due; of a partition where none waits it says nothing.
+// reportNext has the page of metrics say in how long the next task of each partition is due, and which domains are late; of a partition where none waits it says
+// nothing.
 func (s *Service) reportNext() {
 	s.Metrics.GaugesFunc(func(set func(of signals.Metric, value float64, values ...string)) {
 		for p := range s.next {
@@ -63,6 +64,7 @@ func (s *Service) reportNext() {
 			}
 		}
 	}, signals.TimerNext)
+	s.Metrics.GaugesFunc(s.late.show, signals.TimerDomainLate)
 }
 
 // scheduleMetrics count the runs of a partition's schedules.

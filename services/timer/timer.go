@@ -45,6 +45,7 @@ type Service struct {
 	share atomic.Pointer[ownership.Share]
 	// next is when the next task of each partition is due, Unix ms; 0 = none waits here.
 	next []atomic.Int64
+	late lateDomains
 }
 
 // New makes the service. The streams exist by the time it runs.
@@ -144,6 +145,7 @@ func (s *Service) own(ctx context.Context, p int, cluster *catalog.Catalog) erro
 	parts.Add("storage", room)
 	parts.Add("firing", owner)
 	parts.Add("stored", lifecycle.Func(func(ctx context.Context) error { return s.reportStored(ctx, p, owner, cluster) }))
+	parts.Add("late", lifecycle.Func(func(ctx context.Context) error { return s.watchLate(ctx, p, owner) }))
 	parts.Add("schedules", s.schedules(p, cluster, room, log))
 	parts.Add("calls", lifecycle.Func(func(ctx context.Context) error { return api.Serve(ctx, s.NATS, p, owner, s.Replies, log) }))
 	return parts.Run(ctx)

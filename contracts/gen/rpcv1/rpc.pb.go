@@ -327,7 +327,9 @@ type DescribeShardRequest struct {
 	// Of limits, only those are wanted that are in use here, up to 250.
 	LimitsInUse bool `protobuf:"varint,7,opt,name=limits_in_use,json=limitsInUse,proto3" json:"limits_in_use,omitempty"`
 	// If present: what keeps a task of the tasklist from starting is wanted, and nothing else.
-	Explain       *ExplainTask `protobuf:"bytes,8,opt,name=explain,proto3" json:"explain,omitempty"`
+	Explain *ExplainTask `protobuf:"bytes,8,opt,name=explain,proto3" json:"explain,omitempty"`
+	// If present: the limits of all domains for which tasks wait are wanted, and nothing else.
+	Top           *yardv1.TopDomainsRequest `protobuf:"bytes,9,opt,name=top,proto3" json:"top,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -414,6 +416,13 @@ func (x *DescribeShardRequest) GetLimitsInUse() bool {
 func (x *DescribeShardRequest) GetExplain() *ExplainTask {
 	if x != nil {
 		return x.Explain
+	}
+	return nil
+}
+
+func (x *DescribeShardRequest) GetTop() *yardv1.TopDomainsRequest {
+	if x != nil {
+		return x.Top
 	}
 	return nil
 }
@@ -505,7 +514,9 @@ type DescribeShardResponse struct {
 	Takers     int64          `protobuf:"varint,12,opt,name=takers,proto3" json:"takers,omitempty"`
 	LastPoller *yardv1.Poller `protobuf:"bytes,13,opt,name=last_poller,json=lastPoller,proto3" json:"last_poller,omitempty"`
 	// With explain: a poll waits here that accepts the type.
-	Polled        bool `protobuf:"varint,14,opt,name=polled,proto3" json:"polled,omitempty"`
+	Polled bool `protobuf:"varint,14,opt,name=polled,proto3" json:"polled,omitempty"`
+	// With the request's top: full_limits.
+	Domains       *yardv1.TopDomainsResponse `protobuf:"bytes,15,opt,name=domains,proto3" json:"domains,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -629,6 +640,13 @@ func (x *DescribeShardResponse) GetPolled() bool {
 		return x.Polled
 	}
 	return false
+}
+
+func (x *DescribeShardResponse) GetDomains() *yardv1.TopDomainsResponse {
+	if x != nil {
+		return x.Domains
+	}
+	return nil
 }
 
 // ShardLimit is what a shard knows of a limit in use. Slots_in_use is what the tables say; shards is left out.
@@ -1113,7 +1131,9 @@ type DescribePartitionRequest struct {
 	// > 0: the queues are wanted in place of counts, those of the domain or of all, with so many domains that are split off.
 	Queues int32 `protobuf:"varint,4,opt,name=queues,proto3" json:"queues,omitempty"`
 	// With queues: what so many domains have in memory.
-	Domains       int32 `protobuf:"varint,5,opt,name=domains,proto3" json:"domains,omitempty"`
+	Domains int32 `protobuf:"varint,5,opt,name=domains,proto3" json:"domains,omitempty"`
+	// If present: what the domains do and have is wanted in place of counts, without what the timer store has.
+	Top           *yardv1.TopDomainsRequest `protobuf:"bytes,6,opt,name=top,proto3" json:"top,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1183,6 +1203,13 @@ func (x *DescribePartitionRequest) GetDomains() int32 {
 	return 0
 }
 
+func (x *DescribePartitionRequest) GetTop() *yardv1.TopDomainsRequest {
+	if x != nil {
+		return x.Top
+	}
+	return nil
+}
+
 type DescribePartitionResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ready         int64                  `protobuf:"varint,1,opt,name=ready,proto3" json:"ready,omitempty"`
@@ -1200,7 +1227,9 @@ type DescribePartitionResponse struct {
 	Tasklists []*yardv1.ListedTasklist `protobuf:"bytes,10,rep,name=tasklists,proto3" json:"tasklists,omitempty"`
 	Expired   int64                    `protobuf:"varint,12,opt,name=expired,proto3" json:"expired,omitempty"`
 	// With queues.
-	Queues        *yardv1.PartitionQueues `protobuf:"bytes,13,opt,name=queues,proto3" json:"queues,omitempty"`
+	Queues *yardv1.PartitionQueues `protobuf:"bytes,13,opt,name=queues,proto3" json:"queues,omitempty"`
+	// With top: domains.
+	Top           *yardv1.TopDomainsResponse `protobuf:"bytes,14,opt,name=top,proto3" json:"top,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1319,6 +1348,13 @@ func (x *DescribePartitionResponse) GetQueues() *yardv1.PartitionQueues {
 	return nil
 }
 
+func (x *DescribePartitionResponse) GetTop() *yardv1.TopDomainsResponse {
+	if x != nil {
+		return x.Top
+	}
+	return nil
+}
+
 // DescribeWaiting (timer, "describe").
 type DescribeWaitingRequest struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -1326,7 +1362,9 @@ type DescribeWaitingRequest struct {
 	// Empty: all of the domain.
 	Tasklist string `protobuf:"bytes,2,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
 	// As in DescribePartitionRequest.
-	List          int32 `protobuf:"varint,3,opt,name=list,proto3" json:"list,omitempty"`
+	List int32 `protobuf:"varint,3,opt,name=list,proto3" json:"list,omitempty"`
+	// If present: what of each domain waits is wanted in place of a count.
+	Top           *yardv1.TopDomainsRequest `protobuf:"bytes,4,opt,name=top,proto3" json:"top,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1382,11 +1420,20 @@ func (x *DescribeWaitingRequest) GetList() int32 {
 	return 0
 }
 
+func (x *DescribeWaitingRequest) GetTop() *yardv1.TopDomainsRequest {
+	if x != nil {
+		return x.Top
+	}
+	return nil
+}
+
 type DescribeWaitingResponse struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Waiting int64                  `protobuf:"varint,1,opt,name=waiting,proto3" json:"waiting,omitempty"`
 	// As in DescribePartitionResponse, with waiting.
-	Tasklists     []*yardv1.ListedTasklist `protobuf:"bytes,2,rep,name=tasklists,proto3" json:"tasklists,omitempty"`
+	Tasklists []*yardv1.ListedTasklist `protobuf:"bytes,2,rep,name=tasklists,proto3" json:"tasklists,omitempty"`
+	// With top: domains, with waiting and late_ms.
+	Top           *yardv1.TopDomainsResponse `protobuf:"bytes,3,opt,name=top,proto3" json:"top,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1431,6 +1478,13 @@ func (x *DescribeWaitingResponse) GetWaiting() int64 {
 func (x *DescribeWaitingResponse) GetTasklists() []*yardv1.ListedTasklist {
 	if x != nil {
 		return x.Tasklists
+	}
+	return nil
+}
+
+func (x *DescribeWaitingResponse) GetTop() *yardv1.TopDomainsResponse {
+	if x != nil {
+		return x.Top
 	}
 	return nil
 }
@@ -4502,7 +4556,7 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x05moved\x18\x02 \x03(\v2\x16.yard.rpc.v1.MovedPollR\x05moved\"J\n" +
 	"\tMovedPoll\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12-\n" +
-	"\x12tasklist_partition\x18\x02 \x01(\x05R\x11tasklistPartition\"\x94\x02\n" +
+	"\x12tasklist_partition\x18\x02 \x01(\x05R\x11tasklistPartition\"\xc2\x02\n" +
 	"\x14DescribeShardRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12!\n" +
@@ -4512,11 +4566,12 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"listLimits\x12\x16\n" +
 	"\x06limits\x18\x06 \x03(\tR\x06limits\x12\"\n" +
 	"\rlimits_in_use\x18\a \x01(\bR\vlimitsInUse\x122\n" +
-	"\aexplain\x18\b \x01(\v2\x18.yard.rpc.v1.ExplainTaskR\aexplain\"Q\n" +
+	"\aexplain\x18\b \x01(\v2\x18.yard.rpc.v1.ExplainTaskR\aexplain\x12,\n" +
+	"\x03top\x18\t \x01(\v2\x1a.yard.v1.TopDomainsRequestR\x03top\"Q\n" +
 	"\vExplainTask\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x14\n" +
 	"\x05group\x18\x02 \x01(\tR\x05group\x12\x18\n" +
-	"\aholders\x18\x03 \x01(\x05R\aholders\"\x84\x05\n" +
+	"\aholders\x18\x03 \x01(\x05R\aholders\"\xbb\x05\n" +
 	"\x15DescribeShardResponse\x12\x14\n" +
 	"\x05ready\x18\x01 \x01(\x03R\x05ready\x12#\n" +
 	"\rwaiting_polls\x18\x02 \x01(\x03R\fwaitingPolls\x12C\n" +
@@ -4533,7 +4588,8 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x06takers\x18\f \x01(\x03R\x06takers\x120\n" +
 	"\vlast_poller\x18\r \x01(\v2\x0f.yard.v1.PollerR\n" +
 	"lastPoller\x12\x16\n" +
-	"\x06polled\x18\x0e \x01(\bR\x06polled\x1a8\n" +
+	"\x06polled\x18\x0e \x01(\bR\x06polled\x125\n" +
+	"\adomains\x18\x0f \x01(\v2\x1b.yard.v1.TopDomainsResponseR\adomains\x1a8\n" +
 	"\n" +
 	"SlotsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
@@ -4576,13 +4632,14 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x04more\x18\x02 \x01(\bR\x04more\x12\x10\n" +
 	"\x03end\x18\x03 \x01(\tR\x03end\x12\x1e\n" +
 	"\vready_at_ms\x18\x05 \x03(\x03R\treadyAtMs\x120\n" +
-	"\bdue_next\x18\x06 \x01(\v2\x15.yard.rpc.v1.DuePlaceR\adueNext\"\x94\x01\n" +
+	"\bdue_next\x18\x06 \x01(\v2\x15.yard.rpc.v1.DuePlaceR\adueNext\"\xc2\x01\n" +
 	"\x18DescribePartitionRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12\x12\n" +
 	"\x04list\x18\x03 \x01(\x05R\x04list\x12\x16\n" +
 	"\x06queues\x18\x04 \x01(\x05R\x06queues\x12\x18\n" +
-	"\adomains\x18\x05 \x01(\x05R\adomains\"\xa6\x03\n" +
+	"\adomains\x18\x05 \x01(\x05R\adomains\x12,\n" +
+	"\x03top\x18\x06 \x01(\v2\x1a.yard.v1.TopDomainsRequestR\x03top\"\xd5\x03\n" +
 	"\x19DescribePartitionResponse\x12\x14\n" +
 	"\x05ready\x18\x01 \x01(\x03R\x05ready\x12\x18\n" +
 	"\arunning\x18\x02 \x01(\x03R\arunning\x12\x18\n" +
@@ -4596,14 +4653,17 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\ttasklists\x18\n" +
 	" \x03(\v2\x17.yard.v1.ListedTasklistR\ttasklists\x12\x18\n" +
 	"\aexpired\x18\f \x01(\x03R\aexpired\x120\n" +
-	"\x06queues\x18\r \x01(\v2\x18.yard.v1.PartitionQueuesR\x06queues\"`\n" +
+	"\x06queues\x18\r \x01(\v2\x18.yard.v1.PartitionQueuesR\x06queues\x12-\n" +
+	"\x03top\x18\x0e \x01(\v2\x1b.yard.v1.TopDomainsResponseR\x03top\"\x8e\x01\n" +
 	"\x16DescribeWaitingRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12\x12\n" +
-	"\x04list\x18\x03 \x01(\x05R\x04list\"j\n" +
+	"\x04list\x18\x03 \x01(\x05R\x04list\x12,\n" +
+	"\x03top\x18\x04 \x01(\v2\x1a.yard.v1.TopDomainsRequestR\x03top\"\x99\x01\n" +
 	"\x17DescribeWaitingResponse\x12\x18\n" +
 	"\awaiting\x18\x01 \x01(\x03R\awaiting\x125\n" +
-	"\ttasklists\x18\x02 \x03(\v2\x17.yard.v1.ListedTasklistR\ttasklists\"\x82\x02\n" +
+	"\ttasklists\x18\x02 \x03(\v2\x17.yard.v1.ListedTasklistR\ttasklists\x12-\n" +
+	"\x03top\x18\x03 \x01(\v2\x1b.yard.v1.TopDomainsResponseR\x03top\"\x82\x02\n" +
 	"\x11CountAheadRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12\x12\n" +
@@ -4902,63 +4962,71 @@ var file_yard_rpc_v1_rpc_proto_goTypes = []any{
 	(*Restore)(nil),                   // 60: yard.rpc.v1.Restore
 	nil,                               // 61: yard.rpc.v1.DescribeShardResponse.SlotsEntry
 	nil,                               // 62: yard.rpc.v1.DescribeShardResponse.LimitsEntry
-	(*yardv1.Poller)(nil),             // 63: yard.v1.Poller
-	(*yardv1.LimitUse)(nil),           // 64: yard.v1.LimitUse
-	(*yardv1.Task)(nil),               // 65: yard.v1.Task
-	(*yardv1.ListRequest)(nil),        // 66: yard.v1.ListRequest
-	(*yardv1.ListedTasklist)(nil),     // 67: yard.v1.ListedTasklist
-	(*yardv1.PartitionQueues)(nil),    // 68: yard.v1.PartitionQueues
-	(*yardv1.TimerCount)(nil),         // 69: yard.v1.TimerCount
-	(*logv1.Record)(nil),              // 70: yard.log.v1.Record
-	(*yardv1.LiveWorker)(nil),         // 71: yard.v1.LiveWorker
-	(*yardv1.WorkerDrain)(nil),        // 72: yard.v1.WorkerDrain
-	(*yardv1.OrderKey)(nil),           // 73: yard.v1.OrderKey
-	(*logv1.BatchEnds)(nil),           // 74: yard.log.v1.BatchEnds
+	(*yardv1.TopDomainsRequest)(nil),  // 63: yard.v1.TopDomainsRequest
+	(*yardv1.Poller)(nil),             // 64: yard.v1.Poller
+	(*yardv1.TopDomainsResponse)(nil), // 65: yard.v1.TopDomainsResponse
+	(*yardv1.LimitUse)(nil),           // 66: yard.v1.LimitUse
+	(*yardv1.Task)(nil),               // 67: yard.v1.Task
+	(*yardv1.ListRequest)(nil),        // 68: yard.v1.ListRequest
+	(*yardv1.ListedTasklist)(nil),     // 69: yard.v1.ListedTasklist
+	(*yardv1.PartitionQueues)(nil),    // 70: yard.v1.PartitionQueues
+	(*yardv1.TimerCount)(nil),         // 71: yard.v1.TimerCount
+	(*logv1.Record)(nil),              // 72: yard.log.v1.Record
+	(*yardv1.LiveWorker)(nil),         // 73: yard.v1.LiveWorker
+	(*yardv1.WorkerDrain)(nil),        // 74: yard.v1.WorkerDrain
+	(*yardv1.OrderKey)(nil),           // 75: yard.v1.OrderKey
+	(*logv1.BatchEnds)(nil),           // 76: yard.log.v1.BatchEnds
 }
 var file_yard_rpc_v1_rpc_proto_depIdxs = []int32{
 	2,  // 0: yard.rpc.v1.PollsAnswered.moved:type_name -> yard.rpc.v1.MovedPoll
 	4,  // 1: yard.rpc.v1.DescribeShardRequest.explain:type_name -> yard.rpc.v1.ExplainTask
-	61, // 2: yard.rpc.v1.DescribeShardResponse.slots:type_name -> yard.rpc.v1.DescribeShardResponse.SlotsEntry
-	62, // 3: yard.rpc.v1.DescribeShardResponse.limits:type_name -> yard.rpc.v1.DescribeShardResponse.LimitsEntry
-	63, // 4: yard.rpc.v1.DescribeShardResponse.listed_pollers:type_name -> yard.v1.Poller
-	6,  // 5: yard.rpc.v1.DescribeShardResponse.top:type_name -> yard.rpc.v1.ShardLimit
-	63, // 6: yard.rpc.v1.DescribeShardResponse.last_poller:type_name -> yard.v1.Poller
-	64, // 7: yard.rpc.v1.ShardLimit.use:type_name -> yard.v1.LimitUse
-	65, // 8: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
-	66, // 9: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
-	10, // 10: yard.rpc.v1.ListTasksRequest.due_from:type_name -> yard.rpc.v1.DuePlace
-	65, // 11: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
-	10, // 12: yard.rpc.v1.ListTasksResponse.due_next:type_name -> yard.rpc.v1.DuePlace
-	67, // 13: yard.rpc.v1.DescribePartitionResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	68, // 14: yard.rpc.v1.DescribePartitionResponse.queues:type_name -> yard.v1.PartitionQueues
-	67, // 15: yard.rpc.v1.DescribeWaitingResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	18, // 16: yard.rpc.v1.CountAheadResponse.spans:type_name -> yard.rpc.v1.AheadSpan
-	69, // 17: yard.rpc.v1.CountAheadResponse.counts:type_name -> yard.v1.TimerCount
-	22, // 18: yard.rpc.v1.BookingsRequest.holders:type_name -> yard.rpc.v1.HoldersQuery
-	21, // 19: yard.rpc.v1.BookingsResponse.groups:type_name -> yard.rpc.v1.Bookings
-	23, // 20: yard.rpc.v1.BookingsResponse.holders:type_name -> yard.rpc.v1.LimitHolders
-	24, // 21: yard.rpc.v1.LimitHolders.oldest:type_name -> yard.rpc.v1.SlotAttempt
-	27, // 22: yard.rpc.v1.UndeliveredResponse.grants:type_name -> yard.rpc.v1.UndeliveredGrant
-	70, // 23: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
-	35, // 24: yard.rpc.v1.FrontendUse.used:type_name -> yard.rpc.v1.DomainUsed
-	37, // 25: yard.rpc.v1.StoredTasks.domains:type_name -> yard.rpc.v1.DomainStored
-	40, // 26: yard.rpc.v1.HistoryLoad.queued:type_name -> yard.rpc.v1.QueuedTasks
-	40, // 27: yard.rpc.v1.HistoryLoad.queued_groups:type_name -> yard.rpc.v1.QueuedTasks
-	39, // 28: yard.rpc.v1.HistoryLoad.full_keys:type_name -> yard.rpc.v1.FullKey
-	44, // 29: yard.rpc.v1.Silent.workers:type_name -> yard.rpc.v1.SilentWorker
-	71, // 30: yard.rpc.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
-	49, // 31: yard.rpc.v1.DrainedWorkers.workers:type_name -> yard.rpc.v1.DrainedWorker
-	72, // 32: yard.rpc.v1.DrainedWorker.drain:type_name -> yard.v1.WorkerDrain
-	73, // 33: yard.rpc.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
-	74, // 34: yard.rpc.v1.CountBatchResponse.ends:type_name -> yard.log.v1.BatchEnds
-	55, // 35: yard.rpc.v1.Branches.branches:type_name -> yard.rpc.v1.Branch
-	56, // 36: yard.rpc.v1.Branch.wanted:type_name -> yard.rpc.v1.Wanted
-	58, // 37: yard.rpc.v1.TasklistLoad.partitions:type_name -> yard.rpc.v1.PartitionLoad
-	38, // [38:38] is the sub-list for method output_type
-	38, // [38:38] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	63, // 2: yard.rpc.v1.DescribeShardRequest.top:type_name -> yard.v1.TopDomainsRequest
+	61, // 3: yard.rpc.v1.DescribeShardResponse.slots:type_name -> yard.rpc.v1.DescribeShardResponse.SlotsEntry
+	62, // 4: yard.rpc.v1.DescribeShardResponse.limits:type_name -> yard.rpc.v1.DescribeShardResponse.LimitsEntry
+	64, // 5: yard.rpc.v1.DescribeShardResponse.listed_pollers:type_name -> yard.v1.Poller
+	6,  // 6: yard.rpc.v1.DescribeShardResponse.top:type_name -> yard.rpc.v1.ShardLimit
+	64, // 7: yard.rpc.v1.DescribeShardResponse.last_poller:type_name -> yard.v1.Poller
+	65, // 8: yard.rpc.v1.DescribeShardResponse.domains:type_name -> yard.v1.TopDomainsResponse
+	66, // 9: yard.rpc.v1.ShardLimit.use:type_name -> yard.v1.LimitUse
+	67, // 10: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
+	68, // 11: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
+	10, // 12: yard.rpc.v1.ListTasksRequest.due_from:type_name -> yard.rpc.v1.DuePlace
+	67, // 13: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
+	10, // 14: yard.rpc.v1.ListTasksResponse.due_next:type_name -> yard.rpc.v1.DuePlace
+	63, // 15: yard.rpc.v1.DescribePartitionRequest.top:type_name -> yard.v1.TopDomainsRequest
+	69, // 16: yard.rpc.v1.DescribePartitionResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	70, // 17: yard.rpc.v1.DescribePartitionResponse.queues:type_name -> yard.v1.PartitionQueues
+	65, // 18: yard.rpc.v1.DescribePartitionResponse.top:type_name -> yard.v1.TopDomainsResponse
+	63, // 19: yard.rpc.v1.DescribeWaitingRequest.top:type_name -> yard.v1.TopDomainsRequest
+	69, // 20: yard.rpc.v1.DescribeWaitingResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	65, // 21: yard.rpc.v1.DescribeWaitingResponse.top:type_name -> yard.v1.TopDomainsResponse
+	18, // 22: yard.rpc.v1.CountAheadResponse.spans:type_name -> yard.rpc.v1.AheadSpan
+	71, // 23: yard.rpc.v1.CountAheadResponse.counts:type_name -> yard.v1.TimerCount
+	22, // 24: yard.rpc.v1.BookingsRequest.holders:type_name -> yard.rpc.v1.HoldersQuery
+	21, // 25: yard.rpc.v1.BookingsResponse.groups:type_name -> yard.rpc.v1.Bookings
+	23, // 26: yard.rpc.v1.BookingsResponse.holders:type_name -> yard.rpc.v1.LimitHolders
+	24, // 27: yard.rpc.v1.LimitHolders.oldest:type_name -> yard.rpc.v1.SlotAttempt
+	27, // 28: yard.rpc.v1.UndeliveredResponse.grants:type_name -> yard.rpc.v1.UndeliveredGrant
+	72, // 29: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
+	35, // 30: yard.rpc.v1.FrontendUse.used:type_name -> yard.rpc.v1.DomainUsed
+	37, // 31: yard.rpc.v1.StoredTasks.domains:type_name -> yard.rpc.v1.DomainStored
+	40, // 32: yard.rpc.v1.HistoryLoad.queued:type_name -> yard.rpc.v1.QueuedTasks
+	40, // 33: yard.rpc.v1.HistoryLoad.queued_groups:type_name -> yard.rpc.v1.QueuedTasks
+	39, // 34: yard.rpc.v1.HistoryLoad.full_keys:type_name -> yard.rpc.v1.FullKey
+	44, // 35: yard.rpc.v1.Silent.workers:type_name -> yard.rpc.v1.SilentWorker
+	73, // 36: yard.rpc.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
+	49, // 37: yard.rpc.v1.DrainedWorkers.workers:type_name -> yard.rpc.v1.DrainedWorker
+	74, // 38: yard.rpc.v1.DrainedWorker.drain:type_name -> yard.v1.WorkerDrain
+	75, // 39: yard.rpc.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
+	76, // 40: yard.rpc.v1.CountBatchResponse.ends:type_name -> yard.log.v1.BatchEnds
+	55, // 41: yard.rpc.v1.Branches.branches:type_name -> yard.rpc.v1.Branch
+	56, // 42: yard.rpc.v1.Branch.wanted:type_name -> yard.rpc.v1.Wanted
+	58, // 43: yard.rpc.v1.TasklistLoad.partitions:type_name -> yard.rpc.v1.PartitionLoad
+	44, // [44:44] is the sub-list for method output_type
+	44, // [44:44] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_yard_rpc_v1_rpc_proto_init() }

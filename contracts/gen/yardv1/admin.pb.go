@@ -912,6 +912,452 @@ func (x *DeleteDomainResponse) GetDomain() *Domain {
 	return nil
 }
 
+// TopDomainsRequest (admin.domains.top) asks which domains of the cluster do and have most, and which limits keep their tasks waiting.
+type TopDomainsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The most domains to return, and the most limits, 1..100. Default 20.
+	Limit int32 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Which domains come first: those with the most `admitted`, `started`, `completed`, `failed`, `ready`, `running`, `backoff`, `waiting` or `unread`, or with the
+	// longest `oldest` or `late`. Default `completed`.
+	By            string `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TopDomainsRequest) Reset() {
+	*x = TopDomainsRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TopDomainsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TopDomainsRequest) ProtoMessage() {}
+
+func (x *TopDomainsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TopDomainsRequest.ProtoReflect.Descriptor instead.
+func (*TopDomainsRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *TopDomainsRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *TopDomainsRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+type TopDomainsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Those with work, in the order that was asked for.
+	Domains []*TopDomain `protobuf:"bytes,1,rep,name=domains,proto3" json:"domains,omitempty"`
+	// How many more domains have work.
+	Others int32 `protobuf:"varint,2,opt,name=others,proto3" json:"others,omitempty"`
+	// All domains together, without a name: the sums, and the longest times.
+	Total *TopDomain `protobuf:"bytes,3,opt,name=total,proto3" json:"total,omitempty"`
+	// Limits for which tasks wait now, the longest full first.
+	FullLimits []*FullLimit `protobuf:"bytes,4,rep,name=full_limits,json=fullLimits,proto3" json:"full_limits,omitempty"`
+	// How many partitions history has, and the timer as well.
+	Partitions int32 `protobuf:"varint,5,opt,name=partitions,proto3" json:"partitions,omitempty"`
+	// How many shards matching has.
+	Shards int32 `protobuf:"varint,6,opt,name=shards,proto3" json:"shards,omitempty"`
+	// The partitions of history that did not answer within a second: they have no owner, or it is busy. Their tasks are missing.
+	SilentHistory []int32 `protobuf:"varint,7,rep,packed,name=silent_history,json=silentHistory,proto3" json:"silent_history,omitempty"`
+	// The partitions of the timer that did not answer.
+	SilentTimers []int32 `protobuf:"varint,8,rep,packed,name=silent_timers,json=silentTimers,proto3" json:"silent_timers,omitempty"`
+	// The shards of matching that did not answer.
+	SilentShards []int32 `protobuf:"varint,9,rep,packed,name=silent_shards,json=silentShards,proto3" json:"silent_shards,omitempty"`
+	// The domains whose timers are late by a second or more, the latest first, up to 10, whatever the order of the others.
+	Late          []*TopDomain `protobuf:"bytes,10,rep,name=late,proto3" json:"late,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TopDomainsResponse) Reset() {
+	*x = TopDomainsResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TopDomainsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TopDomainsResponse) ProtoMessage() {}
+
+func (x *TopDomainsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TopDomainsResponse.ProtoReflect.Descriptor instead.
+func (*TopDomainsResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *TopDomainsResponse) GetDomains() []*TopDomain {
+	if x != nil {
+		return x.Domains
+	}
+	return nil
+}
+
+func (x *TopDomainsResponse) GetOthers() int32 {
+	if x != nil {
+		return x.Others
+	}
+	return 0
+}
+
+func (x *TopDomainsResponse) GetTotal() *TopDomain {
+	if x != nil {
+		return x.Total
+	}
+	return nil
+}
+
+func (x *TopDomainsResponse) GetFullLimits() []*FullLimit {
+	if x != nil {
+		return x.FullLimits
+	}
+	return nil
+}
+
+func (x *TopDomainsResponse) GetPartitions() int32 {
+	if x != nil {
+		return x.Partitions
+	}
+	return 0
+}
+
+func (x *TopDomainsResponse) GetShards() int32 {
+	if x != nil {
+		return x.Shards
+	}
+	return 0
+}
+
+func (x *TopDomainsResponse) GetSilentHistory() []int32 {
+	if x != nil {
+		return x.SilentHistory
+	}
+	return nil
+}
+
+func (x *TopDomainsResponse) GetSilentTimers() []int32 {
+	if x != nil {
+		return x.SilentTimers
+	}
+	return nil
+}
+
+func (x *TopDomainsResponse) GetSilentShards() []int32 {
+	if x != nil {
+		return x.SilentShards
+	}
+	return nil
+}
+
+func (x *TopDomainsResponse) GetLate() []*TopDomain {
+	if x != nil {
+		return x.Late
+	}
+	return nil
+}
+
+// TopDomain is what a domain does and has. Each partition tells of 1000 domains at most: of more, the last ones may be missing, or have too little.
+type TopDomain struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name.
+	Domain string `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	// Its weight.
+	Weight int32 `protobuf:"varint,2,opt,name=weight,proto3" json:"weight,omitempty"`
+	// The part that its weight is of the weights of all domains with work, 0..1.
+	Share float64 `protobuf:"fixed64,3,opt,name=share,proto3" json:"share,omitempty"`
+	// Its part of all tasks that were completed, 0..1. Less than the share is no harm while the domain has no ready task.
+	Received float64 `protobuf:"fixed64,4,opt,name=received,proto3" json:"received,omitempty"`
+	// Tasks that came in, in a second, over about the last 10 to 20 s. A task comes in when history reads it from the disk for the first time: while much of a
+	// domain is unread, more was accepted than that.
+	AdmittedPerS float64 `protobuf:"fixed64,5,opt,name=admitted_per_s,json=admittedPerS,proto3" json:"admitted_per_s,omitempty"`
+	// Attempts that started in a second, over the same time.
+	StartedPerS float64 `protobuf:"fixed64,6,opt,name=started_per_s,json=startedPerS,proto3" json:"started_per_s,omitempty"`
+	// Tasks that were completed in a second.
+	CompletedPerS float64 `protobuf:"fixed64,7,opt,name=completed_per_s,json=completedPerS,proto3" json:"completed_per_s,omitempty"`
+	// Attempts that failed in a second.
+	FailedPerS float64 `protobuf:"fixed64,8,opt,name=failed_per_s,json=failedPerS,proto3" json:"failed_per_s,omitempty"`
+	// Tasks in memory that wait for a worker.
+	Ready int64 `protobuf:"varint,9,opt,name=ready,proto3" json:"ready,omitempty"`
+	// Tasks that run.
+	Running int64 `protobuf:"varint,10,opt,name=running,proto3" json:"running,omitempty"`
+	// Tasks in memory that failed and wait for their next attempt.
+	Backoff int64 `protobuf:"varint,11,opt,name=backoff,proto3" json:"backoff,omitempty"`
+	// Tasks that wait in the timer store for their time.
+	Waiting int64 `protobuf:"varint,12,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// Messages of 1 to 1000 tasks on disk, of queues that are split off; see queues.list.
+	Unread int64 `protobuf:"varint,13,opt,name=unread,proto3" json:"unread,omitempty"`
+	// For how long the oldest ready task has waited, ms; 0 = none waits. Tasks that their order key holds up are left out.
+	OldestReadyMs int64 `protobuf:"varint,14,opt,name=oldest_ready_ms,json=oldestReadyMs,proto3" json:"oldest_ready_ms,omitempty"`
+	// How late the next timer of the domain is, ms; 0 = none is late. It is known within 10 minutes of its time.
+	LateMs        int64 `protobuf:"varint,15,opt,name=late_ms,json=lateMs,proto3" json:"late_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TopDomain) Reset() {
+	*x = TopDomain{}
+	mi := &file_yard_v1_admin_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TopDomain) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TopDomain) ProtoMessage() {}
+
+func (x *TopDomain) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TopDomain.ProtoReflect.Descriptor instead.
+func (*TopDomain) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *TopDomain) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
+}
+
+func (x *TopDomain) GetWeight() int32 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
+}
+
+func (x *TopDomain) GetShare() float64 {
+	if x != nil {
+		return x.Share
+	}
+	return 0
+}
+
+func (x *TopDomain) GetReceived() float64 {
+	if x != nil {
+		return x.Received
+	}
+	return 0
+}
+
+func (x *TopDomain) GetAdmittedPerS() float64 {
+	if x != nil {
+		return x.AdmittedPerS
+	}
+	return 0
+}
+
+func (x *TopDomain) GetStartedPerS() float64 {
+	if x != nil {
+		return x.StartedPerS
+	}
+	return 0
+}
+
+func (x *TopDomain) GetCompletedPerS() float64 {
+	if x != nil {
+		return x.CompletedPerS
+	}
+	return 0
+}
+
+func (x *TopDomain) GetFailedPerS() float64 {
+	if x != nil {
+		return x.FailedPerS
+	}
+	return 0
+}
+
+func (x *TopDomain) GetReady() int64 {
+	if x != nil {
+		return x.Ready
+	}
+	return 0
+}
+
+func (x *TopDomain) GetRunning() int64 {
+	if x != nil {
+		return x.Running
+	}
+	return 0
+}
+
+func (x *TopDomain) GetBackoff() int64 {
+	if x != nil {
+		return x.Backoff
+	}
+	return 0
+}
+
+func (x *TopDomain) GetWaiting() int64 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
+}
+
+func (x *TopDomain) GetUnread() int64 {
+	if x != nil {
+		return x.Unread
+	}
+	return 0
+}
+
+func (x *TopDomain) GetOldestReadyMs() int64 {
+	if x != nil {
+		return x.OldestReadyMs
+	}
+	return 0
+}
+
+func (x *TopDomain) GetLateMs() int64 {
+	if x != nil {
+		return x.LateMs
+	}
+	return 0
+}
+
+// FullLimit is a limit that has no slot, or no start, for tasks that wait for one.
+type FullLimit struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The domain that has the limit.
+	Domain string `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	// Which one it is, as in LimitUse.
+	Ref string `protobuf:"bytes,2,opt,name=ref,proto3" json:"ref,omitempty"`
+	// The most attempts at once; 0 of a rate.
+	MaxConcurrency int32 `protobuf:"varint,3,opt,name=max_concurrency,json=maxConcurrency,proto3" json:"max_concurrency,omitempty"`
+	// Attempts that use a slot.
+	Running int32 `protobuf:"varint,4,opt,name=running,proto3" json:"running,omitempty"`
+	// For how long it has been full, ms.
+	FullForMs int64 `protobuf:"varint,5,opt,name=full_for_ms,json=fullForMs,proto3" json:"full_for_ms,omitempty"`
+	// How many tasklists wait for it.
+	WaitingTasklists int32 `protobuf:"varint,6,opt,name=waiting_tasklists,json=waitingTasklists,proto3" json:"waiting_tasklists,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *FullLimit) Reset() {
+	*x = FullLimit{}
+	mi := &file_yard_v1_admin_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FullLimit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FullLimit) ProtoMessage() {}
+
+func (x *FullLimit) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FullLimit.ProtoReflect.Descriptor instead.
+func (*FullLimit) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *FullLimit) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
+}
+
+func (x *FullLimit) GetRef() string {
+	if x != nil {
+		return x.Ref
+	}
+	return ""
+}
+
+func (x *FullLimit) GetMaxConcurrency() int32 {
+	if x != nil {
+		return x.MaxConcurrency
+	}
+	return 0
+}
+
+func (x *FullLimit) GetRunning() int32 {
+	if x != nil {
+		return x.Running
+	}
+	return 0
+}
+
+func (x *FullLimit) GetFullForMs() int64 {
+	if x != nil {
+		return x.FullForMs
+	}
+	return 0
+}
+
+func (x *FullLimit) GetWaitingTasklists() int32 {
+	if x != nil {
+		return x.WaitingTasklists
+	}
+	return 0
+}
+
 // ListQueuesRequest (admin.queues.list) asks what history has in memory of each queue of its partitions, and what waits on disk behind it.
 type ListQueuesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -931,7 +1377,7 @@ type ListQueuesRequest struct {
 
 func (x *ListQueuesRequest) Reset() {
 	*x = ListQueuesRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[11]
+	mi := &file_yard_v1_admin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -943,7 +1389,7 @@ func (x *ListQueuesRequest) String() string {
 func (*ListQueuesRequest) ProtoMessage() {}
 
 func (x *ListQueuesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[11]
+	mi := &file_yard_v1_admin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -956,7 +1402,7 @@ func (x *ListQueuesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListQueuesRequest.ProtoReflect.Descriptor instead.
 func (*ListQueuesRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{11}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ListQueuesRequest) GetDomain() string {
@@ -1006,7 +1452,7 @@ type ListQueuesResponse struct {
 
 func (x *ListQueuesResponse) Reset() {
 	*x = ListQueuesResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[12]
+	mi := &file_yard_v1_admin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1018,7 +1464,7 @@ func (x *ListQueuesResponse) String() string {
 func (*ListQueuesResponse) ProtoMessage() {}
 
 func (x *ListQueuesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[12]
+	mi := &file_yard_v1_admin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1031,7 +1477,7 @@ func (x *ListQueuesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListQueuesResponse.ProtoReflect.Descriptor instead.
 func (*ListQueuesResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{12}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ListQueuesResponse) GetPartitions() []*PartitionQueues {
@@ -1070,7 +1516,7 @@ type PartitionQueues struct {
 
 func (x *PartitionQueues) Reset() {
 	*x = PartitionQueues{}
-	mi := &file_yard_v1_admin_proto_msgTypes[13]
+	mi := &file_yard_v1_admin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1082,7 +1528,7 @@ func (x *PartitionQueues) String() string {
 func (*PartitionQueues) ProtoMessage() {}
 
 func (x *PartitionQueues) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[13]
+	mi := &file_yard_v1_admin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1095,7 +1541,7 @@ func (x *PartitionQueues) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartitionQueues.ProtoReflect.Descriptor instead.
 func (*PartitionQueues) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{13}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PartitionQueues) GetPartition() int32 {
@@ -1163,7 +1609,7 @@ type DomainWork struct {
 
 func (x *DomainWork) Reset() {
 	*x = DomainWork{}
-	mi := &file_yard_v1_admin_proto_msgTypes[14]
+	mi := &file_yard_v1_admin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1175,7 +1621,7 @@ func (x *DomainWork) String() string {
 func (*DomainWork) ProtoMessage() {}
 
 func (x *DomainWork) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[14]
+	mi := &file_yard_v1_admin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1188,7 +1634,7 @@ func (x *DomainWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DomainWork.ProtoReflect.Descriptor instead.
 func (*DomainWork) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{14}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *DomainWork) GetDomain() string {
@@ -1273,7 +1719,7 @@ type Queue struct {
 
 func (x *Queue) Reset() {
 	*x = Queue{}
-	mi := &file_yard_v1_admin_proto_msgTypes[15]
+	mi := &file_yard_v1_admin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1285,7 +1731,7 @@ func (x *Queue) String() string {
 func (*Queue) ProtoMessage() {}
 
 func (x *Queue) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[15]
+	mi := &file_yard_v1_admin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1298,7 +1744,7 @@ func (x *Queue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Queue.ProtoReflect.Descriptor instead.
 func (*Queue) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{15}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Queue) GetLane() string {
@@ -1417,7 +1863,7 @@ type TaskType struct {
 
 func (x *TaskType) Reset() {
 	*x = TaskType{}
-	mi := &file_yard_v1_admin_proto_msgTypes[16]
+	mi := &file_yard_v1_admin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1429,7 +1875,7 @@ func (x *TaskType) String() string {
 func (*TaskType) ProtoMessage() {}
 
 func (x *TaskType) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[16]
+	mi := &file_yard_v1_admin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1442,7 +1888,7 @@ func (x *TaskType) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskType.ProtoReflect.Descriptor instead.
 func (*TaskType) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{16}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *TaskType) GetName() string {
@@ -1542,7 +1988,7 @@ type PutTypeRequest struct {
 
 func (x *PutTypeRequest) Reset() {
 	*x = PutTypeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[17]
+	mi := &file_yard_v1_admin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1554,7 +2000,7 @@ func (x *PutTypeRequest) String() string {
 func (*PutTypeRequest) ProtoMessage() {}
 
 func (x *PutTypeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[17]
+	mi := &file_yard_v1_admin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1567,7 +2013,7 @@ func (x *PutTypeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutTypeRequest.ProtoReflect.Descriptor instead.
 func (*PutTypeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{17}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *PutTypeRequest) GetType() *TaskType {
@@ -1587,7 +2033,7 @@ type PutTypeResponse struct {
 
 func (x *PutTypeResponse) Reset() {
 	*x = PutTypeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[18]
+	mi := &file_yard_v1_admin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1599,7 +2045,7 @@ func (x *PutTypeResponse) String() string {
 func (*PutTypeResponse) ProtoMessage() {}
 
 func (x *PutTypeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[18]
+	mi := &file_yard_v1_admin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1612,7 +2058,7 @@ func (x *PutTypeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutTypeResponse.ProtoReflect.Descriptor instead.
 func (*PutTypeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{18}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PutTypeResponse) GetType() *TaskType {
@@ -1633,7 +2079,7 @@ type GetTypeRequest struct {
 
 func (x *GetTypeRequest) Reset() {
 	*x = GetTypeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[19]
+	mi := &file_yard_v1_admin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1645,7 +2091,7 @@ func (x *GetTypeRequest) String() string {
 func (*GetTypeRequest) ProtoMessage() {}
 
 func (x *GetTypeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[19]
+	mi := &file_yard_v1_admin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1658,7 +2104,7 @@ func (x *GetTypeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTypeRequest.ProtoReflect.Descriptor instead.
 func (*GetTypeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{19}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *GetTypeRequest) GetName() string {
@@ -1685,7 +2131,7 @@ type GetTypeResponse struct {
 
 func (x *GetTypeResponse) Reset() {
 	*x = GetTypeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[20]
+	mi := &file_yard_v1_admin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1697,7 +2143,7 @@ func (x *GetTypeResponse) String() string {
 func (*GetTypeResponse) ProtoMessage() {}
 
 func (x *GetTypeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[20]
+	mi := &file_yard_v1_admin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1710,7 +2156,7 @@ func (x *GetTypeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTypeResponse.ProtoReflect.Descriptor instead.
 func (*GetTypeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{20}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *GetTypeResponse) GetType() *TaskType {
@@ -1754,7 +2200,7 @@ type ListTypesRequest struct {
 
 func (x *ListTypesRequest) Reset() {
 	*x = ListTypesRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[21]
+	mi := &file_yard_v1_admin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1766,7 +2212,7 @@ func (x *ListTypesRequest) String() string {
 func (*ListTypesRequest) ProtoMessage() {}
 
 func (x *ListTypesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[21]
+	mi := &file_yard_v1_admin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1779,7 +2225,7 @@ func (x *ListTypesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTypesRequest.ProtoReflect.Descriptor instead.
 func (*ListTypesRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{21}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ListTypesRequest) GetLimit() int32 {
@@ -1808,7 +2254,7 @@ type ListTypesResponse struct {
 
 func (x *ListTypesResponse) Reset() {
 	*x = ListTypesResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[22]
+	mi := &file_yard_v1_admin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1820,7 +2266,7 @@ func (x *ListTypesResponse) String() string {
 func (*ListTypesResponse) ProtoMessage() {}
 
 func (x *ListTypesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[22]
+	mi := &file_yard_v1_admin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1833,7 +2279,7 @@ func (x *ListTypesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTypesResponse.ProtoReflect.Descriptor instead.
 func (*ListTypesResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{22}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ListTypesResponse) GetTypes() []*TaskType {
@@ -1865,7 +2311,7 @@ type DeleteTypeRequest struct {
 
 func (x *DeleteTypeRequest) Reset() {
 	*x = DeleteTypeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[23]
+	mi := &file_yard_v1_admin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1877,7 +2323,7 @@ func (x *DeleteTypeRequest) String() string {
 func (*DeleteTypeRequest) ProtoMessage() {}
 
 func (x *DeleteTypeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[23]
+	mi := &file_yard_v1_admin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1890,7 +2336,7 @@ func (x *DeleteTypeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTypeRequest.ProtoReflect.Descriptor instead.
 func (*DeleteTypeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{23}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *DeleteTypeRequest) GetName() string {
@@ -1917,7 +2363,7 @@ type DeleteTypeResponse struct {
 
 func (x *DeleteTypeResponse) Reset() {
 	*x = DeleteTypeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[24]
+	mi := &file_yard_v1_admin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1929,7 +2375,7 @@ func (x *DeleteTypeResponse) String() string {
 func (*DeleteTypeResponse) ProtoMessage() {}
 
 func (x *DeleteTypeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[24]
+	mi := &file_yard_v1_admin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1942,7 +2388,7 @@ func (x *DeleteTypeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTypeResponse.ProtoReflect.Descriptor instead.
 func (*DeleteTypeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{24}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *DeleteTypeResponse) GetType() *TaskType {
@@ -2001,7 +2447,7 @@ type Tasklist struct {
 
 func (x *Tasklist) Reset() {
 	*x = Tasklist{}
-	mi := &file_yard_v1_admin_proto_msgTypes[25]
+	mi := &file_yard_v1_admin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2013,7 +2459,7 @@ func (x *Tasklist) String() string {
 func (*Tasklist) ProtoMessage() {}
 
 func (x *Tasklist) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[25]
+	mi := &file_yard_v1_admin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2026,7 +2472,7 @@ func (x *Tasklist) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tasklist.ProtoReflect.Descriptor instead.
 func (*Tasklist) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{25}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Tasklist) GetName() string {
@@ -2125,7 +2571,7 @@ type PutTasklistRequest struct {
 
 func (x *PutTasklistRequest) Reset() {
 	*x = PutTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[26]
+	mi := &file_yard_v1_admin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2137,7 +2583,7 @@ func (x *PutTasklistRequest) String() string {
 func (*PutTasklistRequest) ProtoMessage() {}
 
 func (x *PutTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[26]
+	mi := &file_yard_v1_admin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2150,7 +2596,7 @@ func (x *PutTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutTasklistRequest.ProtoReflect.Descriptor instead.
 func (*PutTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{26}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *PutTasklistRequest) GetTasklist() *Tasklist {
@@ -2170,7 +2616,7 @@ type PutTasklistResponse struct {
 
 func (x *PutTasklistResponse) Reset() {
 	*x = PutTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[27]
+	mi := &file_yard_v1_admin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2182,7 +2628,7 @@ func (x *PutTasklistResponse) String() string {
 func (*PutTasklistResponse) ProtoMessage() {}
 
 func (x *PutTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[27]
+	mi := &file_yard_v1_admin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2195,7 +2641,7 @@ func (x *PutTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutTasklistResponse.ProtoReflect.Descriptor instead.
 func (*PutTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{27}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *PutTasklistResponse) GetTasklist() *Tasklist {
@@ -2216,7 +2662,7 @@ type GetTasklistRequest struct {
 
 func (x *GetTasklistRequest) Reset() {
 	*x = GetTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[28]
+	mi := &file_yard_v1_admin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2228,7 +2674,7 @@ func (x *GetTasklistRequest) String() string {
 func (*GetTasklistRequest) ProtoMessage() {}
 
 func (x *GetTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[28]
+	mi := &file_yard_v1_admin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2241,7 +2687,7 @@ func (x *GetTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTasklistRequest.ProtoReflect.Descriptor instead.
 func (*GetTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{28}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *GetTasklistRequest) GetName() string {
@@ -2268,7 +2714,7 @@ type GetTasklistResponse struct {
 
 func (x *GetTasklistResponse) Reset() {
 	*x = GetTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[29]
+	mi := &file_yard_v1_admin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2280,7 +2726,7 @@ func (x *GetTasklistResponse) String() string {
 func (*GetTasklistResponse) ProtoMessage() {}
 
 func (x *GetTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[29]
+	mi := &file_yard_v1_admin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2293,7 +2739,7 @@ func (x *GetTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTasklistResponse.ProtoReflect.Descriptor instead.
 func (*GetTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{29}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *GetTasklistResponse) GetTasklist() *Tasklist {
@@ -2338,7 +2784,7 @@ type ListTasklistsRequest struct {
 
 func (x *ListTasklistsRequest) Reset() {
 	*x = ListTasklistsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[30]
+	mi := &file_yard_v1_admin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2350,7 +2796,7 @@ func (x *ListTasklistsRequest) String() string {
 func (*ListTasklistsRequest) ProtoMessage() {}
 
 func (x *ListTasklistsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[30]
+	mi := &file_yard_v1_admin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2363,7 +2809,7 @@ func (x *ListTasklistsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTasklistsRequest.ProtoReflect.Descriptor instead.
 func (*ListTasklistsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{30}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ListTasklistsRequest) GetLimit() int32 {
@@ -2392,7 +2838,7 @@ type ListTasklistsResponse struct {
 
 func (x *ListTasklistsResponse) Reset() {
 	*x = ListTasklistsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[31]
+	mi := &file_yard_v1_admin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2404,7 +2850,7 @@ func (x *ListTasklistsResponse) String() string {
 func (*ListTasklistsResponse) ProtoMessage() {}
 
 func (x *ListTasklistsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[31]
+	mi := &file_yard_v1_admin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2417,7 +2863,7 @@ func (x *ListTasklistsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTasklistsResponse.ProtoReflect.Descriptor instead.
 func (*ListTasklistsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{31}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ListTasklistsResponse) GetTasklists() []*ListedTasklist {
@@ -2459,7 +2905,7 @@ type ListedTasklist struct {
 
 func (x *ListedTasklist) Reset() {
 	*x = ListedTasklist{}
-	mi := &file_yard_v1_admin_proto_msgTypes[32]
+	mi := &file_yard_v1_admin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2471,7 +2917,7 @@ func (x *ListedTasklist) String() string {
 func (*ListedTasklist) ProtoMessage() {}
 
 func (x *ListedTasklist) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[32]
+	mi := &file_yard_v1_admin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2484,7 +2930,7 @@ func (x *ListedTasklist) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListedTasklist.ProtoReflect.Descriptor instead.
 func (*ListedTasklist) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{32}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ListedTasklist) GetName() string {
@@ -2557,7 +3003,7 @@ type DeleteTasklistRequest struct {
 
 func (x *DeleteTasklistRequest) Reset() {
 	*x = DeleteTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[33]
+	mi := &file_yard_v1_admin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2569,7 +3015,7 @@ func (x *DeleteTasklistRequest) String() string {
 func (*DeleteTasklistRequest) ProtoMessage() {}
 
 func (x *DeleteTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[33]
+	mi := &file_yard_v1_admin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2582,7 +3028,7 @@ func (x *DeleteTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTasklistRequest.ProtoReflect.Descriptor instead.
 func (*DeleteTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{33}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *DeleteTasklistRequest) GetName() string {
@@ -2609,7 +3055,7 @@ type DeleteTasklistResponse struct {
 
 func (x *DeleteTasklistResponse) Reset() {
 	*x = DeleteTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[34]
+	mi := &file_yard_v1_admin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2621,7 +3067,7 @@ func (x *DeleteTasklistResponse) String() string {
 func (*DeleteTasklistResponse) ProtoMessage() {}
 
 func (x *DeleteTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[34]
+	mi := &file_yard_v1_admin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2634,7 +3080,7 @@ func (x *DeleteTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTasklistResponse.ProtoReflect.Descriptor instead.
 func (*DeleteTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{34}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *DeleteTasklistResponse) GetTasklist() *Tasklist {
@@ -2655,7 +3101,7 @@ type DescribeTasklistRequest struct {
 
 func (x *DescribeTasklistRequest) Reset() {
 	*x = DescribeTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[35]
+	mi := &file_yard_v1_admin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2667,7 +3113,7 @@ func (x *DescribeTasklistRequest) String() string {
 func (*DescribeTasklistRequest) ProtoMessage() {}
 
 func (x *DescribeTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[35]
+	mi := &file_yard_v1_admin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2680,7 +3126,7 @@ func (x *DescribeTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeTasklistRequest.ProtoReflect.Descriptor instead.
 func (*DescribeTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{35}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *DescribeTasklistRequest) GetTasklist() string {
@@ -2752,7 +3198,7 @@ type DescribeTasklistResponse struct {
 
 func (x *DescribeTasklistResponse) Reset() {
 	*x = DescribeTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[36]
+	mi := &file_yard_v1_admin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2764,7 +3210,7 @@ func (x *DescribeTasklistResponse) String() string {
 func (*DescribeTasklistResponse) ProtoMessage() {}
 
 func (x *DescribeTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[36]
+	mi := &file_yard_v1_admin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2777,7 +3223,7 @@ func (x *DescribeTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeTasklistResponse.ProtoReflect.Descriptor instead.
 func (*DescribeTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{36}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *DescribeTasklistResponse) GetTasklist() string {
@@ -2980,7 +3426,7 @@ type TasklistPollersRequest struct {
 
 func (x *TasklistPollersRequest) Reset() {
 	*x = TasklistPollersRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[37]
+	mi := &file_yard_v1_admin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2992,7 +3438,7 @@ func (x *TasklistPollersRequest) String() string {
 func (*TasklistPollersRequest) ProtoMessage() {}
 
 func (x *TasklistPollersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[37]
+	mi := &file_yard_v1_admin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3005,7 +3451,7 @@ func (x *TasklistPollersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TasklistPollersRequest.ProtoReflect.Descriptor instead.
 func (*TasklistPollersRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{37}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *TasklistPollersRequest) GetTasklist() string {
@@ -3043,7 +3489,7 @@ type TasklistPollersResponse struct {
 
 func (x *TasklistPollersResponse) Reset() {
 	*x = TasklistPollersResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[38]
+	mi := &file_yard_v1_admin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3055,7 +3501,7 @@ func (x *TasklistPollersResponse) String() string {
 func (*TasklistPollersResponse) ProtoMessage() {}
 
 func (x *TasklistPollersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[38]
+	mi := &file_yard_v1_admin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3068,7 +3514,7 @@ func (x *TasklistPollersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TasklistPollersResponse.ProtoReflect.Descriptor instead.
 func (*TasklistPollersResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{38}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *TasklistPollersResponse) GetPollers() []*Poller {
@@ -3113,7 +3559,7 @@ type Poller struct {
 
 func (x *Poller) Reset() {
 	*x = Poller{}
-	mi := &file_yard_v1_admin_proto_msgTypes[39]
+	mi := &file_yard_v1_admin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3125,7 +3571,7 @@ func (x *Poller) String() string {
 func (*Poller) ProtoMessage() {}
 
 func (x *Poller) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[39]
+	mi := &file_yard_v1_admin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3138,7 +3584,7 @@ func (x *Poller) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Poller.ProtoReflect.Descriptor instead.
 func (*Poller) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{39}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Poller) GetWorker() string {
@@ -3196,7 +3642,7 @@ type ListWorkersRequest struct {
 
 func (x *ListWorkersRequest) Reset() {
 	*x = ListWorkersRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[40]
+	mi := &file_yard_v1_admin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3208,7 +3654,7 @@ func (x *ListWorkersRequest) String() string {
 func (*ListWorkersRequest) ProtoMessage() {}
 
 func (x *ListWorkersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[40]
+	mi := &file_yard_v1_admin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3221,7 +3667,7 @@ func (x *ListWorkersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWorkersRequest.ProtoReflect.Descriptor instead.
 func (*ListWorkersRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{40}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ListWorkersRequest) GetLimit() int32 {
@@ -3252,7 +3698,7 @@ type ListWorkersResponse struct {
 
 func (x *ListWorkersResponse) Reset() {
 	*x = ListWorkersResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[41]
+	mi := &file_yard_v1_admin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3264,7 +3710,7 @@ func (x *ListWorkersResponse) String() string {
 func (*ListWorkersResponse) ProtoMessage() {}
 
 func (x *ListWorkersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[41]
+	mi := &file_yard_v1_admin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3277,7 +3723,7 @@ func (x *ListWorkersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWorkersResponse.ProtoReflect.Descriptor instead.
 func (*ListWorkersResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{41}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ListWorkersResponse) GetWorkers() []*LiveWorker {
@@ -3332,7 +3778,7 @@ type LiveWorker struct {
 
 func (x *LiveWorker) Reset() {
 	*x = LiveWorker{}
-	mi := &file_yard_v1_admin_proto_msgTypes[42]
+	mi := &file_yard_v1_admin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3344,7 +3790,7 @@ func (x *LiveWorker) String() string {
 func (*LiveWorker) ProtoMessage() {}
 
 func (x *LiveWorker) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[42]
+	mi := &file_yard_v1_admin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3357,7 +3803,7 @@ func (x *LiveWorker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LiveWorker.ProtoReflect.Descriptor instead.
 func (*LiveWorker) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{42}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *LiveWorker) GetWorkerId() string {
@@ -3454,7 +3900,7 @@ type DrainWorkerRequest struct {
 
 func (x *DrainWorkerRequest) Reset() {
 	*x = DrainWorkerRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[43]
+	mi := &file_yard_v1_admin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3466,7 +3912,7 @@ func (x *DrainWorkerRequest) String() string {
 func (*DrainWorkerRequest) ProtoMessage() {}
 
 func (x *DrainWorkerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[43]
+	mi := &file_yard_v1_admin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3479,7 +3925,7 @@ func (x *DrainWorkerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainWorkerRequest.ProtoReflect.Descriptor instead.
 func (*DrainWorkerRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{43}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *DrainWorkerRequest) GetWorkerId() string {
@@ -3513,7 +3959,7 @@ type DrainWorkerResponse struct {
 
 func (x *DrainWorkerResponse) Reset() {
 	*x = DrainWorkerResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[44]
+	mi := &file_yard_v1_admin_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3525,7 +3971,7 @@ func (x *DrainWorkerResponse) String() string {
 func (*DrainWorkerResponse) ProtoMessage() {}
 
 func (x *DrainWorkerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[44]
+	mi := &file_yard_v1_admin_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3538,7 +3984,7 @@ func (x *DrainWorkerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainWorkerResponse.ProtoReflect.Descriptor instead.
 func (*DrainWorkerResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{44}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *DrainWorkerResponse) GetWorker() *LiveWorker {
@@ -3564,7 +4010,7 @@ type StopWorkerRequest struct {
 
 func (x *StopWorkerRequest) Reset() {
 	*x = StopWorkerRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[45]
+	mi := &file_yard_v1_admin_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3576,7 +4022,7 @@ func (x *StopWorkerRequest) String() string {
 func (*StopWorkerRequest) ProtoMessage() {}
 
 func (x *StopWorkerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[45]
+	mi := &file_yard_v1_admin_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3589,7 +4035,7 @@ func (x *StopWorkerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopWorkerRequest.ProtoReflect.Descriptor instead.
 func (*StopWorkerRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{45}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *StopWorkerRequest) GetWorkerId() string {
@@ -3623,7 +4069,7 @@ type StopWorkerResponse struct {
 
 func (x *StopWorkerResponse) Reset() {
 	*x = StopWorkerResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[46]
+	mi := &file_yard_v1_admin_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3635,7 +4081,7 @@ func (x *StopWorkerResponse) String() string {
 func (*StopWorkerResponse) ProtoMessage() {}
 
 func (x *StopWorkerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[46]
+	mi := &file_yard_v1_admin_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3648,7 +4094,7 @@ func (x *StopWorkerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopWorkerResponse.ProtoReflect.Descriptor instead.
 func (*StopWorkerResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{46}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *StopWorkerResponse) GetWorker() *LiveWorker {
@@ -3669,7 +4115,7 @@ type ResumeWorkerRequest struct {
 
 func (x *ResumeWorkerRequest) Reset() {
 	*x = ResumeWorkerRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[47]
+	mi := &file_yard_v1_admin_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3681,7 +4127,7 @@ func (x *ResumeWorkerRequest) String() string {
 func (*ResumeWorkerRequest) ProtoMessage() {}
 
 func (x *ResumeWorkerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[47]
+	mi := &file_yard_v1_admin_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3694,7 +4140,7 @@ func (x *ResumeWorkerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeWorkerRequest.ProtoReflect.Descriptor instead.
 func (*ResumeWorkerRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{47}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ResumeWorkerRequest) GetWorkerId() string {
@@ -3714,7 +4160,7 @@ type ResumeWorkerResponse struct {
 
 func (x *ResumeWorkerResponse) Reset() {
 	*x = ResumeWorkerResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[48]
+	mi := &file_yard_v1_admin_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3726,7 +4172,7 @@ func (x *ResumeWorkerResponse) String() string {
 func (*ResumeWorkerResponse) ProtoMessage() {}
 
 func (x *ResumeWorkerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[48]
+	mi := &file_yard_v1_admin_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3739,7 +4185,7 @@ func (x *ResumeWorkerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeWorkerResponse.ProtoReflect.Descriptor instead.
 func (*ResumeWorkerResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{48}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ResumeWorkerResponse) GetDrain() *WorkerDrain {
@@ -3766,7 +4212,7 @@ type LiveAttempt struct {
 
 func (x *LiveAttempt) Reset() {
 	*x = LiveAttempt{}
-	mi := &file_yard_v1_admin_proto_msgTypes[49]
+	mi := &file_yard_v1_admin_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3778,7 +4224,7 @@ func (x *LiveAttempt) String() string {
 func (*LiveAttempt) ProtoMessage() {}
 
 func (x *LiveAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[49]
+	mi := &file_yard_v1_admin_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3791,7 +4237,7 @@ func (x *LiveAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LiveAttempt.ProtoReflect.Descriptor instead.
 func (*LiveAttempt) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{49}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *LiveAttempt) GetTaskId() string {
@@ -3839,7 +4285,7 @@ type SlotUse struct {
 
 func (x *SlotUse) Reset() {
 	*x = SlotUse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[50]
+	mi := &file_yard_v1_admin_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3851,7 +4297,7 @@ func (x *SlotUse) String() string {
 func (*SlotUse) ProtoMessage() {}
 
 func (x *SlotUse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[50]
+	mi := &file_yard_v1_admin_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3864,7 +4310,7 @@ func (x *SlotUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotUse.ProtoReflect.Descriptor instead.
 func (*SlotUse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{50}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *SlotUse) GetType() string {
@@ -3915,7 +4361,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_yard_v1_admin_proto_msgTypes[51]
+	mi := &file_yard_v1_admin_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3927,7 +4373,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[51]
+	mi := &file_yard_v1_admin_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3940,7 +4386,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{51}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Pause) GetReason() string {
@@ -4001,7 +4447,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[52]
+	mi := &file_yard_v1_admin_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4013,7 +4459,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[52]
+	mi := &file_yard_v1_admin_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4026,7 +4472,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{52}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *PauseRequest) GetName() string {
@@ -4067,7 +4513,7 @@ type PauseResponse struct {
 
 func (x *PauseResponse) Reset() {
 	*x = PauseResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[53]
+	mi := &file_yard_v1_admin_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4079,7 +4525,7 @@ func (x *PauseResponse) String() string {
 func (*PauseResponse) ProtoMessage() {}
 
 func (x *PauseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[53]
+	mi := &file_yard_v1_admin_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4092,7 +4538,7 @@ func (x *PauseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseResponse.ProtoReflect.Descriptor instead.
 func (*PauseResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{53}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *PauseResponse) GetPause() *Pause {
@@ -4112,7 +4558,7 @@ type DrainResponse struct {
 
 func (x *DrainResponse) Reset() {
 	*x = DrainResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[54]
+	mi := &file_yard_v1_admin_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4124,7 +4570,7 @@ func (x *DrainResponse) String() string {
 func (*DrainResponse) ProtoMessage() {}
 
 func (x *DrainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[54]
+	mi := &file_yard_v1_admin_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4137,7 +4583,7 @@ func (x *DrainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainResponse.ProtoReflect.Descriptor instead.
 func (*DrainResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{54}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *DrainResponse) GetDrain() *Pause {
@@ -4160,7 +4606,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[55]
+	mi := &file_yard_v1_admin_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4172,7 +4618,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[55]
+	mi := &file_yard_v1_admin_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4185,7 +4631,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{55}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ResumeRequest) GetName() string {
@@ -4223,7 +4669,7 @@ type PeekTasklistRequest struct {
 
 func (x *PeekTasklistRequest) Reset() {
 	*x = PeekTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[56]
+	mi := &file_yard_v1_admin_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4235,7 +4681,7 @@ func (x *PeekTasklistRequest) String() string {
 func (*PeekTasklistRequest) ProtoMessage() {}
 
 func (x *PeekTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[56]
+	mi := &file_yard_v1_admin_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4248,7 +4694,7 @@ func (x *PeekTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekTasklistRequest.ProtoReflect.Descriptor instead.
 func (*PeekTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{56}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *PeekTasklistRequest) GetName() string {
@@ -4300,7 +4746,7 @@ type PeekTasklistResponse struct {
 
 func (x *PeekTasklistResponse) Reset() {
 	*x = PeekTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[57]
+	mi := &file_yard_v1_admin_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4312,7 +4758,7 @@ func (x *PeekTasklistResponse) String() string {
 func (*PeekTasklistResponse) ProtoMessage() {}
 
 func (x *PeekTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[57]
+	mi := &file_yard_v1_admin_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4325,7 +4771,7 @@ func (x *PeekTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekTasklistResponse.ProtoReflect.Descriptor instead.
 func (*PeekTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{57}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *PeekTasklistResponse) GetTasks() []*PeekedTask {
@@ -4362,7 +4808,7 @@ type PeekedTask struct {
 
 func (x *PeekedTask) Reset() {
 	*x = PeekedTask{}
-	mi := &file_yard_v1_admin_proto_msgTypes[58]
+	mi := &file_yard_v1_admin_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4374,7 +4820,7 @@ func (x *PeekedTask) String() string {
 func (*PeekedTask) ProtoMessage() {}
 
 func (x *PeekedTask) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[58]
+	mi := &file_yard_v1_admin_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4387,7 +4833,7 @@ func (x *PeekedTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekedTask.ProtoReflect.Descriptor instead.
 func (*PeekedTask) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{58}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *PeekedTask) GetTask() *Task {
@@ -4442,7 +4888,7 @@ type PurgeRequest struct {
 
 func (x *PurgeRequest) Reset() {
 	*x = PurgeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[59]
+	mi := &file_yard_v1_admin_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4454,7 +4900,7 @@ func (x *PurgeRequest) String() string {
 func (*PurgeRequest) ProtoMessage() {}
 
 func (x *PurgeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[59]
+	mi := &file_yard_v1_admin_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4467,7 +4913,7 @@ func (x *PurgeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeRequest.ProtoReflect.Descriptor instead.
 func (*PurgeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{59}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *PurgeRequest) GetName() string {
@@ -4564,7 +5010,7 @@ type PurgeResponse struct {
 
 func (x *PurgeResponse) Reset() {
 	*x = PurgeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[60]
+	mi := &file_yard_v1_admin_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4576,7 +5022,7 @@ func (x *PurgeResponse) String() string {
 func (*PurgeResponse) ProtoMessage() {}
 
 func (x *PurgeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[60]
+	mi := &file_yard_v1_admin_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4589,7 +5035,7 @@ func (x *PurgeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeResponse.ProtoReflect.Descriptor instead.
 func (*PurgeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{60}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *PurgeResponse) GetPurged() *Purged {
@@ -4623,7 +5069,7 @@ type Purged struct {
 
 func (x *Purged) Reset() {
 	*x = Purged{}
-	mi := &file_yard_v1_admin_proto_msgTypes[61]
+	mi := &file_yard_v1_admin_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4635,7 +5081,7 @@ func (x *Purged) String() string {
 func (*Purged) ProtoMessage() {}
 
 func (x *Purged) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[61]
+	mi := &file_yard_v1_admin_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4648,7 +5094,7 @@ func (x *Purged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Purged.ProtoReflect.Descriptor instead.
 func (*Purged) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{61}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *Purged) GetFound() int64 {
@@ -4732,7 +5178,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_yard_v1_admin_proto_msgTypes[62]
+	mi := &file_yard_v1_admin_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4744,7 +5190,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[62]
+	mi := &file_yard_v1_admin_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4757,7 +5203,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{62}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *Limit) GetName() string {
@@ -4834,7 +5280,7 @@ type PutLimitRequest struct {
 
 func (x *PutLimitRequest) Reset() {
 	*x = PutLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[63]
+	mi := &file_yard_v1_admin_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4846,7 +5292,7 @@ func (x *PutLimitRequest) String() string {
 func (*PutLimitRequest) ProtoMessage() {}
 
 func (x *PutLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[63]
+	mi := &file_yard_v1_admin_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4859,7 +5305,7 @@ func (x *PutLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutLimitRequest.ProtoReflect.Descriptor instead.
 func (*PutLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{63}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *PutLimitRequest) GetLimit() *Limit {
@@ -4879,7 +5325,7 @@ type PutLimitResponse struct {
 
 func (x *PutLimitResponse) Reset() {
 	*x = PutLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[64]
+	mi := &file_yard_v1_admin_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4891,7 +5337,7 @@ func (x *PutLimitResponse) String() string {
 func (*PutLimitResponse) ProtoMessage() {}
 
 func (x *PutLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[64]
+	mi := &file_yard_v1_admin_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4904,7 +5350,7 @@ func (x *PutLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutLimitResponse.ProtoReflect.Descriptor instead.
 func (*PutLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{64}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *PutLimitResponse) GetLimit() *Limit {
@@ -4925,7 +5371,7 @@ type GetLimitRequest struct {
 
 func (x *GetLimitRequest) Reset() {
 	*x = GetLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[65]
+	mi := &file_yard_v1_admin_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4937,7 +5383,7 @@ func (x *GetLimitRequest) String() string {
 func (*GetLimitRequest) ProtoMessage() {}
 
 func (x *GetLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[65]
+	mi := &file_yard_v1_admin_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4950,7 +5396,7 @@ func (x *GetLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLimitRequest.ProtoReflect.Descriptor instead.
 func (*GetLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{65}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *GetLimitRequest) GetName() string {
@@ -4972,7 +5418,7 @@ type GetLimitResponse struct {
 
 func (x *GetLimitResponse) Reset() {
 	*x = GetLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[66]
+	mi := &file_yard_v1_admin_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4984,7 +5430,7 @@ func (x *GetLimitResponse) String() string {
 func (*GetLimitResponse) ProtoMessage() {}
 
 func (x *GetLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[66]
+	mi := &file_yard_v1_admin_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4997,7 +5443,7 @@ func (x *GetLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLimitResponse.ProtoReflect.Descriptor instead.
 func (*GetLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{66}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *GetLimitResponse) GetLimit() *Limit {
@@ -5027,7 +5473,7 @@ type ListLimitsRequest struct {
 
 func (x *ListLimitsRequest) Reset() {
 	*x = ListLimitsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[67]
+	mi := &file_yard_v1_admin_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5039,7 +5485,7 @@ func (x *ListLimitsRequest) String() string {
 func (*ListLimitsRequest) ProtoMessage() {}
 
 func (x *ListLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[67]
+	mi := &file_yard_v1_admin_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5052,7 +5498,7 @@ func (x *ListLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLimitsRequest.ProtoReflect.Descriptor instead.
 func (*ListLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{67}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *ListLimitsRequest) GetLimit() int32 {
@@ -5081,7 +5527,7 @@ type ListLimitsResponse struct {
 
 func (x *ListLimitsResponse) Reset() {
 	*x = ListLimitsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[68]
+	mi := &file_yard_v1_admin_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5093,7 +5539,7 @@ func (x *ListLimitsResponse) String() string {
 func (*ListLimitsResponse) ProtoMessage() {}
 
 func (x *ListLimitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[68]
+	mi := &file_yard_v1_admin_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5106,7 +5552,7 @@ func (x *ListLimitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLimitsResponse.ProtoReflect.Descriptor instead.
 func (*ListLimitsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{68}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ListLimitsResponse) GetLimits() []*Limit {
@@ -5136,7 +5582,7 @@ type DeleteLimitRequest struct {
 
 func (x *DeleteLimitRequest) Reset() {
 	*x = DeleteLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[69]
+	mi := &file_yard_v1_admin_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5148,7 +5594,7 @@ func (x *DeleteLimitRequest) String() string {
 func (*DeleteLimitRequest) ProtoMessage() {}
 
 func (x *DeleteLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[69]
+	mi := &file_yard_v1_admin_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5161,7 +5607,7 @@ func (x *DeleteLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteLimitRequest.ProtoReflect.Descriptor instead.
 func (*DeleteLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{69}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *DeleteLimitRequest) GetName() string {
@@ -5188,7 +5634,7 @@ type DeleteLimitResponse struct {
 
 func (x *DeleteLimitResponse) Reset() {
 	*x = DeleteLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[70]
+	mi := &file_yard_v1_admin_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5200,7 +5646,7 @@ func (x *DeleteLimitResponse) String() string {
 func (*DeleteLimitResponse) ProtoMessage() {}
 
 func (x *DeleteLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[70]
+	mi := &file_yard_v1_admin_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5213,7 +5659,7 @@ func (x *DeleteLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteLimitResponse.ProtoReflect.Descriptor instead.
 func (*DeleteLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{70}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *DeleteLimitResponse) GetLimit() *Limit {
@@ -5246,7 +5692,7 @@ type Group struct {
 
 func (x *Group) Reset() {
 	*x = Group{}
-	mi := &file_yard_v1_admin_proto_msgTypes[71]
+	mi := &file_yard_v1_admin_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5258,7 +5704,7 @@ func (x *Group) String() string {
 func (*Group) ProtoMessage() {}
 
 func (x *Group) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[71]
+	mi := &file_yard_v1_admin_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5271,7 +5717,7 @@ func (x *Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Group.ProtoReflect.Descriptor instead.
 func (*Group) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{71}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *Group) GetName() string {
@@ -5321,7 +5767,7 @@ type PutGroupRequest struct {
 
 func (x *PutGroupRequest) Reset() {
 	*x = PutGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[72]
+	mi := &file_yard_v1_admin_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5333,7 +5779,7 @@ func (x *PutGroupRequest) String() string {
 func (*PutGroupRequest) ProtoMessage() {}
 
 func (x *PutGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[72]
+	mi := &file_yard_v1_admin_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5346,7 +5792,7 @@ func (x *PutGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutGroupRequest.ProtoReflect.Descriptor instead.
 func (*PutGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{72}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *PutGroupRequest) GetGroup() *Group {
@@ -5366,7 +5812,7 @@ type PutGroupResponse struct {
 
 func (x *PutGroupResponse) Reset() {
 	*x = PutGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[73]
+	mi := &file_yard_v1_admin_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5378,7 +5824,7 @@ func (x *PutGroupResponse) String() string {
 func (*PutGroupResponse) ProtoMessage() {}
 
 func (x *PutGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[73]
+	mi := &file_yard_v1_admin_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5391,7 +5837,7 @@ func (x *PutGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutGroupResponse.ProtoReflect.Descriptor instead.
 func (*PutGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{73}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *PutGroupResponse) GetGroup() *Group {
@@ -5412,7 +5858,7 @@ type GetGroupRequest struct {
 
 func (x *GetGroupRequest) Reset() {
 	*x = GetGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[74]
+	mi := &file_yard_v1_admin_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5424,7 +5870,7 @@ func (x *GetGroupRequest) String() string {
 func (*GetGroupRequest) ProtoMessage() {}
 
 func (x *GetGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[74]
+	mi := &file_yard_v1_admin_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5437,7 +5883,7 @@ func (x *GetGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetGroupRequest.ProtoReflect.Descriptor instead.
 func (*GetGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{74}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *GetGroupRequest) GetName() string {
@@ -5461,7 +5907,7 @@ type GetGroupResponse struct {
 
 func (x *GetGroupResponse) Reset() {
 	*x = GetGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[75]
+	mi := &file_yard_v1_admin_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5473,7 +5919,7 @@ func (x *GetGroupResponse) String() string {
 func (*GetGroupResponse) ProtoMessage() {}
 
 func (x *GetGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[75]
+	mi := &file_yard_v1_admin_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5486,7 +5932,7 @@ func (x *GetGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetGroupResponse.ProtoReflect.Descriptor instead.
 func (*GetGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{75}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *GetGroupResponse) GetGroup() *Group {
@@ -5523,7 +5969,7 @@ type ListGroupsRequest struct {
 
 func (x *ListGroupsRequest) Reset() {
 	*x = ListGroupsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[76]
+	mi := &file_yard_v1_admin_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5535,7 +5981,7 @@ func (x *ListGroupsRequest) String() string {
 func (*ListGroupsRequest) ProtoMessage() {}
 
 func (x *ListGroupsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[76]
+	mi := &file_yard_v1_admin_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5548,7 +5994,7 @@ func (x *ListGroupsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGroupsRequest.ProtoReflect.Descriptor instead.
 func (*ListGroupsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{76}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *ListGroupsRequest) GetLimit() int32 {
@@ -5579,7 +6025,7 @@ type ListGroupsResponse struct {
 
 func (x *ListGroupsResponse) Reset() {
 	*x = ListGroupsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[77]
+	mi := &file_yard_v1_admin_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5591,7 +6037,7 @@ func (x *ListGroupsResponse) String() string {
 func (*ListGroupsResponse) ProtoMessage() {}
 
 func (x *ListGroupsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[77]
+	mi := &file_yard_v1_admin_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5604,7 +6050,7 @@ func (x *ListGroupsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGroupsResponse.ProtoReflect.Descriptor instead.
 func (*ListGroupsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{77}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *ListGroupsResponse) GetGroups() []*Group {
@@ -5643,7 +6089,7 @@ type StoppedGroup struct {
 
 func (x *StoppedGroup) Reset() {
 	*x = StoppedGroup{}
-	mi := &file_yard_v1_admin_proto_msgTypes[78]
+	mi := &file_yard_v1_admin_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5655,7 +6101,7 @@ func (x *StoppedGroup) String() string {
 func (*StoppedGroup) ProtoMessage() {}
 
 func (x *StoppedGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[78]
+	mi := &file_yard_v1_admin_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5668,7 +6114,7 @@ func (x *StoppedGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoppedGroup.ProtoReflect.Descriptor instead.
 func (*StoppedGroup) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{78}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *StoppedGroup) GetName() string {
@@ -5705,7 +6151,7 @@ type DeleteGroupRequest struct {
 
 func (x *DeleteGroupRequest) Reset() {
 	*x = DeleteGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[79]
+	mi := &file_yard_v1_admin_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5717,7 +6163,7 @@ func (x *DeleteGroupRequest) String() string {
 func (*DeleteGroupRequest) ProtoMessage() {}
 
 func (x *DeleteGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[79]
+	mi := &file_yard_v1_admin_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5730,7 +6176,7 @@ func (x *DeleteGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteGroupRequest.ProtoReflect.Descriptor instead.
 func (*DeleteGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{79}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *DeleteGroupRequest) GetName() string {
@@ -5757,7 +6203,7 @@ type DeleteGroupResponse struct {
 
 func (x *DeleteGroupResponse) Reset() {
 	*x = DeleteGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[80]
+	mi := &file_yard_v1_admin_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5769,7 +6215,7 @@ func (x *DeleteGroupResponse) String() string {
 func (*DeleteGroupResponse) ProtoMessage() {}
 
 func (x *DeleteGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[80]
+	mi := &file_yard_v1_admin_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5782,7 +6228,7 @@ func (x *DeleteGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteGroupResponse.ProtoReflect.Descriptor instead.
 func (*DeleteGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{80}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *DeleteGroupResponse) GetGroup() *Group {
@@ -5809,7 +6255,7 @@ type TopLimitsRequest struct {
 
 func (x *TopLimitsRequest) Reset() {
 	*x = TopLimitsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[81]
+	mi := &file_yard_v1_admin_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5821,7 +6267,7 @@ func (x *TopLimitsRequest) String() string {
 func (*TopLimitsRequest) ProtoMessage() {}
 
 func (x *TopLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[81]
+	mi := &file_yard_v1_admin_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5834,7 +6280,7 @@ func (x *TopLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopLimitsRequest.ProtoReflect.Descriptor instead.
 func (*TopLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{81}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *TopLimitsRequest) GetLimit() int32 {
@@ -5872,7 +6318,7 @@ type TopLimitsResponse struct {
 
 func (x *TopLimitsResponse) Reset() {
 	*x = TopLimitsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[82]
+	mi := &file_yard_v1_admin_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5884,7 +6330,7 @@ func (x *TopLimitsResponse) String() string {
 func (*TopLimitsResponse) ProtoMessage() {}
 
 func (x *TopLimitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[82]
+	mi := &file_yard_v1_admin_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5897,7 +6343,7 @@ func (x *TopLimitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopLimitsResponse.ProtoReflect.Descriptor instead.
 func (*TopLimitsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{82}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *TopLimitsResponse) GetLimits() []*LimitUse {
@@ -5974,7 +6420,7 @@ type LimitUse struct {
 
 func (x *LimitUse) Reset() {
 	*x = LimitUse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[83]
+	mi := &file_yard_v1_admin_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5986,7 +6432,7 @@ func (x *LimitUse) String() string {
 func (*LimitUse) ProtoMessage() {}
 
 func (x *LimitUse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[83]
+	mi := &file_yard_v1_admin_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5999,7 +6445,7 @@ func (x *LimitUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitUse.ProtoReflect.Descriptor instead.
 func (*LimitUse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{83}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *LimitUse) GetRef() string {
@@ -6149,7 +6595,7 @@ type SlotHolder struct {
 
 func (x *SlotHolder) Reset() {
 	*x = SlotHolder{}
-	mi := &file_yard_v1_admin_proto_msgTypes[84]
+	mi := &file_yard_v1_admin_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6161,7 +6607,7 @@ func (x *SlotHolder) String() string {
 func (*SlotHolder) ProtoMessage() {}
 
 func (x *SlotHolder) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[84]
+	mi := &file_yard_v1_admin_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6174,7 +6620,7 @@ func (x *SlotHolder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotHolder.ProtoReflect.Descriptor instead.
 func (*SlotHolder) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{84}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *SlotHolder) GetTaskId() string {
@@ -6236,7 +6682,7 @@ type SlotWaiter struct {
 
 func (x *SlotWaiter) Reset() {
 	*x = SlotWaiter{}
-	mi := &file_yard_v1_admin_proto_msgTypes[85]
+	mi := &file_yard_v1_admin_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6248,7 +6694,7 @@ func (x *SlotWaiter) String() string {
 func (*SlotWaiter) ProtoMessage() {}
 
 func (x *SlotWaiter) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[85]
+	mi := &file_yard_v1_admin_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6261,7 +6707,7 @@ func (x *SlotWaiter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotWaiter.ProtoReflect.Descriptor instead.
 func (*SlotWaiter) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{85}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *SlotWaiter) GetTasklist() string {
@@ -6307,7 +6753,7 @@ type ShardSlots struct {
 
 func (x *ShardSlots) Reset() {
 	*x = ShardSlots{}
-	mi := &file_yard_v1_admin_proto_msgTypes[86]
+	mi := &file_yard_v1_admin_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6319,7 +6765,7 @@ func (x *ShardSlots) String() string {
 func (*ShardSlots) ProtoMessage() {}
 
 func (x *ShardSlots) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[86]
+	mi := &file_yard_v1_admin_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6332,7 +6778,7 @@ func (x *ShardSlots) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardSlots.ProtoReflect.Descriptor instead.
 func (*ShardSlots) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{86}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *ShardSlots) GetShard() int32 {
@@ -6377,7 +6823,7 @@ type DeadLetterFilter struct {
 
 func (x *DeadLetterFilter) Reset() {
 	*x = DeadLetterFilter{}
-	mi := &file_yard_v1_admin_proto_msgTypes[87]
+	mi := &file_yard_v1_admin_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6389,7 +6835,7 @@ func (x *DeadLetterFilter) String() string {
 func (*DeadLetterFilter) ProtoMessage() {}
 
 func (x *DeadLetterFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[87]
+	mi := &file_yard_v1_admin_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6402,7 +6848,7 @@ func (x *DeadLetterFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetterFilter.ProtoReflect.Descriptor instead.
 func (*DeadLetterFilter) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{87}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *DeadLetterFilter) GetTasklist() string {
@@ -6462,7 +6908,7 @@ type ListDeadLettersRequest struct {
 
 func (x *ListDeadLettersRequest) Reset() {
 	*x = ListDeadLettersRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[88]
+	mi := &file_yard_v1_admin_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6474,7 +6920,7 @@ func (x *ListDeadLettersRequest) String() string {
 func (*ListDeadLettersRequest) ProtoMessage() {}
 
 func (x *ListDeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[88]
+	mi := &file_yard_v1_admin_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6487,7 +6933,7 @@ func (x *ListDeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*ListDeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{88}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *ListDeadLettersRequest) GetFilter() *DeadLetterFilter {
@@ -6523,7 +6969,7 @@ type ListDeadLettersResponse struct {
 
 func (x *ListDeadLettersResponse) Reset() {
 	*x = ListDeadLettersResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[89]
+	mi := &file_yard_v1_admin_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6535,7 +6981,7 @@ func (x *ListDeadLettersResponse) String() string {
 func (*ListDeadLettersResponse) ProtoMessage() {}
 
 func (x *ListDeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[89]
+	mi := &file_yard_v1_admin_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6548,7 +6994,7 @@ func (x *ListDeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*ListDeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{89}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *ListDeadLettersResponse) GetTasks() []*Task {
@@ -6583,7 +7029,7 @@ type CountDeadLettersRequest struct {
 
 func (x *CountDeadLettersRequest) Reset() {
 	*x = CountDeadLettersRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[90]
+	mi := &file_yard_v1_admin_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6595,7 +7041,7 @@ func (x *CountDeadLettersRequest) String() string {
 func (*CountDeadLettersRequest) ProtoMessage() {}
 
 func (x *CountDeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[90]
+	mi := &file_yard_v1_admin_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6608,7 +7054,7 @@ func (x *CountDeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountDeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*CountDeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{90}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *CountDeadLettersRequest) GetFilter() *DeadLetterFilter {
@@ -6651,7 +7097,7 @@ type CountDeadLettersResponse struct {
 
 func (x *CountDeadLettersResponse) Reset() {
 	*x = CountDeadLettersResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[91]
+	mi := &file_yard_v1_admin_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6663,7 +7109,7 @@ func (x *CountDeadLettersResponse) String() string {
 func (*CountDeadLettersResponse) ProtoMessage() {}
 
 func (x *CountDeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[91]
+	mi := &file_yard_v1_admin_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6676,7 +7122,7 @@ func (x *CountDeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountDeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*CountDeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{91}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *CountDeadLettersResponse) GetCounts() []*DeadLetterCount {
@@ -6714,7 +7160,7 @@ type DeadLetterCount struct {
 
 func (x *DeadLetterCount) Reset() {
 	*x = DeadLetterCount{}
-	mi := &file_yard_v1_admin_proto_msgTypes[92]
+	mi := &file_yard_v1_admin_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6726,7 +7172,7 @@ func (x *DeadLetterCount) String() string {
 func (*DeadLetterCount) ProtoMessage() {}
 
 func (x *DeadLetterCount) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[92]
+	mi := &file_yard_v1_admin_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6739,7 +7185,7 @@ func (x *DeadLetterCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetterCount.ProtoReflect.Descriptor instead.
 func (*DeadLetterCount) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{92}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *DeadLetterCount) GetType() string {
@@ -6795,7 +7241,7 @@ type GetDeadLetterRequest struct {
 
 func (x *GetDeadLetterRequest) Reset() {
 	*x = GetDeadLetterRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[93]
+	mi := &file_yard_v1_admin_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6807,7 +7253,7 @@ func (x *GetDeadLetterRequest) String() string {
 func (*GetDeadLetterRequest) ProtoMessage() {}
 
 func (x *GetDeadLetterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[93]
+	mi := &file_yard_v1_admin_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6820,7 +7266,7 @@ func (x *GetDeadLetterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDeadLetterRequest.ProtoReflect.Descriptor instead.
 func (*GetDeadLetterRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{93}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *GetDeadLetterRequest) GetTaskId() string {
@@ -6840,7 +7286,7 @@ type GetDeadLetterResponse struct {
 
 func (x *GetDeadLetterResponse) Reset() {
 	*x = GetDeadLetterResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[94]
+	mi := &file_yard_v1_admin_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6852,7 +7298,7 @@ func (x *GetDeadLetterResponse) String() string {
 func (*GetDeadLetterResponse) ProtoMessage() {}
 
 func (x *GetDeadLetterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[94]
+	mi := &file_yard_v1_admin_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6865,7 +7311,7 @@ func (x *GetDeadLetterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDeadLetterResponse.ProtoReflect.Descriptor instead.
 func (*GetDeadLetterResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{94}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *GetDeadLetterResponse) GetTask() *Task {
@@ -6908,7 +7354,7 @@ type RedriveRequest struct {
 
 func (x *RedriveRequest) Reset() {
 	*x = RedriveRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[95]
+	mi := &file_yard_v1_admin_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6920,7 +7366,7 @@ func (x *RedriveRequest) String() string {
 func (*RedriveRequest) ProtoMessage() {}
 
 func (x *RedriveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[95]
+	mi := &file_yard_v1_admin_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6933,7 +7379,7 @@ func (x *RedriveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RedriveRequest.ProtoReflect.Descriptor instead.
 func (*RedriveRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{95}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *RedriveRequest) GetTaskIds() []string {
@@ -7026,7 +7472,7 @@ type RedriveResponse struct {
 
 func (x *RedriveResponse) Reset() {
 	*x = RedriveResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[96]
+	mi := &file_yard_v1_admin_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7038,7 +7484,7 @@ func (x *RedriveResponse) String() string {
 func (*RedriveResponse) ProtoMessage() {}
 
 func (x *RedriveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[96]
+	mi := &file_yard_v1_admin_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7051,7 +7497,7 @@ func (x *RedriveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RedriveResponse.ProtoReflect.Descriptor instead.
 func (*RedriveResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{96}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *RedriveResponse) GetFound() int64 {
@@ -7118,7 +7564,7 @@ type PurgeDeadLettersRequest struct {
 
 func (x *PurgeDeadLettersRequest) Reset() {
 	*x = PurgeDeadLettersRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[97]
+	mi := &file_yard_v1_admin_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7130,7 +7576,7 @@ func (x *PurgeDeadLettersRequest) String() string {
 func (*PurgeDeadLettersRequest) ProtoMessage() {}
 
 func (x *PurgeDeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[97]
+	mi := &file_yard_v1_admin_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7143,7 +7589,7 @@ func (x *PurgeDeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeDeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*PurgeDeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{97}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *PurgeDeadLettersRequest) GetTaskIds() []string {
@@ -7202,7 +7648,7 @@ type PurgeDeadLettersResponse struct {
 
 func (x *PurgeDeadLettersResponse) Reset() {
 	*x = PurgeDeadLettersResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[98]
+	mi := &file_yard_v1_admin_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7214,7 +7660,7 @@ func (x *PurgeDeadLettersResponse) String() string {
 func (*PurgeDeadLettersResponse) ProtoMessage() {}
 
 func (x *PurgeDeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[98]
+	mi := &file_yard_v1_admin_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7227,7 +7673,7 @@ func (x *PurgeDeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeDeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*PurgeDeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{98}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *PurgeDeadLettersResponse) GetFound() int64 {
@@ -7269,7 +7715,7 @@ type ListKeysRequest struct {
 
 func (x *ListKeysRequest) Reset() {
 	*x = ListKeysRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[99]
+	mi := &file_yard_v1_admin_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7281,7 +7727,7 @@ func (x *ListKeysRequest) String() string {
 func (*ListKeysRequest) ProtoMessage() {}
 
 func (x *ListKeysRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[99]
+	mi := &file_yard_v1_admin_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7294,7 +7740,7 @@ func (x *ListKeysRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKeysRequest.ProtoReflect.Descriptor instead.
 func (*ListKeysRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{99}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *ListKeysRequest) GetBlocked() bool {
@@ -7337,7 +7783,7 @@ type ListKeysResponse struct {
 
 func (x *ListKeysResponse) Reset() {
 	*x = ListKeysResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[100]
+	mi := &file_yard_v1_admin_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7349,7 +7795,7 @@ func (x *ListKeysResponse) String() string {
 func (*ListKeysResponse) ProtoMessage() {}
 
 func (x *ListKeysResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[100]
+	mi := &file_yard_v1_admin_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7362,7 +7808,7 @@ func (x *ListKeysResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKeysResponse.ProtoReflect.Descriptor instead.
 func (*ListKeysResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{100}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *ListKeysResponse) GetKeys() []*OrderKey {
@@ -7399,7 +7845,7 @@ type OrderKey struct {
 
 func (x *OrderKey) Reset() {
 	*x = OrderKey{}
-	mi := &file_yard_v1_admin_proto_msgTypes[101]
+	mi := &file_yard_v1_admin_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7411,7 +7857,7 @@ func (x *OrderKey) String() string {
 func (*OrderKey) ProtoMessage() {}
 
 func (x *OrderKey) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[101]
+	mi := &file_yard_v1_admin_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7424,7 +7870,7 @@ func (x *OrderKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderKey.ProtoReflect.Descriptor instead.
 func (*OrderKey) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{101}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *OrderKey) GetOrderKey() string {
@@ -7473,7 +7919,7 @@ type GetKeyRequest struct {
 
 func (x *GetKeyRequest) Reset() {
 	*x = GetKeyRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[102]
+	mi := &file_yard_v1_admin_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7485,7 +7931,7 @@ func (x *GetKeyRequest) String() string {
 func (*GetKeyRequest) ProtoMessage() {}
 
 func (x *GetKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[102]
+	mi := &file_yard_v1_admin_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7498,7 +7944,7 @@ func (x *GetKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetKeyRequest.ProtoReflect.Descriptor instead.
 func (*GetKeyRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{102}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *GetKeyRequest) GetOrderKey() string {
@@ -7518,7 +7964,7 @@ type GetKeyResponse struct {
 
 func (x *GetKeyResponse) Reset() {
 	*x = GetKeyResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[103]
+	mi := &file_yard_v1_admin_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7530,7 +7976,7 @@ func (x *GetKeyResponse) String() string {
 func (*GetKeyResponse) ProtoMessage() {}
 
 func (x *GetKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[103]
+	mi := &file_yard_v1_admin_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7543,7 +7989,7 @@ func (x *GetKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetKeyResponse.ProtoReflect.Descriptor instead.
 func (*GetKeyResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{103}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *GetKeyResponse) GetKey() *OrderKey {
@@ -7579,7 +8025,7 @@ type UnblockKeyRequest struct {
 
 func (x *UnblockKeyRequest) Reset() {
 	*x = UnblockKeyRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[104]
+	mi := &file_yard_v1_admin_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7591,7 +8037,7 @@ func (x *UnblockKeyRequest) String() string {
 func (*UnblockKeyRequest) ProtoMessage() {}
 
 func (x *UnblockKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[104]
+	mi := &file_yard_v1_admin_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7604,7 +8050,7 @@ func (x *UnblockKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnblockKeyRequest.ProtoReflect.Descriptor instead.
 func (*UnblockKeyRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{104}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *UnblockKeyRequest) GetOrderKey() string {
@@ -7668,7 +8114,7 @@ type UnblockKeyResponse struct {
 
 func (x *UnblockKeyResponse) Reset() {
 	*x = UnblockKeyResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[105]
+	mi := &file_yard_v1_admin_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7680,7 +8126,7 @@ func (x *UnblockKeyResponse) String() string {
 func (*UnblockKeyResponse) ProtoMessage() {}
 
 func (x *UnblockKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[105]
+	mi := &file_yard_v1_admin_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7693,7 +8139,7 @@ func (x *UnblockKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnblockKeyResponse.ProtoReflect.Descriptor instead.
 func (*UnblockKeyResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{105}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *UnblockKeyResponse) GetTaskId() string {
@@ -7735,7 +8181,7 @@ type SkipKeyRequest struct {
 
 func (x *SkipKeyRequest) Reset() {
 	*x = SkipKeyRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[106]
+	mi := &file_yard_v1_admin_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7747,7 +8193,7 @@ func (x *SkipKeyRequest) String() string {
 func (*SkipKeyRequest) ProtoMessage() {}
 
 func (x *SkipKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[106]
+	mi := &file_yard_v1_admin_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7760,7 +8206,7 @@ func (x *SkipKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkipKeyRequest.ProtoReflect.Descriptor instead.
 func (*SkipKeyRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{106}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *SkipKeyRequest) GetOrderKey() string {
@@ -7824,7 +8270,7 @@ type SkipKeyResponse struct {
 
 func (x *SkipKeyResponse) Reset() {
 	*x = SkipKeyResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[107]
+	mi := &file_yard_v1_admin_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7836,7 +8282,7 @@ func (x *SkipKeyResponse) String() string {
 func (*SkipKeyResponse) ProtoMessage() {}
 
 func (x *SkipKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[107]
+	mi := &file_yard_v1_admin_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7849,7 +8295,7 @@ func (x *SkipKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkipKeyResponse.ProtoReflect.Descriptor instead.
 func (*SkipKeyResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{107}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *SkipKeyResponse) GetTaskId() string {
@@ -7909,7 +8355,7 @@ type Batch struct {
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_yard_v1_admin_proto_msgTypes[108]
+	mi := &file_yard_v1_admin_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7921,7 +8367,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[108]
+	mi := &file_yard_v1_admin_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7934,7 +8380,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{108}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *Batch) GetBatchId() string {
@@ -8077,7 +8523,7 @@ type CreateBatchRequest struct {
 
 func (x *CreateBatchRequest) Reset() {
 	*x = CreateBatchRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[109]
+	mi := &file_yard_v1_admin_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8089,7 +8535,7 @@ func (x *CreateBatchRequest) String() string {
 func (*CreateBatchRequest) ProtoMessage() {}
 
 func (x *CreateBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[109]
+	mi := &file_yard_v1_admin_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8102,7 +8548,7 @@ func (x *CreateBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateBatchRequest.ProtoReflect.Descriptor instead.
 func (*CreateBatchRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{109}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *CreateBatchRequest) GetBatchId() string {
@@ -8143,7 +8589,7 @@ type CreateBatchResponse struct {
 
 func (x *CreateBatchResponse) Reset() {
 	*x = CreateBatchResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[110]
+	mi := &file_yard_v1_admin_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8155,7 +8601,7 @@ func (x *CreateBatchResponse) String() string {
 func (*CreateBatchResponse) ProtoMessage() {}
 
 func (x *CreateBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[110]
+	mi := &file_yard_v1_admin_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8168,7 +8614,7 @@ func (x *CreateBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateBatchResponse.ProtoReflect.Descriptor instead.
 func (*CreateBatchResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{110}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *CreateBatchResponse) GetBatch() *Batch {
@@ -8189,7 +8635,7 @@ type GetBatchRequest struct {
 
 func (x *GetBatchRequest) Reset() {
 	*x = GetBatchRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[111]
+	mi := &file_yard_v1_admin_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8201,7 +8647,7 @@ func (x *GetBatchRequest) String() string {
 func (*GetBatchRequest) ProtoMessage() {}
 
 func (x *GetBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[111]
+	mi := &file_yard_v1_admin_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8214,7 +8660,7 @@ func (x *GetBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBatchRequest.ProtoReflect.Descriptor instead.
 func (*GetBatchRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{111}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *GetBatchRequest) GetBatchId() string {
@@ -8234,7 +8680,7 @@ type GetBatchResponse struct {
 
 func (x *GetBatchResponse) Reset() {
 	*x = GetBatchResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[112]
+	mi := &file_yard_v1_admin_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8246,7 +8692,7 @@ func (x *GetBatchResponse) String() string {
 func (*GetBatchResponse) ProtoMessage() {}
 
 func (x *GetBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[112]
+	mi := &file_yard_v1_admin_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8259,7 +8705,7 @@ func (x *GetBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBatchResponse.ProtoReflect.Descriptor instead.
 func (*GetBatchResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{112}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *GetBatchResponse) GetBatch() *Batch {
@@ -8284,7 +8730,7 @@ type ListBatchesRequest struct {
 
 func (x *ListBatchesRequest) Reset() {
 	*x = ListBatchesRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[113]
+	mi := &file_yard_v1_admin_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8296,7 +8742,7 @@ func (x *ListBatchesRequest) String() string {
 func (*ListBatchesRequest) ProtoMessage() {}
 
 func (x *ListBatchesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[113]
+	mi := &file_yard_v1_admin_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8309,7 +8755,7 @@ func (x *ListBatchesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBatchesRequest.ProtoReflect.Descriptor instead.
 func (*ListBatchesRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{113}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *ListBatchesRequest) GetStates() []BatchState {
@@ -8345,7 +8791,7 @@ type ListBatchesResponse struct {
 
 func (x *ListBatchesResponse) Reset() {
 	*x = ListBatchesResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[114]
+	mi := &file_yard_v1_admin_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8357,7 +8803,7 @@ func (x *ListBatchesResponse) String() string {
 func (*ListBatchesResponse) ProtoMessage() {}
 
 func (x *ListBatchesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[114]
+	mi := &file_yard_v1_admin_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8370,7 +8816,7 @@ func (x *ListBatchesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBatchesResponse.ProtoReflect.Descriptor instead.
 func (*ListBatchesResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{114}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *ListBatchesResponse) GetBatches() []*Batch {
@@ -8398,7 +8844,7 @@ type CloseBatchRequest struct {
 
 func (x *CloseBatchRequest) Reset() {
 	*x = CloseBatchRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[115]
+	mi := &file_yard_v1_admin_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8410,7 +8856,7 @@ func (x *CloseBatchRequest) String() string {
 func (*CloseBatchRequest) ProtoMessage() {}
 
 func (x *CloseBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[115]
+	mi := &file_yard_v1_admin_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8423,7 +8869,7 @@ func (x *CloseBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseBatchRequest.ProtoReflect.Descriptor instead.
 func (*CloseBatchRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{115}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *CloseBatchRequest) GetBatchId() string {
@@ -8443,7 +8889,7 @@ type CloseBatchResponse struct {
 
 func (x *CloseBatchResponse) Reset() {
 	*x = CloseBatchResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[116]
+	mi := &file_yard_v1_admin_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8455,7 +8901,7 @@ func (x *CloseBatchResponse) String() string {
 func (*CloseBatchResponse) ProtoMessage() {}
 
 func (x *CloseBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[116]
+	mi := &file_yard_v1_admin_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8468,7 +8914,7 @@ func (x *CloseBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseBatchResponse.ProtoReflect.Descriptor instead.
 func (*CloseBatchResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{116}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *CloseBatchResponse) GetBatch() *Batch {
@@ -8491,7 +8937,7 @@ type WaitBatchRequest struct {
 
 func (x *WaitBatchRequest) Reset() {
 	*x = WaitBatchRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[117]
+	mi := &file_yard_v1_admin_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8503,7 +8949,7 @@ func (x *WaitBatchRequest) String() string {
 func (*WaitBatchRequest) ProtoMessage() {}
 
 func (x *WaitBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[117]
+	mi := &file_yard_v1_admin_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8516,7 +8962,7 @@ func (x *WaitBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitBatchRequest.ProtoReflect.Descriptor instead.
 func (*WaitBatchRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{117}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *WaitBatchRequest) GetBatchId() string {
@@ -8543,7 +8989,7 @@ type WaitBatchResponse struct {
 
 func (x *WaitBatchResponse) Reset() {
 	*x = WaitBatchResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[118]
+	mi := &file_yard_v1_admin_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8555,7 +9001,7 @@ func (x *WaitBatchResponse) String() string {
 func (*WaitBatchResponse) ProtoMessage() {}
 
 func (x *WaitBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[118]
+	mi := &file_yard_v1_admin_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8568,7 +9014,7 @@ func (x *WaitBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitBatchResponse.ProtoReflect.Descriptor instead.
 func (*WaitBatchResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{118}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *WaitBatchResponse) GetBatch() *Batch {
@@ -8600,7 +9046,7 @@ type CancelBatchRequest struct {
 
 func (x *CancelBatchRequest) Reset() {
 	*x = CancelBatchRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[119]
+	mi := &file_yard_v1_admin_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8612,7 +9058,7 @@ func (x *CancelBatchRequest) String() string {
 func (*CancelBatchRequest) ProtoMessage() {}
 
 func (x *CancelBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[119]
+	mi := &file_yard_v1_admin_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8625,7 +9071,7 @@ func (x *CancelBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelBatchRequest.ProtoReflect.Descriptor instead.
 func (*CancelBatchRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{119}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *CancelBatchRequest) GetBatchId() string {
@@ -8680,7 +9126,7 @@ type CancelBatchResponse struct {
 
 func (x *CancelBatchResponse) Reset() {
 	*x = CancelBatchResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[120]
+	mi := &file_yard_v1_admin_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8692,7 +9138,7 @@ func (x *CancelBatchResponse) String() string {
 func (*CancelBatchResponse) ProtoMessage() {}
 
 func (x *CancelBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[120]
+	mi := &file_yard_v1_admin_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8705,7 +9151,7 @@ func (x *CancelBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelBatchResponse.ProtoReflect.Descriptor instead.
 func (*CancelBatchResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{120}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *CancelBatchResponse) GetPurged() *Purged {
@@ -8774,7 +9220,50 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\"?\n" +
 	"\x14DeleteDomainResponse\x12'\n" +
-	"\x06domain\x18\x01 \x01(\v2\x0f.yard.v1.DomainR\x06domain\"\x99\x01\n" +
+	"\x06domain\x18\x01 \x01(\v2\x0f.yard.v1.DomainR\x06domain\"9\n" +
+	"\x11TopDomainsRequest\x12\x14\n" +
+	"\x05limit\x18\x01 \x01(\x05R\x05limit\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\"\x8a\x03\n" +
+	"\x12TopDomainsResponse\x12,\n" +
+	"\adomains\x18\x01 \x03(\v2\x12.yard.v1.TopDomainR\adomains\x12\x16\n" +
+	"\x06others\x18\x02 \x01(\x05R\x06others\x12(\n" +
+	"\x05total\x18\x03 \x01(\v2\x12.yard.v1.TopDomainR\x05total\x123\n" +
+	"\vfull_limits\x18\x04 \x03(\v2\x12.yard.v1.FullLimitR\n" +
+	"fullLimits\x12\x1e\n" +
+	"\n" +
+	"partitions\x18\x05 \x01(\x05R\n" +
+	"partitions\x12\x16\n" +
+	"\x06shards\x18\x06 \x01(\x05R\x06shards\x12%\n" +
+	"\x0esilent_history\x18\a \x03(\x05R\rsilentHistory\x12#\n" +
+	"\rsilent_timers\x18\b \x03(\x05R\fsilentTimers\x12#\n" +
+	"\rsilent_shards\x18\t \x03(\x05R\fsilentShards\x12&\n" +
+	"\x04late\x18\n" +
+	" \x03(\v2\x12.yard.v1.TopDomainR\x04late\"\xbe\x03\n" +
+	"\tTopDomain\x12\x16\n" +
+	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x16\n" +
+	"\x06weight\x18\x02 \x01(\x05R\x06weight\x12\x14\n" +
+	"\x05share\x18\x03 \x01(\x01R\x05share\x12\x1a\n" +
+	"\breceived\x18\x04 \x01(\x01R\breceived\x12$\n" +
+	"\x0eadmitted_per_s\x18\x05 \x01(\x01R\fadmittedPerS\x12\"\n" +
+	"\rstarted_per_s\x18\x06 \x01(\x01R\vstartedPerS\x12&\n" +
+	"\x0fcompleted_per_s\x18\a \x01(\x01R\rcompletedPerS\x12 \n" +
+	"\ffailed_per_s\x18\b \x01(\x01R\n" +
+	"failedPerS\x12\x14\n" +
+	"\x05ready\x18\t \x01(\x03R\x05ready\x12\x18\n" +
+	"\arunning\x18\n" +
+	" \x01(\x03R\arunning\x12\x18\n" +
+	"\abackoff\x18\v \x01(\x03R\abackoff\x12\x18\n" +
+	"\awaiting\x18\f \x01(\x03R\awaiting\x12\x16\n" +
+	"\x06unread\x18\r \x01(\x03R\x06unread\x12&\n" +
+	"\x0foldest_ready_ms\x18\x0e \x01(\x03R\roldestReadyMs\x12\x17\n" +
+	"\alate_ms\x18\x0f \x01(\x03R\x06lateMs\"\xc5\x01\n" +
+	"\tFullLimit\x12\x16\n" +
+	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x10\n" +
+	"\x03ref\x18\x02 \x01(\tR\x03ref\x12'\n" +
+	"\x0fmax_concurrency\x18\x03 \x01(\x05R\x0emaxConcurrency\x12\x18\n" +
+	"\arunning\x18\x04 \x01(\x05R\arunning\x12\x1e\n" +
+	"\vfull_for_ms\x18\x05 \x01(\x03R\tfullForMs\x12+\n" +
+	"\x11waiting_tasklists\x18\x06 \x01(\x05R\x10waitingTasklists\"\x99\x01\n" +
 	"\x11ListQueuesRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1c\n" +
 	"\tpartition\x18\x02 \x01(\x05R\tpartition\x12\x1e\n" +
@@ -9380,7 +9869,7 @@ func file_yard_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_yard_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 121)
+var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 125)
 var file_yard_v1_admin_proto_goTypes = []any{
 	(OnFull)(0),                      // 0: yard.v1.OnFull
 	(BatchState)(0),                  // 1: yard.v1.BatchState
@@ -9395,122 +9884,126 @@ var file_yard_v1_admin_proto_goTypes = []any{
 	(*ListDomainsResponse)(nil),      // 10: yard.v1.ListDomainsResponse
 	(*DeleteDomainRequest)(nil),      // 11: yard.v1.DeleteDomainRequest
 	(*DeleteDomainResponse)(nil),     // 12: yard.v1.DeleteDomainResponse
-	(*ListQueuesRequest)(nil),        // 13: yard.v1.ListQueuesRequest
-	(*ListQueuesResponse)(nil),       // 14: yard.v1.ListQueuesResponse
-	(*PartitionQueues)(nil),          // 15: yard.v1.PartitionQueues
-	(*DomainWork)(nil),               // 16: yard.v1.DomainWork
-	(*Queue)(nil),                    // 17: yard.v1.Queue
-	(*TaskType)(nil),                 // 18: yard.v1.TaskType
-	(*PutTypeRequest)(nil),           // 19: yard.v1.PutTypeRequest
-	(*PutTypeResponse)(nil),          // 20: yard.v1.PutTypeResponse
-	(*GetTypeRequest)(nil),           // 21: yard.v1.GetTypeRequest
-	(*GetTypeResponse)(nil),          // 22: yard.v1.GetTypeResponse
-	(*ListTypesRequest)(nil),         // 23: yard.v1.ListTypesRequest
-	(*ListTypesResponse)(nil),        // 24: yard.v1.ListTypesResponse
-	(*DeleteTypeRequest)(nil),        // 25: yard.v1.DeleteTypeRequest
-	(*DeleteTypeResponse)(nil),       // 26: yard.v1.DeleteTypeResponse
-	(*Tasklist)(nil),                 // 27: yard.v1.Tasklist
-	(*PutTasklistRequest)(nil),       // 28: yard.v1.PutTasklistRequest
-	(*PutTasklistResponse)(nil),      // 29: yard.v1.PutTasklistResponse
-	(*GetTasklistRequest)(nil),       // 30: yard.v1.GetTasklistRequest
-	(*GetTasklistResponse)(nil),      // 31: yard.v1.GetTasklistResponse
-	(*ListTasklistsRequest)(nil),     // 32: yard.v1.ListTasklistsRequest
-	(*ListTasklistsResponse)(nil),    // 33: yard.v1.ListTasklistsResponse
-	(*ListedTasklist)(nil),           // 34: yard.v1.ListedTasklist
-	(*DeleteTasklistRequest)(nil),    // 35: yard.v1.DeleteTasklistRequest
-	(*DeleteTasklistResponse)(nil),   // 36: yard.v1.DeleteTasklistResponse
-	(*DescribeTasklistRequest)(nil),  // 37: yard.v1.DescribeTasklistRequest
-	(*DescribeTasklistResponse)(nil), // 38: yard.v1.DescribeTasklistResponse
-	(*TasklistPollersRequest)(nil),   // 39: yard.v1.TasklistPollersRequest
-	(*TasklistPollersResponse)(nil),  // 40: yard.v1.TasklistPollersResponse
-	(*Poller)(nil),                   // 41: yard.v1.Poller
-	(*ListWorkersRequest)(nil),       // 42: yard.v1.ListWorkersRequest
-	(*ListWorkersResponse)(nil),      // 43: yard.v1.ListWorkersResponse
-	(*LiveWorker)(nil),               // 44: yard.v1.LiveWorker
-	(*DrainWorkerRequest)(nil),       // 45: yard.v1.DrainWorkerRequest
-	(*DrainWorkerResponse)(nil),      // 46: yard.v1.DrainWorkerResponse
-	(*StopWorkerRequest)(nil),        // 47: yard.v1.StopWorkerRequest
-	(*StopWorkerResponse)(nil),       // 48: yard.v1.StopWorkerResponse
-	(*ResumeWorkerRequest)(nil),      // 49: yard.v1.ResumeWorkerRequest
-	(*ResumeWorkerResponse)(nil),     // 50: yard.v1.ResumeWorkerResponse
-	(*LiveAttempt)(nil),              // 51: yard.v1.LiveAttempt
-	(*SlotUse)(nil),                  // 52: yard.v1.SlotUse
-	(*Pause)(nil),                    // 53: yard.v1.Pause
-	(*PauseRequest)(nil),             // 54: yard.v1.PauseRequest
-	(*PauseResponse)(nil),            // 55: yard.v1.PauseResponse
-	(*DrainResponse)(nil),            // 56: yard.v1.DrainResponse
-	(*ResumeRequest)(nil),            // 57: yard.v1.ResumeRequest
-	(*PeekTasklistRequest)(nil),      // 58: yard.v1.PeekTasklistRequest
-	(*PeekTasklistResponse)(nil),     // 59: yard.v1.PeekTasklistResponse
-	(*PeekedTask)(nil),               // 60: yard.v1.PeekedTask
-	(*PurgeRequest)(nil),             // 61: yard.v1.PurgeRequest
-	(*PurgeResponse)(nil),            // 62: yard.v1.PurgeResponse
-	(*Purged)(nil),                   // 63: yard.v1.Purged
-	(*Limit)(nil),                    // 64: yard.v1.Limit
-	(*PutLimitRequest)(nil),          // 65: yard.v1.PutLimitRequest
-	(*PutLimitResponse)(nil),         // 66: yard.v1.PutLimitResponse
-	(*GetLimitRequest)(nil),          // 67: yard.v1.GetLimitRequest
-	(*GetLimitResponse)(nil),         // 68: yard.v1.GetLimitResponse
-	(*ListLimitsRequest)(nil),        // 69: yard.v1.ListLimitsRequest
-	(*ListLimitsResponse)(nil),       // 70: yard.v1.ListLimitsResponse
-	(*DeleteLimitRequest)(nil),       // 71: yard.v1.DeleteLimitRequest
-	(*DeleteLimitResponse)(nil),      // 72: yard.v1.DeleteLimitResponse
-	(*Group)(nil),                    // 73: yard.v1.Group
-	(*PutGroupRequest)(nil),          // 74: yard.v1.PutGroupRequest
-	(*PutGroupResponse)(nil),         // 75: yard.v1.PutGroupResponse
-	(*GetGroupRequest)(nil),          // 76: yard.v1.GetGroupRequest
-	(*GetGroupResponse)(nil),         // 77: yard.v1.GetGroupResponse
-	(*ListGroupsRequest)(nil),        // 78: yard.v1.ListGroupsRequest
-	(*ListGroupsResponse)(nil),       // 79: yard.v1.ListGroupsResponse
-	(*StoppedGroup)(nil),             // 80: yard.v1.StoppedGroup
-	(*DeleteGroupRequest)(nil),       // 81: yard.v1.DeleteGroupRequest
-	(*DeleteGroupResponse)(nil),      // 82: yard.v1.DeleteGroupResponse
-	(*TopLimitsRequest)(nil),         // 83: yard.v1.TopLimitsRequest
-	(*TopLimitsResponse)(nil),        // 84: yard.v1.TopLimitsResponse
-	(*LimitUse)(nil),                 // 85: yard.v1.LimitUse
-	(*SlotHolder)(nil),               // 86: yard.v1.SlotHolder
-	(*SlotWaiter)(nil),               // 87: yard.v1.SlotWaiter
-	(*ShardSlots)(nil),               // 88: yard.v1.ShardSlots
-	(*DeadLetterFilter)(nil),         // 89: yard.v1.DeadLetterFilter
-	(*ListDeadLettersRequest)(nil),   // 90: yard.v1.ListDeadLettersRequest
-	(*ListDeadLettersResponse)(nil),  // 91: yard.v1.ListDeadLettersResponse
-	(*CountDeadLettersRequest)(nil),  // 92: yard.v1.CountDeadLettersRequest
-	(*CountDeadLettersResponse)(nil), // 93: yard.v1.CountDeadLettersResponse
-	(*DeadLetterCount)(nil),          // 94: yard.v1.DeadLetterCount
-	(*GetDeadLetterRequest)(nil),     // 95: yard.v1.GetDeadLetterRequest
-	(*GetDeadLetterResponse)(nil),    // 96: yard.v1.GetDeadLetterResponse
-	(*RedriveRequest)(nil),           // 97: yard.v1.RedriveRequest
-	(*RedriveResponse)(nil),          // 98: yard.v1.RedriveResponse
-	(*PurgeDeadLettersRequest)(nil),  // 99: yard.v1.PurgeDeadLettersRequest
-	(*PurgeDeadLettersResponse)(nil), // 100: yard.v1.PurgeDeadLettersResponse
-	(*ListKeysRequest)(nil),          // 101: yard.v1.ListKeysRequest
-	(*ListKeysResponse)(nil),         // 102: yard.v1.ListKeysResponse
-	(*OrderKey)(nil),                 // 103: yard.v1.OrderKey
-	(*GetKeyRequest)(nil),            // 104: yard.v1.GetKeyRequest
-	(*GetKeyResponse)(nil),           // 105: yard.v1.GetKeyResponse
-	(*UnblockKeyRequest)(nil),        // 106: yard.v1.UnblockKeyRequest
-	(*UnblockKeyResponse)(nil),       // 107: yard.v1.UnblockKeyResponse
-	(*SkipKeyRequest)(nil),           // 108: yard.v1.SkipKeyRequest
-	(*SkipKeyResponse)(nil),          // 109: yard.v1.SkipKeyResponse
-	(*Batch)(nil),                    // 110: yard.v1.Batch
-	(*CreateBatchRequest)(nil),       // 111: yard.v1.CreateBatchRequest
-	(*CreateBatchResponse)(nil),      // 112: yard.v1.CreateBatchResponse
-	(*GetBatchRequest)(nil),          // 113: yard.v1.GetBatchRequest
-	(*GetBatchResponse)(nil),         // 114: yard.v1.GetBatchResponse
-	(*ListBatchesRequest)(nil),       // 115: yard.v1.ListBatchesRequest
-	(*ListBatchesResponse)(nil),      // 116: yard.v1.ListBatchesResponse
-	(*CloseBatchRequest)(nil),        // 117: yard.v1.CloseBatchRequest
-	(*CloseBatchResponse)(nil),       // 118: yard.v1.CloseBatchResponse
-	(*WaitBatchRequest)(nil),         // 119: yard.v1.WaitBatchRequest
-	(*WaitBatchResponse)(nil),        // 120: yard.v1.WaitBatchResponse
-	(*CancelBatchRequest)(nil),       // 121: yard.v1.CancelBatchRequest
-	(*CancelBatchResponse)(nil),      // 122: yard.v1.CancelBatchResponse
-	(*RetryPolicy)(nil),              // 123: yard.v1.RetryPolicy
-	(*WorkerDrain)(nil),              // 124: yard.v1.WorkerDrain
-	(*Task)(nil),                     // 125: yard.v1.Task
-	(TaskState)(0),                   // 126: yard.v1.TaskState
-	(*Verdict)(nil),                  // 127: yard.v1.Verdict
-	(*NewTask)(nil),                  // 128: yard.v1.NewTask
+	(*TopDomainsRequest)(nil),        // 13: yard.v1.TopDomainsRequest
+	(*TopDomainsResponse)(nil),       // 14: yard.v1.TopDomainsResponse
+	(*TopDomain)(nil),                // 15: yard.v1.TopDomain
+	(*FullLimit)(nil),                // 16: yard.v1.FullLimit
+	(*ListQueuesRequest)(nil),        // 17: yard.v1.ListQueuesRequest
+	(*ListQueuesResponse)(nil),       // 18: yard.v1.ListQueuesResponse
+	(*PartitionQueues)(nil),          // 19: yard.v1.PartitionQueues
+	(*DomainWork)(nil),               // 20: yard.v1.DomainWork
+	(*Queue)(nil),                    // 21: yard.v1.Queue
+	(*TaskType)(nil),                 // 22: yard.v1.TaskType
+	(*PutTypeRequest)(nil),           // 23: yard.v1.PutTypeRequest
+	(*PutTypeResponse)(nil),          // 24: yard.v1.PutTypeResponse
+	(*GetTypeRequest)(nil),           // 25: yard.v1.GetTypeRequest
+	(*GetTypeResponse)(nil),          // 26: yard.v1.GetTypeResponse
+	(*ListTypesRequest)(nil),         // 27: yard.v1.ListTypesRequest
+	(*ListTypesResponse)(nil),        // 28: yard.v1.ListTypesResponse
+	(*DeleteTypeRequest)(nil),        // 29: yard.v1.DeleteTypeRequest
+	(*DeleteTypeResponse)(nil),       // 30: yard.v1.DeleteTypeResponse
+	(*Tasklist)(nil),                 // 31: yard.v1.Tasklist
+	(*PutTasklistRequest)(nil),       // 32: yard.v1.PutTasklistRequest
+	(*PutTasklistResponse)(nil),      // 33: yard.v1.PutTasklistResponse
+	(*GetTasklistRequest)(nil),       // 34: yard.v1.GetTasklistRequest
+	(*GetTasklistResponse)(nil),      // 35: yard.v1.GetTasklistResponse
+	(*ListTasklistsRequest)(nil),     // 36: yard.v1.ListTasklistsRequest
+	(*ListTasklistsResponse)(nil),    // 37: yard.v1.ListTasklistsResponse
+	(*ListedTasklist)(nil),           // 38: yard.v1.ListedTasklist
+	(*DeleteTasklistRequest)(nil),    // 39: yard.v1.DeleteTasklistRequest
+	(*DeleteTasklistResponse)(nil),   // 40: yard.v1.DeleteTasklistResponse
+	(*DescribeTasklistRequest)(nil),  // 41: yard.v1.DescribeTasklistRequest
+	(*DescribeTasklistResponse)(nil), // 42: yard.v1.DescribeTasklistResponse
+	(*TasklistPollersRequest)(nil),   // 43: yard.v1.TasklistPollersRequest
+	(*TasklistPollersResponse)(nil),  // 44: yard.v1.TasklistPollersResponse
+	(*Poller)(nil),                   // 45: yard.v1.Poller
+	(*ListWorkersRequest)(nil),       // 46: yard.v1.ListWorkersRequest
+	(*ListWorkersResponse)(nil),      // 47: yard.v1.ListWorkersResponse
+	(*LiveWorker)(nil),               // 48: yard.v1.LiveWorker
+	(*DrainWorkerRequest)(nil),       // 49: yard.v1.DrainWorkerRequest
+	(*DrainWorkerResponse)(nil),      // 50: yard.v1.DrainWorkerResponse
+	(*StopWorkerRequest)(nil),        // 51: yard.v1.StopWorkerRequest
+	(*StopWorkerResponse)(nil),       // 52: yard.v1.StopWorkerResponse
+	(*ResumeWorkerRequest)(nil),      // 53: yard.v1.ResumeWorkerRequest
+	(*ResumeWorkerResponse)(nil),     // 54: yard.v1.ResumeWorkerResponse
+	(*LiveAttempt)(nil),              // 55: yard.v1.LiveAttempt
+	(*SlotUse)(nil),                  // 56: yard.v1.SlotUse
+	(*Pause)(nil),                    // 57: yard.v1.Pause
+	(*PauseRequest)(nil),             // 58: yard.v1.PauseRequest
+	(*PauseResponse)(nil),            // 59: yard.v1.PauseResponse
+	(*DrainResponse)(nil),            // 60: yard.v1.DrainResponse
+	(*ResumeRequest)(nil),            // 61: yard.v1.ResumeRequest
+	(*PeekTasklistRequest)(nil),      // 62: yard.v1.PeekTasklistRequest
+	(*PeekTasklistResponse)(nil),     // 63: yard.v1.PeekTasklistResponse
+	(*PeekedTask)(nil),               // 64: yard.v1.PeekedTask
+	(*PurgeRequest)(nil),             // 65: yard.v1.PurgeRequest
+	(*PurgeResponse)(nil),            // 66: yard.v1.PurgeResponse
+	(*Purged)(nil),                   // 67: yard.v1.Purged
+	(*Limit)(nil),                    // 68: yard.v1.Limit
+	(*PutLimitRequest)(nil),          // 69: yard.v1.PutLimitRequest
+	(*PutLimitResponse)(nil),         // 70: yard.v1.PutLimitResponse
+	(*GetLimitRequest)(nil),          // 71: yard.v1.GetLimitRequest
+	(*GetLimitResponse)(nil),         // 72: yard.v1.GetLimitResponse
+	(*ListLimitsRequest)(nil),        // 73: yard.v1.ListLimitsRequest
+	(*ListLimitsResponse)(nil),       // 74: yard.v1.ListLimitsResponse
+	(*DeleteLimitRequest)(nil),       // 75: yard.v1.DeleteLimitRequest
+	(*DeleteLimitResponse)(nil),      // 76: yard.v1.DeleteLimitResponse
+	(*Group)(nil),                    // 77: yard.v1.Group
+	(*PutGroupRequest)(nil),          // 78: yard.v1.PutGroupRequest
+	(*PutGroupResponse)(nil),         // 79: yard.v1.PutGroupResponse
+	(*GetGroupRequest)(nil),          // 80: yard.v1.GetGroupRequest
+	(*GetGroupResponse)(nil),         // 81: yard.v1.GetGroupResponse
+	(*ListGroupsRequest)(nil),        // 82: yard.v1.ListGroupsRequest
+	(*ListGroupsResponse)(nil),       // 83: yard.v1.ListGroupsResponse
+	(*StoppedGroup)(nil),             // 84: yard.v1.StoppedGroup
+	(*DeleteGroupRequest)(nil),       // 85: yard.v1.DeleteGroupRequest
+	(*DeleteGroupResponse)(nil),      // 86: yard.v1.DeleteGroupResponse
+	(*TopLimitsRequest)(nil),         // 87: yard.v1.TopLimitsRequest
+	(*TopLimitsResponse)(nil),        // 88: yard.v1.TopLimitsResponse
+	(*LimitUse)(nil),                 // 89: yard.v1.LimitUse
+	(*SlotHolder)(nil),               // 90: yard.v1.SlotHolder
+	(*SlotWaiter)(nil),               // 91: yard.v1.SlotWaiter
+	(*ShardSlots)(nil),               // 92: yard.v1.ShardSlots
+	(*DeadLetterFilter)(nil),         // 93: yard.v1.DeadLetterFilter
+	(*ListDeadLettersRequest)(nil),   // 94: yard.v1.ListDeadLettersRequest
+	(*ListDeadLettersResponse)(nil),  // 95: yard.v1.ListDeadLettersResponse
+	(*CountDeadLettersRequest)(nil),  // 96: yard.v1.CountDeadLettersRequest
+	(*CountDeadLettersResponse)(nil), // 97: yard.v1.CountDeadLettersResponse
+	(*DeadLetterCount)(nil),          // 98: yard.v1.DeadLetterCount
+	(*GetDeadLetterRequest)(nil),     // 99: yard.v1.GetDeadLetterRequest
+	(*GetDeadLetterResponse)(nil),    // 100: yard.v1.GetDeadLetterResponse
+	(*RedriveRequest)(nil),           // 101: yard.v1.RedriveRequest
+	(*RedriveResponse)(nil),          // 102: yard.v1.RedriveResponse
+	(*PurgeDeadLettersRequest)(nil),  // 103: yard.v1.PurgeDeadLettersRequest
+	(*PurgeDeadLettersResponse)(nil), // 104: yard.v1.PurgeDeadLettersResponse
+	(*ListKeysRequest)(nil),          // 105: yard.v1.ListKeysRequest
+	(*ListKeysResponse)(nil),         // 106: yard.v1.ListKeysResponse
+	(*OrderKey)(nil),                 // 107: yard.v1.OrderKey
+	(*GetKeyRequest)(nil),            // 108: yard.v1.GetKeyRequest
+	(*GetKeyResponse)(nil),           // 109: yard.v1.GetKeyResponse
+	(*UnblockKeyRequest)(nil),        // 110: yard.v1.UnblockKeyRequest
+	(*UnblockKeyResponse)(nil),       // 111: yard.v1.UnblockKeyResponse
+	(*SkipKeyRequest)(nil),           // 112: yard.v1.SkipKeyRequest
+	(*SkipKeyResponse)(nil),          // 113: yard.v1.SkipKeyResponse
+	(*Batch)(nil),                    // 114: yard.v1.Batch
+	(*CreateBatchRequest)(nil),       // 115: yard.v1.CreateBatchRequest
+	(*CreateBatchResponse)(nil),      // 116: yard.v1.CreateBatchResponse
+	(*GetBatchRequest)(nil),          // 117: yard.v1.GetBatchRequest
+	(*GetBatchResponse)(nil),         // 118: yard.v1.GetBatchResponse
+	(*ListBatchesRequest)(nil),       // 119: yard.v1.ListBatchesRequest
+	(*ListBatchesResponse)(nil),      // 120: yard.v1.ListBatchesResponse
+	(*CloseBatchRequest)(nil),        // 121: yard.v1.CloseBatchRequest
+	(*CloseBatchResponse)(nil),       // 122: yard.v1.CloseBatchResponse
+	(*WaitBatchRequest)(nil),         // 123: yard.v1.WaitBatchRequest
+	(*WaitBatchResponse)(nil),        // 124: yard.v1.WaitBatchResponse
+	(*CancelBatchRequest)(nil),       // 125: yard.v1.CancelBatchRequest
+	(*CancelBatchResponse)(nil),      // 126: yard.v1.CancelBatchResponse
+	(*RetryPolicy)(nil),              // 127: yard.v1.RetryPolicy
+	(*WorkerDrain)(nil),              // 128: yard.v1.WorkerDrain
+	(*Task)(nil),                     // 129: yard.v1.Task
+	(TaskState)(0),                   // 130: yard.v1.TaskState
+	(*Verdict)(nil),                  // 131: yard.v1.Verdict
+	(*NewTask)(nil),                  // 132: yard.v1.NewTask
 }
 var file_yard_v1_admin_proto_depIdxs = []int32{
 	4,   // 0: yard.v1.Domain.rate:type_name -> yard.v1.Rate
@@ -9518,99 +10011,103 @@ var file_yard_v1_admin_proto_depIdxs = []int32{
 	2,   // 2: yard.v1.PutDomainRequest.domain:type_name -> yard.v1.Domain
 	2,   // 3: yard.v1.PutDomainResponse.domain:type_name -> yard.v1.Domain
 	2,   // 4: yard.v1.GetDomainResponse.domain:type_name -> yard.v1.Domain
-	53,  // 5: yard.v1.GetDomainResponse.pause:type_name -> yard.v1.Pause
-	53,  // 6: yard.v1.GetDomainResponse.drain:type_name -> yard.v1.Pause
+	57,  // 5: yard.v1.GetDomainResponse.pause:type_name -> yard.v1.Pause
+	57,  // 6: yard.v1.GetDomainResponse.drain:type_name -> yard.v1.Pause
 	3,   // 7: yard.v1.GetDomainResponse.use:type_name -> yard.v1.Quota
 	2,   // 8: yard.v1.ListDomainsResponse.domains:type_name -> yard.v1.Domain
 	2,   // 9: yard.v1.DeleteDomainResponse.domain:type_name -> yard.v1.Domain
-	15,  // 10: yard.v1.ListQueuesResponse.partitions:type_name -> yard.v1.PartitionQueues
-	17,  // 11: yard.v1.PartitionQueues.queues:type_name -> yard.v1.Queue
-	16,  // 12: yard.v1.PartitionQueues.domains:type_name -> yard.v1.DomainWork
-	123, // 13: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
-	4,   // 14: yard.v1.TaskType.rate:type_name -> yard.v1.Rate
-	18,  // 15: yard.v1.PutTypeRequest.type:type_name -> yard.v1.TaskType
-	18,  // 16: yard.v1.PutTypeResponse.type:type_name -> yard.v1.TaskType
-	18,  // 17: yard.v1.GetTypeResponse.type:type_name -> yard.v1.TaskType
-	53,  // 18: yard.v1.GetTypeResponse.pause:type_name -> yard.v1.Pause
-	53,  // 19: yard.v1.GetTypeResponse.drain:type_name -> yard.v1.Pause
-	18,  // 20: yard.v1.ListTypesResponse.types:type_name -> yard.v1.TaskType
-	18,  // 21: yard.v1.DeleteTypeResponse.type:type_name -> yard.v1.TaskType
-	4,   // 22: yard.v1.Tasklist.rate:type_name -> yard.v1.Rate
-	27,  // 23: yard.v1.PutTasklistRequest.tasklist:type_name -> yard.v1.Tasklist
-	27,  // 24: yard.v1.PutTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	27,  // 25: yard.v1.GetTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	53,  // 26: yard.v1.GetTasklistResponse.pause:type_name -> yard.v1.Pause
-	53,  // 27: yard.v1.GetTasklistResponse.drain:type_name -> yard.v1.Pause
-	34,  // 28: yard.v1.ListTasklistsResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	27,  // 29: yard.v1.ListedTasklist.settings:type_name -> yard.v1.Tasklist
-	53,  // 30: yard.v1.ListedTasklist.pause:type_name -> yard.v1.Pause
-	53,  // 31: yard.v1.ListedTasklist.drain:type_name -> yard.v1.Pause
-	27,  // 32: yard.v1.DeleteTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	52,  // 33: yard.v1.DescribeTasklistResponse.slots:type_name -> yard.v1.SlotUse
-	53,  // 34: yard.v1.DescribeTasklistResponse.pause:type_name -> yard.v1.Pause
-	53,  // 35: yard.v1.DescribeTasklistResponse.drain:type_name -> yard.v1.Pause
-	41,  // 36: yard.v1.TasklistPollersResponse.pollers:type_name -> yard.v1.Poller
-	44,  // 37: yard.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
-	51,  // 38: yard.v1.LiveWorker.attempts:type_name -> yard.v1.LiveAttempt
-	124, // 39: yard.v1.LiveWorker.drain:type_name -> yard.v1.WorkerDrain
-	44,  // 40: yard.v1.DrainWorkerResponse.worker:type_name -> yard.v1.LiveWorker
-	44,  // 41: yard.v1.StopWorkerResponse.worker:type_name -> yard.v1.LiveWorker
-	124, // 42: yard.v1.ResumeWorkerResponse.drain:type_name -> yard.v1.WorkerDrain
-	53,  // 43: yard.v1.PauseResponse.pause:type_name -> yard.v1.Pause
-	53,  // 44: yard.v1.DrainResponse.drain:type_name -> yard.v1.Pause
-	60,  // 45: yard.v1.PeekTasklistResponse.tasks:type_name -> yard.v1.PeekedTask
-	125, // 46: yard.v1.PeekedTask.task:type_name -> yard.v1.Task
-	126, // 47: yard.v1.PurgeRequest.states:type_name -> yard.v1.TaskState
-	63,  // 48: yard.v1.PurgeResponse.purged:type_name -> yard.v1.Purged
-	4,   // 49: yard.v1.Limit.rate:type_name -> yard.v1.Rate
-	0,   // 50: yard.v1.Limit.on_full:type_name -> yard.v1.OnFull
-	64,  // 51: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
-	64,  // 52: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
-	64,  // 53: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
-	64,  // 54: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
-	64,  // 55: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
-	73,  // 56: yard.v1.PutGroupRequest.group:type_name -> yard.v1.Group
-	73,  // 57: yard.v1.PutGroupResponse.group:type_name -> yard.v1.Group
-	73,  // 58: yard.v1.GetGroupResponse.group:type_name -> yard.v1.Group
-	53,  // 59: yard.v1.GetGroupResponse.pause:type_name -> yard.v1.Pause
-	53,  // 60: yard.v1.GetGroupResponse.drain:type_name -> yard.v1.Pause
-	73,  // 61: yard.v1.ListGroupsResponse.groups:type_name -> yard.v1.Group
-	80,  // 62: yard.v1.ListGroupsResponse.stopped:type_name -> yard.v1.StoppedGroup
-	53,  // 63: yard.v1.StoppedGroup.pause:type_name -> yard.v1.Pause
-	53,  // 64: yard.v1.StoppedGroup.drain:type_name -> yard.v1.Pause
-	73,  // 65: yard.v1.DeleteGroupResponse.group:type_name -> yard.v1.Group
-	85,  // 66: yard.v1.TopLimitsResponse.limits:type_name -> yard.v1.LimitUse
-	86,  // 67: yard.v1.LimitUse.holders:type_name -> yard.v1.SlotHolder
-	87,  // 68: yard.v1.LimitUse.waiters:type_name -> yard.v1.SlotWaiter
-	88,  // 69: yard.v1.LimitUse.shards:type_name -> yard.v1.ShardSlots
-	126, // 70: yard.v1.SlotHolder.state:type_name -> yard.v1.TaskState
-	89,  // 71: yard.v1.ListDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
-	125, // 72: yard.v1.ListDeadLettersResponse.tasks:type_name -> yard.v1.Task
-	89,  // 73: yard.v1.CountDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
-	94,  // 74: yard.v1.CountDeadLettersResponse.counts:type_name -> yard.v1.DeadLetterCount
-	125, // 75: yard.v1.GetDeadLetterResponse.task:type_name -> yard.v1.Task
-	89,  // 76: yard.v1.RedriveRequest.filter:type_name -> yard.v1.DeadLetterFilter
-	123, // 77: yard.v1.RedriveRequest.retry:type_name -> yard.v1.RetryPolicy
-	127, // 78: yard.v1.RedriveResponse.verdicts:type_name -> yard.v1.Verdict
-	89,  // 79: yard.v1.PurgeDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
-	103, // 80: yard.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
-	125, // 81: yard.v1.OrderKey.head:type_name -> yard.v1.Task
-	103, // 82: yard.v1.GetKeyResponse.key:type_name -> yard.v1.OrderKey
-	123, // 83: yard.v1.UnblockKeyRequest.retry:type_name -> yard.v1.RetryPolicy
-	1,   // 84: yard.v1.Batch.state:type_name -> yard.v1.BatchState
-	128, // 85: yard.v1.CreateBatchRequest.callback:type_name -> yard.v1.NewTask
-	110, // 86: yard.v1.CreateBatchResponse.batch:type_name -> yard.v1.Batch
-	110, // 87: yard.v1.GetBatchResponse.batch:type_name -> yard.v1.Batch
-	1,   // 88: yard.v1.ListBatchesRequest.states:type_name -> yard.v1.BatchState
-	110, // 89: yard.v1.ListBatchesResponse.batches:type_name -> yard.v1.Batch
-	110, // 90: yard.v1.CloseBatchResponse.batch:type_name -> yard.v1.Batch
-	110, // 91: yard.v1.WaitBatchResponse.batch:type_name -> yard.v1.Batch
-	63,  // 92: yard.v1.CancelBatchResponse.purged:type_name -> yard.v1.Purged
-	93,  // [93:93] is the sub-list for method output_type
-	93,  // [93:93] is the sub-list for method input_type
-	93,  // [93:93] is the sub-list for extension type_name
-	93,  // [93:93] is the sub-list for extension extendee
-	0,   // [0:93] is the sub-list for field type_name
+	15,  // 10: yard.v1.TopDomainsResponse.domains:type_name -> yard.v1.TopDomain
+	15,  // 11: yard.v1.TopDomainsResponse.total:type_name -> yard.v1.TopDomain
+	16,  // 12: yard.v1.TopDomainsResponse.full_limits:type_name -> yard.v1.FullLimit
+	15,  // 13: yard.v1.TopDomainsResponse.late:type_name -> yard.v1.TopDomain
+	19,  // 14: yard.v1.ListQueuesResponse.partitions:type_name -> yard.v1.PartitionQueues
+	21,  // 15: yard.v1.PartitionQueues.queues:type_name -> yard.v1.Queue
+	20,  // 16: yard.v1.PartitionQueues.domains:type_name -> yard.v1.DomainWork
+	127, // 17: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
+	4,   // 18: yard.v1.TaskType.rate:type_name -> yard.v1.Rate
+	22,  // 19: yard.v1.PutTypeRequest.type:type_name -> yard.v1.TaskType
+	22,  // 20: yard.v1.PutTypeResponse.type:type_name -> yard.v1.TaskType
+	22,  // 21: yard.v1.GetTypeResponse.type:type_name -> yard.v1.TaskType
+	57,  // 22: yard.v1.GetTypeResponse.pause:type_name -> yard.v1.Pause
+	57,  // 23: yard.v1.GetTypeResponse.drain:type_name -> yard.v1.Pause
+	22,  // 24: yard.v1.ListTypesResponse.types:type_name -> yard.v1.TaskType
+	22,  // 25: yard.v1.DeleteTypeResponse.type:type_name -> yard.v1.TaskType
+	4,   // 26: yard.v1.Tasklist.rate:type_name -> yard.v1.Rate
+	31,  // 27: yard.v1.PutTasklistRequest.tasklist:type_name -> yard.v1.Tasklist
+	31,  // 28: yard.v1.PutTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
+	31,  // 29: yard.v1.GetTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
+	57,  // 30: yard.v1.GetTasklistResponse.pause:type_name -> yard.v1.Pause
+	57,  // 31: yard.v1.GetTasklistResponse.drain:type_name -> yard.v1.Pause
+	38,  // 32: yard.v1.ListTasklistsResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	31,  // 33: yard.v1.ListedTasklist.settings:type_name -> yard.v1.Tasklist
+	57,  // 34: yard.v1.ListedTasklist.pause:type_name -> yard.v1.Pause
+	57,  // 35: yard.v1.ListedTasklist.drain:type_name -> yard.v1.Pause
+	31,  // 36: yard.v1.DeleteTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
+	56,  // 37: yard.v1.DescribeTasklistResponse.slots:type_name -> yard.v1.SlotUse
+	57,  // 38: yard.v1.DescribeTasklistResponse.pause:type_name -> yard.v1.Pause
+	57,  // 39: yard.v1.DescribeTasklistResponse.drain:type_name -> yard.v1.Pause
+	45,  // 40: yard.v1.TasklistPollersResponse.pollers:type_name -> yard.v1.Poller
+	48,  // 41: yard.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
+	55,  // 42: yard.v1.LiveWorker.attempts:type_name -> yard.v1.LiveAttempt
+	128, // 43: yard.v1.LiveWorker.drain:type_name -> yard.v1.WorkerDrain
+	48,  // 44: yard.v1.DrainWorkerResponse.worker:type_name -> yard.v1.LiveWorker
+	48,  // 45: yard.v1.StopWorkerResponse.worker:type_name -> yard.v1.LiveWorker
+	128, // 46: yard.v1.ResumeWorkerResponse.drain:type_name -> yard.v1.WorkerDrain
+	57,  // 47: yard.v1.PauseResponse.pause:type_name -> yard.v1.Pause
+	57,  // 48: yard.v1.DrainResponse.drain:type_name -> yard.v1.Pause
+	64,  // 49: yard.v1.PeekTasklistResponse.tasks:type_name -> yard.v1.PeekedTask
+	129, // 50: yard.v1.PeekedTask.task:type_name -> yard.v1.Task
+	130, // 51: yard.v1.PurgeRequest.states:type_name -> yard.v1.TaskState
+	67,  // 52: yard.v1.PurgeResponse.purged:type_name -> yard.v1.Purged
+	4,   // 53: yard.v1.Limit.rate:type_name -> yard.v1.Rate
+	0,   // 54: yard.v1.Limit.on_full:type_name -> yard.v1.OnFull
+	68,  // 55: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
+	68,  // 56: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
+	68,  // 57: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
+	68,  // 58: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
+	68,  // 59: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
+	77,  // 60: yard.v1.PutGroupRequest.group:type_name -> yard.v1.Group
+	77,  // 61: yard.v1.PutGroupResponse.group:type_name -> yard.v1.Group
+	77,  // 62: yard.v1.GetGroupResponse.group:type_name -> yard.v1.Group
+	57,  // 63: yard.v1.GetGroupResponse.pause:type_name -> yard.v1.Pause
+	57,  // 64: yard.v1.GetGroupResponse.drain:type_name -> yard.v1.Pause
+	77,  // 65: yard.v1.ListGroupsResponse.groups:type_name -> yard.v1.Group
+	84,  // 66: yard.v1.ListGroupsResponse.stopped:type_name -> yard.v1.StoppedGroup
+	57,  // 67: yard.v1.StoppedGroup.pause:type_name -> yard.v1.Pause
+	57,  // 68: yard.v1.StoppedGroup.drain:type_name -> yard.v1.Pause
+	77,  // 69: yard.v1.DeleteGroupResponse.group:type_name -> yard.v1.Group
+	89,  // 70: yard.v1.TopLimitsResponse.limits:type_name -> yard.v1.LimitUse
+	90,  // 71: yard.v1.LimitUse.holders:type_name -> yard.v1.SlotHolder
+	91,  // 72: yard.v1.LimitUse.waiters:type_name -> yard.v1.SlotWaiter
+	92,  // 73: yard.v1.LimitUse.shards:type_name -> yard.v1.ShardSlots
+	130, // 74: yard.v1.SlotHolder.state:type_name -> yard.v1.TaskState
+	93,  // 75: yard.v1.ListDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
+	129, // 76: yard.v1.ListDeadLettersResponse.tasks:type_name -> yard.v1.Task
+	93,  // 77: yard.v1.CountDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
+	98,  // 78: yard.v1.CountDeadLettersResponse.counts:type_name -> yard.v1.DeadLetterCount
+	129, // 79: yard.v1.GetDeadLetterResponse.task:type_name -> yard.v1.Task
+	93,  // 80: yard.v1.RedriveRequest.filter:type_name -> yard.v1.DeadLetterFilter
+	127, // 81: yard.v1.RedriveRequest.retry:type_name -> yard.v1.RetryPolicy
+	131, // 82: yard.v1.RedriveResponse.verdicts:type_name -> yard.v1.Verdict
+	93,  // 83: yard.v1.PurgeDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
+	107, // 84: yard.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
+	129, // 85: yard.v1.OrderKey.head:type_name -> yard.v1.Task
+	107, // 86: yard.v1.GetKeyResponse.key:type_name -> yard.v1.OrderKey
+	127, // 87: yard.v1.UnblockKeyRequest.retry:type_name -> yard.v1.RetryPolicy
+	1,   // 88: yard.v1.Batch.state:type_name -> yard.v1.BatchState
+	132, // 89: yard.v1.CreateBatchRequest.callback:type_name -> yard.v1.NewTask
+	114, // 90: yard.v1.CreateBatchResponse.batch:type_name -> yard.v1.Batch
+	114, // 91: yard.v1.GetBatchResponse.batch:type_name -> yard.v1.Batch
+	1,   // 92: yard.v1.ListBatchesRequest.states:type_name -> yard.v1.BatchState
+	114, // 93: yard.v1.ListBatchesResponse.batches:type_name -> yard.v1.Batch
+	114, // 94: yard.v1.CloseBatchResponse.batch:type_name -> yard.v1.Batch
+	114, // 95: yard.v1.WaitBatchResponse.batch:type_name -> yard.v1.Batch
+	67,  // 96: yard.v1.CancelBatchResponse.purged:type_name -> yard.v1.Purged
+	97,  // [97:97] is the sub-list for method output_type
+	97,  // [97:97] is the sub-list for method input_type
+	97,  // [97:97] is the sub-list for extension type_name
+	97,  // [97:97] is the sub-list for extension extendee
+	0,   // [0:97] is the sub-list for field type_name
 }
 
 func init() { file_yard_v1_admin_proto_init() }
@@ -9620,14 +10117,14 @@ func file_yard_v1_admin_proto_init() {
 	}
 	file_yard_v1_tasks_proto_init()
 	file_yard_v1_admin_proto_msgTypes[0].OneofWrappers = []any{}
-	file_yard_v1_admin_proto_msgTypes[71].OneofWrappers = []any{}
+	file_yard_v1_admin_proto_msgTypes[75].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_v1_admin_proto_rawDesc), len(file_yard_v1_admin_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   121,
+			NumMessages:   125,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

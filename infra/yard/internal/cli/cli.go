@@ -28,6 +28,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/settings"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/tasks"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/timers"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/top"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/workers"
 )
 
@@ -88,6 +89,7 @@ func root(a *command.App) *cobra.Command {
 		Short: "Run, try, operate and measure Yardmaster, a durable task engine on NATS",
 		Example: `  yard demo                                        # see it work
   yard dev                                         # a whole system in one process
+  yard top                                         # what all domains do and have, live
   yard console                                     # web pages that show what waits where, and why
   yard task submit email.send '{"to":"a@b.c"}' --tasklist mail --wait
   yard worker --tasklist mail --exec ./send-mail   # a worker in any language
@@ -103,7 +105,7 @@ func root(a *command.App) *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return command.Usagef("%w", err) })
 	root.AddCommand(
 		local.DemoCommand(a), local.DevCommand(a), local.BenchCommand(a), local.ConsoleCommand(a),
-		operations.StatusCommand(a), operations.AuditCommand(a), operations.DoctorCommand(a), operations.VersionCommand(a), operations.ContextCommand(a), operations.UpgradeCommand(a), operations.ProvisionCommand(a), operations.BackupCommand(a), operations.AuthCommand(a), operations.QuarantineCommand(a), operations.ClusterCommand(a), local.ServerCommand(a),
+		top.Command(a), operations.StatusCommand(a), operations.AuditCommand(a), operations.DoctorCommand(a), operations.VersionCommand(a), operations.ContextCommand(a), operations.UpgradeCommand(a), operations.ProvisionCommand(a), operations.BackupCommand(a), operations.AuthCommand(a), operations.QuarantineCommand(a), operations.ClusterCommand(a), local.ServerCommand(a),
 		tasks.TaskCommand(a), workers.WorkerCommand(a), settings.TasklistCommand(a), settings.DomainCommand(a), settings.TypeCommand(a), settings.LimitCommand(a), settings.GroupCommand(a), tasks.KeysCommand(a), tasks.DeadCommand(a), tasks.EventsCommand(a), tasks.BatchCommand(a), schedules.Command(a), timers.Command(a),
 	)
 	completions(a, root)

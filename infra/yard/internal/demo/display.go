@@ -4,13 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"strings"
 	"time"
 
-	"golang.org/x/term"
-
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/screen"
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/parallel"
 )
@@ -21,18 +18,6 @@ const (
 	// An engine that does not answer holds up the view for so long, and is marked in it when its last answer is older.
 	answerTimeout = time.Second
 	answerStale   = 3 * time.Second
-)
-
-// Control sequences of ANSI terminals. The view has the alternate screen, so what
-// was there before comes back when it ends.
-const (
-	seqEnter     = "\x1b[?1049h\x1b[?25l" // alternate screen, no cursor
-	seqLeave     = "\x1b[?25h\x1b[?1049l"
-	seqHome      = "\x1b[H"
-	seqClearLine = "\x1b[K"
-	seqClearDown = "\x1b[J"
-	seqBold      = "\x1b[1m"
-	seqPlain     = "\x1b[0m"
 )
 
 // display shows a running demo: the live view on a terminal, lines elsewhere.
@@ -55,18 +40,12 @@ func newDisplay(p *play) *display { return &display{play: p, answers: make([]ans
 func (v *display) Run(ctx context.Context) error {
 	out := v.play.opts.Out
 	write := func(text string) { _, _ = io.WriteString(out, text) }
-	switch terminal := terminalOf(out); {
+	switch terminal := screen.Of(out); {
 	case v.play.opts.JSON:
 	case v.play.opts.Interactive && terminal != nil:
-		write(seqEnter)
-		defer write(seqLeave)
+		defer terminal.Open()()
 		v.loop(ctx, redrawEvery, func(m model) {
-			// The size is asked at every frame, so that a resized window is right within one.
-			width, height, err := term.GetSize(int(terminal.Fd()))
-			if err != nil || width <= 0 || height <= 0 {
-				width, height = 80, 24
-			}
-			write(render(frame(m, width, height)))
+			terminal.Show(func(width, height int) []screen.Line { return frame(m, width, height) })
 		})
 	default:
 		write(fmt.Sprintf("three tenants for %v, seed %d\n", v.play.opts.Duration, v.play.opts.Seed))
@@ -74,35 +53,6 @@ func (v *display) Run(ctx context.Context) error {
 		v.loop(ctx, progressEvery, func(m model) { write(progress(m)) })
 	}
 	return nil
-}
-
-// terminalOf is the terminal that the live view can be shown on, or nil.
-func terminalOf(out io.Writer) *os.File {
-	f, ok := out.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) || os.Getenv("TERM") == "dumb" {
-		return nil
-	}
-	return f
-}
-
-// render is what replaces the frame in one write, without clearing first, so that nothing
-// flickers.
-func render(lines []viewLine) string {
-	var b strings.Builder
-	b.WriteString(seqHome)
-	for i, l := range lines {
-		if i > 0 {
-			b.WriteString("\r\n")
-		}
-		if l.heading {
-			b.WriteString(seqBold + l.text + seqPlain)
-		} else {
-			b.WriteString(l.text)
-		}
-		b.WriteString(seqClearLine)
-	}
-	b.WriteString(seqClearDown)
-	return b.String()
 }
 
 // loop shows a model at every beat and once at the end. The meters are fed more

@@ -9,6 +9,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/screen"
 )
 
 // model is one frame of the live view: plain values, so that a frame can be
@@ -85,7 +86,7 @@ type limitRow struct {
 
 // frame renders a model for a terminal: at most height lines of at most width
 // characters. The rest is cut off at the bottom and at the right.
-func frame(m model, width, height int) []viewLine {
+func frame(m model, width, height int) []screen.Line {
 	var f frameWriter
 	f.heading("%s", header(m, width))
 	f.line("")
@@ -100,32 +101,18 @@ func frame(m model, width, height int) []viewLine {
 	f.showBank(m.bank)
 	f.line("")
 	f.line(" %-10s %s", "try", m.elsewhere)
-	return f.fit(width, height)
+	return screen.Fit(f.lines, width, height)
 }
 
-// viewLine is one line of the view.
-type viewLine struct {
-	text    string
-	heading bool
-}
-
-type frameWriter struct{ lines []viewLine }
+type frameWriter struct{ lines []screen.Line }
 
 func (f *frameWriter) line(format string, args ...any) {
-	f.lines = append(f.lines, viewLine{text: strings.TrimRight(fmt.Sprintf(format, args...), " ")})
+	f.lines = append(f.lines, screen.Line{Text: strings.TrimRight(fmt.Sprintf(format, args...), " ")})
 }
 
 func (f *frameWriter) heading(format string, args ...any) {
 	f.line(format, args...)
-	f.lines[len(f.lines)-1].heading = true
-}
-
-func (f *frameWriter) fit(width, height int) []viewLine {
-	lines := f.lines[:min(len(f.lines), max(height, 0))]
-	for i := range lines {
-		lines[i].text = clip(lines[i].text, width)
-	}
-	return lines
+	f.lines[len(f.lines)-1].Heading = true
 }
 
 // header has the title on the left and the phase on the right.
@@ -253,12 +240,4 @@ func short(ms float64) string {
 func clock(d time.Duration) string {
 	seconds := int(d.Seconds())
 	return fmt.Sprintf("%d:%02d", seconds/60, seconds%60)
-}
-
-// clip cuts s to so many characters. All that the view writes is one column wide.
-func clip(s string, width int) string {
-	if utf8.RuneCountInString(s) <= width {
-		return s
-	}
-	return string([]rune(s)[:max(width, 0)])
 }

@@ -48,10 +48,10 @@ func TestFrames(t *testing.T) {
 			var text bytes.Buffer
 			for _, l := range frame(busyModel(), size[0], size[1]) {
 				mark := ' '
-				if l.heading {
+				if l.Heading {
 					mark = '*'
 				}
-				fmt.Fprintf(&text, "%c|%s\n", mark, l.text)
+				fmt.Fprintf(&text, "%c|%s\n", mark, l.Text)
 			}
 			testkit.Golden(t, "testdata/frame-"+name+".txt", text.Bytes())
 		})
@@ -75,8 +75,8 @@ func TestFrameFitsAnyTerminal(t *testing.T) {
 			t.Fatalf("%d lines on %d rows", len(lines), height)
 		}
 		for _, l := range lines {
-			if utf8.RuneCountInString(l.text) > width || strings.ContainsAny(l.text, "\n\x1b") {
-				t.Fatalf("%q does not fit %d columns", l.text, width)
+			if utf8.RuneCountInString(l.Text) > width || strings.ContainsAny(l.Text, "\n\x1b") {
+				t.Fatalf("%q does not fit %d columns", l.Text, width)
 			}
 		}
 	})
@@ -89,14 +89,6 @@ func TestNumbersForPeople(t *testing.T) {
 		"": sparkline(nil, 10), "▁▄█": sparkline([]float64{0, 1, 2}, 10), "▁▁": sparkline([]float64{9, 0, 0}, 2),
 	} {
 		testkit.Equal(t, "result", got, want)
-	}
-}
-
-func TestAFrameReplacesTheLast(t *testing.T) {
-	want := seqHome + seqBold + "title" + seqPlain + seqClearLine + "\r\n" + "body" + seqClearLine + seqClearDown
-	testkit.Equal(t, "the frame", render([]viewLine{{text: "title", heading: true}, {text: "body"}}), want)
-	if terminalOf(&bytes.Buffer{}) != nil {
-		t.Error("a buffer is no terminal")
 	}
 }
 

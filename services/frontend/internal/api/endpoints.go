@@ -142,7 +142,8 @@ func (a *API) adminEndpoints() []endpoint {
 		admin(of(a, "domains.resume", "End the pause or the drain of a domain.", g.Settings.Resume(validate.Domain), &yardv1.PauseResponse{})),
 		admin(of(a, "domains.delete", "Delete a domain that holds no unfinished task.", g.Settings.DeleteDomain, &yardv1.DeleteDomainResponse{})),
 		admin(of(a, "domains.audit", "List what operators did to domains, the last first.", a.Audit.ListCluster, &yardv1.ListAuditResponse{})),
-		admin(of(a, "queues.list", "Show what history has in memory of each lane, and of each domain that is split off one.", g.Queries.ListQueues, &yardv1.ListQueuesResponse{})),
+		admin(of(a, "domains.top", "List the domains that do and have most, and the limits for which tasks wait.", g.Overview.TopDomains, &yardv1.TopDomainsResponse{})),
+		admin(of(a, "queues.list", "Show what history has in memory of each lane, and of each domain that is split off one.", g.Overview.ListQueues, &yardv1.ListQueuesResponse{})),
 	}
 }
 

@@ -80,6 +80,7 @@ type Gateway struct {
 	Polls    *poll.Requests
 	Outcomes *outcome.Outcomes
 	Queries  *query.Queries
+	Overview *query.Overview
 	Settings *settings.Settings
 	Operator *operate.Operator
 	Batches  *batches.Batches
@@ -144,7 +145,8 @@ func New(d Deps) (*Gateway, error) {
 		AppendTimeout: c.AppendTimeout, Homes: homes, Placement: chosen, Polls: g.Polls.Waiting(), Quotas: g.Quotas, DecideOne: g.Outcomes.DecideOne,
 		Logger: d.Log, Clock: d.Clock, Tracing: d.Tracing, Metrics: d.Metrics,
 	})
-	g.Queries = query.New(query.Deps{Run: g.Run, Tasks: tasks, Partitioning: d.Partitioning, Catalog: d.Catalog, Queued: g.Intake.QueuedTasks, Share: chosen.Share})
+	queries := query.Deps{Run: g.Run, Tasks: tasks, Partitioning: d.Partitioning, Catalog: d.Catalog, Queued: g.Intake.QueuedTasks, Share: chosen.Share}
+	g.Queries, g.Overview = query.New(queries), &query.Overview{Deps: queries}
 	g.Schedules = schedules.New(schedules.Deps{
 		Partitioning: d.Partitioning, Log: d.History, Names: d.Schedules, Catalog: d.Catalog, LogVersion: d.LogVersion, TakesTasks: g.Intake.HasRoom,
 		Drained: func(domain string, now time.Time, req *yardv1.SubmitRequest) error {

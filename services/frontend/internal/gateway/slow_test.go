@@ -75,7 +75,7 @@ func (l *slowLog) submitted(t *testing.T, r *rig) (partition int) {
 func (r *rig) seen(t *testing.T, p int) (submits string, share float64, warning error) {
 	t.Helper()
 	answer, got := r.answers(t)
-	r.ListQueues(r.call(), &yardv1.ListQueuesRequest{Partition: int32(p), Partitions: 1}, answer)
+	r.Overview.ListQueues(r.call(), &yardv1.ListQueuesRequest{Partition: int32(p), Partitions: 1}, answer)
 	values, err := r.metrics.Values()
 	testkit.NoError(t, err)
 	share, ok := values[fmt.Sprintf("yardmaster_submit_partition_share_ratio{partition=%q}", strconv.Itoa(p))]

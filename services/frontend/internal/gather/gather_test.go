@@ -29,3 +29,35 @@ func TestADescriptionIsASum(t *testing.T) {
 	testkit.Equal(t, "counts", fmt.Sprint(got.Tasklist, got.Ready, got.Waiting, got.Dead, got.OldestReadyMs), "mail5 2 1 30")
 	testkit.Equal(t, "slots", fmt.Sprint(len(got.Slots), got.Slots[0].Ref, got.Slots[0].InUse, got.Slots[1].Ref, got.Slots[1].InUse), "2a1b5")
 }
+
+// TestDomainsAreAddedUp over partitions and the timer. Shares are of the weights of those with work, and who says nothing is named.
+func TestDomainsAreAddedUp(t *testing.T) {
+	part := func(all ...*yardv1.TopDomain) *yardv1.TopDomainsResponse {
+		return &yardv1.TopDomainsResponse{Domains: all}
+	}
+	full := func(all ...*yardv1.FullLimit) *yardv1.TopDomainsResponse {
+		return &yardv1.TopDomainsResponse{FullLimits: all}
+	}
+	got := TopDomains(TopParts{
+		History: []*yardv1.TopDomainsResponse{
+			part(&yardv1.TopDomain{Domain: "a", CompletedPerS: 2, StartedPerS: 3, Ready: 1, OldestReadyMs: 50}, &yardv1.TopDomain{Domain: "b", CompletedPerS: 1}),
+			nil,
+			part(&yardv1.TopDomain{Domain: "a", CompletedPerS: 1, FailedPerS: 4, Ready: 2, OldestReadyMs: 70}),
+		},
+		Timers: []*yardv1.TopDomainsResponse{part(&yardv1.TopDomain{Domain: "late", Waiting: 5, LateMs: 2000}, &yardv1.TopDomain{Domain: "a", Waiting: 6, LateMs: 999}), nil, nil},
+		Shards: []*yardv1.TopDomainsResponse{
+			nil,
+			full(&yardv1.FullLimit{Domain: "a", Ref: "type/x", MaxConcurrency: 4, Running: 1, FullForMs: 5, WaitingTasklists: 1}, &yardv1.FullLimit{Domain: "b", Ref: "domain", FullForMs: 6}),
+			full(&yardv1.FullLimit{Domain: "a", Ref: "type/x", MaxConcurrency: 4, Running: 3, FullForMs: 9, WaitingTasklists: 1}),
+		},
+	}, &yardv1.TopDomainsRequest{Limit: 2, By: "completed"}, func(domain string) int { return map[string]int{"a": 3}[domain] + 1 })
+	a := got.Domains[0]
+	testkit.Equal(t, "the first", fmt.Sprint(a.Domain, a.CompletedPerS, a.StartedPerS, a.FailedPerS, a.Ready, a.OldestReadyMs, a.Waiting, a.LateMs), "a3 3 4 3 70 6 999")
+	testkit.Equal(t, "its shares", fmt.Sprint(a.Weight, a.Share, a.Received), "4 0.8 0.75")
+	testkit.Equal(t, "the others", fmt.Sprint(got.Domains[1].Domain, got.Domains[1].Share, got.Others), "b0.2 1")
+	testkit.Equal(t, "all", fmt.Sprint(got.Total.CompletedPerS, got.Total.Weight, got.Total.Waiting, got.Total.LateMs, got.Total.OldestReadyMs), "4 5 11 2000 70")
+	testkit.Equal(t, "late", fmt.Sprint(len(got.Late), got.Late[0].Domain), "1late")
+	testkit.Equal(t, "silent", fmt.Sprint(got.Partitions, got.Shards, got.SilentHistory, got.SilentTimers, got.SilentShards), "3 3 [1] [1 2] [0]")
+	l := got.FullLimits[0]
+	testkit.Equal(t, "full", fmt.Sprint(len(got.FullLimits), l.Domain, l.Ref, l.MaxConcurrency, l.Running, l.FullForMs, l.WaitingTasklists), "2atype/x4 4 9 2")
+}

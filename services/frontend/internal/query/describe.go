@@ -11,7 +11,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/shared/paging"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/gather"
@@ -85,27 +84,6 @@ func (q *Queries) describeMatching(ctx context.Context, m int, domain, tasklist 
 		}
 	}
 	return out, nil
-}
-
-// ListQueues tells what history has in memory of each queue, by partition (admin queues.list). One that does not answer says so.
-func (q *Queries) ListQueues(c call.Call, req *yardv1.ListQueuesRequest, answer call.Answer) {
-	q.Run.Administer(c, validate.Queues(req, q.Partitioning.History), answer, func(ctx context.Context) (codec.Message, error) {
-		first := int(req.Partition)
-		n := min(int(req.Partitions), q.Partitioning.History-first)
-		parts, errs := owners.Some(ctx, n, topWait, func(ctx context.Context, i int) (*rpcv1.DescribePartitionResponse, error) {
-			return q.Tasks.HistoryDescribe(ctx, first+i, &rpcv1.DescribePartitionRequest{Domain: req.Domain, Queues: req.Limit, Domains: req.Domains})
-		})
-		all := gather.Queues(first, parts, errs)
-		for i, p := range all {
-			p.Submits = q.Share(first + i).String()
-		}
-		page, more := paging.Cut(all, n, paging.BytesMax, func(p *yardv1.PartitionQueues) int { return c.Size(p) })
-		resp := &yardv1.ListQueuesResponse{Partitions: page}
-		if more {
-			resp.NextPartition = int32(first + len(page))
-		}
-		return resp, nil
-	})
 }
 
 // stoppedMax is how many names of paused types a description has, and how many of drained ones, and of groups.

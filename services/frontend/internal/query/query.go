@@ -4,7 +4,7 @@
 //
 // Never does: change anything. How answers are put together is in package gather.
 //
-// On failure: a list or a count with a part that is missing is no answer, but UNAVAILABLE; limits.top, queues.list and tasks.explain name the
+// On failure: a list or a count with a part that is missing is no answer, but UNAVAILABLE; limits.top, domains.top, queues.list and tasks.explain name the
 // parts instead.
 package query
 

@@ -123,8 +123,9 @@ const (
 	// VersionBytesMax bounds the version of a worker's program.
 	VersionBytesMax = 64
 	// TopMax and TopDefault are how many limits one limits.top tells of, and how many domains of a partition a queues.list; TopEachMax and TopEachDefault how many holders
-	// and waiters of each.
+	// and waiters of each. TopDomainsDefault is how many domains a domains.top has.
 	TopMax, TopDefault         = 100, 10
+	TopDomainsDefault          = 20
 	TopEachMax, TopEachDefault = 10, 3
 
 	// PausesMax bounds the tasklists, types and groups of a domain that are paused, and those that are drained, PauseMin and AheadMax a pause that ends by

@@ -2,7 +2,10 @@ package validate
 
 import (
 	"cmp"
+	"strings"
 
+	"github.com/yardmaster-io/yardmaster/contracts/busiest"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 )
@@ -42,4 +45,14 @@ func TopLimits(req *yardv1.TopLimitsRequest) error {
 		between("/limit", req.Limit, 1, TopMax),
 		between("/each", req.Each, 1, TopEachMax),
 	)
+}
+
+// TopDomains checks a domains.top and fills in its defaults.
+func TopDomains(req *yardv1.TopDomainsRequest) error {
+	req.Limit = cmp.Or(req.Limit, TopDomainsDefault)
+	req.By = cmp.Or(req.By, busiest.Default)
+	if !busiest.Known(req.By) {
+		return fault.At(fault.InvalidArgument, "/by", "want one of %s", strings.Join(busiest.Names(), ", "))
+	}
+	return between("/limit", req.Limit, 1, TopMax)
 }

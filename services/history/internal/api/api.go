@@ -25,8 +25,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 )
 
-// Serve subscribes to the calls of o's partition until ctx ends.
-func Serve(ctx context.Context, nc *nats.Conn, o *partition.Owner, replies *natsrpc.Replies, log *slog.Logger) error {
+// Serve subscribes to the calls of a partition until ctx ends.
+func Serve(ctx context.Context, nc *nats.Conn, questions queries.Queries, replies *natsrpc.Replies, log *slog.Logger) error {
 	var subs []*nats.Subscription
 	defer func() {
 		for _, s := range subs {
@@ -41,7 +41,7 @@ func Serve(ctx context.Context, nc *nats.Conn, o *partition.Owner, replies *nats
 		}
 		subs = append(subs, s)
 	}
-	questions := queries.Of(o)
+	o := questions.Owner
 	call := func(verb string) string { return topology.HistoryCall(o.Partition, verb) }
 	add(nc.Subscribe(call("get"), func(m *nats.Msg) {
 		if replies.Service(m.Reply) {

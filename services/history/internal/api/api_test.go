@@ -18,6 +18,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/api"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/memhistory"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/queries"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 	"github.com/yardmaster-io/yardmaster/shared/testkit/natskit"
@@ -38,7 +39,7 @@ func serve(t *testing.T, w *memhistory.World) *nats.Conn {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 2)
 	go func() { ended <- o.Run(ctx) }()
-	go func() { ended <- api.Serve(ctx, nc, o, nil, slog.New(slog.DiscardHandler)) }()
+	go func() { ended <- api.Serve(ctx, nc, queries.Of(o), nil, slog.New(slog.DiscardHandler)) }()
 	t.Cleanup(func() {
 		cancel()
 		for range cap(ended) {

@@ -66,7 +66,7 @@ type Gauges struct {
 func New(m *telemetry.Metrics, weight func(domain string) int, most int) *Gauges {
 	g := &Gauges{weight: weight, most: most, partitions: map[int]partition{}}
 	m.GaugesFunc(g.show, signals.OldestReady, signals.QueuesSplitOff, signals.QueueTasks, signals.QueueTasksMax, signals.QueueBytes, signals.QueueBytesMax, signals.QueueUnread,
-		signals.DomainCompleted, signals.DomainFailed, signals.DomainShare, signals.DomainHad, signals.DomainTasks, signals.DomainUnread, signals.DomainOldestReady, signals.TasklistOldestReady)
+		signals.DomainAdmitted, signals.DomainStarted, signals.DomainCompleted, signals.DomainFailed, signals.DomainShare, signals.DomainHad, signals.DomainTasks, signals.DomainUnread, signals.DomainOldestReady, signals.TasklistOldestReady)
 	return g
 }
 
@@ -156,21 +156,50 @@ func showQueues(set set, partition string, r *Report) {
 	set(signals.QueuesSplitOff, float64(tasklists), partition, signals.QueueTasklist)
 }
 
-// domain is what one has in all partitions.
-type domain struct {
-	name                                      string
-	weight                                    int
-	completed, failed                         float64
-	ready, running, backoff, unread, oldestMS int64
+// Work is what a domain does in a second, and has.
+type Work struct {
+	Admitted, Started, Completed, Failed      float64
+	Ready, Running, Backoff, Unread, OldestMS int64
 }
 
 // works reports whether the domain counts among those that share what is done.
-func (d *domain) works() bool { return d.completed > 0 || d.ready+d.running+d.unread > 0 }
+func (w *Work) works() bool { return w.Completed > 0 || w.Ready+w.Running+w.Unread > 0 }
+
+// rests reports whether there is nothing to say of the domain.
+func (w *Work) rests() bool {
+	return !w.works() && w.Backoff == 0 && w.Failed+w.Started+w.Admitted == 0
+}
+
+func (w *Work) add(o *Work) {
+	w.Admitted, w.Started, w.Completed, w.Failed = w.Admitted+o.Admitted, w.Started+o.Started, w.Completed+o.Completed, w.Failed+o.Failed
+	w.Ready, w.Running, w.Backoff, w.Unread = w.Ready+o.Ready, w.Running+o.Running, w.Backoff+o.Backoff, w.Unread+o.Unread
+	w.OldestMS = max(w.OldestMS, o.OldestMS)
+}
+
+// domain is what one has in all partitions.
+type domain struct {
+	Work
+	name   string
+	weight int
+}
 
 func (d *domain) add(o *domain) {
-	d.weight, d.completed, d.failed = d.weight+o.weight, d.completed+o.completed, d.failed+o.failed
-	d.ready, d.running, d.backoff, d.unread = d.ready+o.ready, d.running+o.running, d.backoff+o.backoff, d.unread+o.unread
-	d.oldestMS = max(d.oldestMS, o.oldestMS)
+	d.weight += o.weight
+	d.Work.add(&o.Work)
+}
+
+// Domains are what the domains of a partition do and have, those that rest left out.
+func (g *Gauges) Domains(number int) map[string]Work {
+	g.mu.Lock()
+	p, ok := g.partitions[number]
+	g.mu.Unlock()
+	all := map[string]Work{}
+	if ok {
+		for _, d := range g.domains(map[int]partition{number: p}) {
+			all[d.name] = d.Work
+		}
+	}
+	return all
 }
 
 // showDomains shows the busiest domains, and the others as one.
@@ -181,7 +210,7 @@ func (g *Gauges) showDomains(set set, partitions map[int]partition) {
 		sum.add(d)
 	}
 	busy := func(d *domain) float64 {
-		return part(d.completed, sum.completed) + part(float64(d.ready), float64(sum.ready))
+		return part(d.Completed, sum.Completed) + part(float64(d.Ready), float64(sum.Ready))
 	}
 	slices.SortFunc(all, func(a, b *domain) int { return cmp.Or(cmp.Compare(busy(b), busy(a)), strings.Compare(a.name, b.name)) })
 	rest, shown := domain{name: signals.Other}, 0
@@ -217,7 +246,7 @@ func (g *Gauges) domains(partitions map[int]partition) (all []*domain) {
 			of(p.last.Domains[i].Domain).count(&p.last.Domains[i], before[p.last.Domains[i].Domain], took, p.last.NowMS)
 		}
 		for name, unread := range p.last.Unread {
-			of(name).unread += unread
+			of(name).Unread += unread
 		}
 	}
 	for _, d := range all {
@@ -225,23 +254,25 @@ func (g *Gauges) domains(partitions map[int]partition) (all []*domain) {
 			d.weight = max(1, g.weight(d.name))
 		}
 	}
-	return slices.DeleteFunc(all, func(d *domain) bool { return !d.works() && d.backoff == 0 && d.failed == 0 })
+	return slices.DeleteFunc(all, func(d *domain) bool { return d.rests() })
 }
 
 // count adds what a domain has in a partition, and what it has done there since before, which took so many seconds.
-func (d *domain) count(now, before *dispatch.DomainCensus, took float64, nowMS int64) {
-	d.ready, d.running, d.backoff = d.ready+now.Ready, d.running+now.Running, d.backoff+now.Backoff
+func (w *Work) count(now, before *dispatch.DomainCensus, took float64, nowMS int64) {
+	w.Ready, w.Running, w.Backoff = w.Ready+now.Ready, w.Running+now.Running, w.Backoff+now.Backoff
 	if now.OldestReadyAt > 0 {
-		d.oldestMS = max(d.oldestMS, nowMS-now.OldestReadyAt)
+		w.OldestMS = max(w.OldestMS, nowMS-now.OldestReadyAt)
 	}
 	if took <= 0 {
 		return
 	}
-	if before == nil || now.Completed < before.Completed || now.Failed < before.Failed {
+	if before == nil || now.Completed < before.Completed || now.Failed < before.Failed || now.Admitted < before.Admitted || now.Started < before.Started {
 		before = &dispatch.DomainCensus{} // it was forgotten since
 	}
-	d.completed += float64(now.Completed-before.Completed) / took
-	d.failed += float64(now.Failed-before.Failed) / took
+	w.Admitted += float64(now.Admitted-before.Admitted) / took
+	w.Started += float64(now.Started-before.Started) / took
+	w.Completed += float64(now.Completed-before.Completed) / took
+	w.Failed += float64(now.Failed-before.Failed) / took
 }
 
 // part is what part n is of a sum.
@@ -254,13 +285,15 @@ func part(n, sum float64) float64 {
 
 // show shows the series of d, whose parts are of sum.
 func (d *domain) show(set set, sum *domain) {
-	set(signals.DomainCompleted, d.completed, d.name)
-	set(signals.DomainFailed, d.failed, d.name)
+	set(signals.DomainAdmitted, d.Admitted, d.name)
+	set(signals.DomainStarted, d.Started, d.name)
+	set(signals.DomainCompleted, d.Completed, d.name)
+	set(signals.DomainFailed, d.Failed, d.name)
 	set(signals.DomainShare, part(float64(d.weight), float64(sum.weight)), d.name)
-	set(signals.DomainHad, part(d.completed, sum.completed), d.name)
-	set(signals.DomainTasks, float64(d.ready), d.name, signals.StateReady)
-	set(signals.DomainTasks, float64(d.running), d.name, signals.StateRunning)
-	set(signals.DomainTasks, float64(d.backoff), d.name, signals.StateBackoff)
-	set(signals.DomainUnread, float64(d.unread), d.name)
-	set(signals.DomainOldestReady, (time.Duration(d.oldestMS) * time.Millisecond).Seconds(), d.name)
+	set(signals.DomainHad, part(d.Completed, sum.Completed), d.name)
+	set(signals.DomainTasks, float64(d.Ready), d.name, signals.StateReady)
+	set(signals.DomainTasks, float64(d.Running), d.name, signals.StateRunning)
+	set(signals.DomainTasks, float64(d.Backoff), d.name, signals.StateBackoff)
+	set(signals.DomainUnread, float64(d.Unread), d.name)
+	set(signals.DomainOldestReady, (time.Duration(d.OldestMS) * time.Millisecond).Seconds(), d.name)
 }

@@ -165,7 +165,7 @@ func TestDomainsAreOnThePage(t *testing.T) {
 	report := func(seconds int, n int64) {
 		r := &gauges.Report{CountedAt: time.Duration(seconds) * time.Second, NowMS: 60_000, Unread: map[string]int64{"light": 3 * n, "disk": 2 * n}}
 		for _, name := range []string{"heavy", "light"} {
-			c := dispatch.Census{Ready: 1, Running: 2, Backoff: 3, Completed: 40 * n, Failed: 10 * n, OldestReadyAt: 50_000}
+			c := dispatch.Census{Ready: 1, Running: 2, Backoff: 3, Admitted: 60 * n, Started: 50 * n, Completed: 40 * n, Failed: 10 * n, OldestReadyAt: 50_000}
 			r.Domains = append(r.Domains, dispatch.DomainCensus{Domain: name, Census: c})
 		}
 		r.Domains = append(r.Domains, dispatch.DomainCensus{Domain: "resting", Census: dispatch.Census{Completed: 7}})
@@ -184,7 +184,7 @@ func TestDomainsAreOnThePage(t *testing.T) {
 		return all
 	}
 	want := map[string]float64{
-		"completed_per_second": 4, "failed_per_second": 1, "share_ratio": 0.6, "had_ratio": 0.5, "tasksready": 1, "tasksrunning": 2, "tasksbackoff": 3,
+		"admitted_per_second": 6, "started_per_second": 5, "completed_per_second": 4, "failed_per_second": 1, "share_ratio": 0.6, "had_ratio": 0.5, "tasksready": 1, "tasksrunning": 2, "tasksbackoff": 3,
 		"unread": 0, "oldest_ready_seconds": 10,
 	}
 	testkit.Equal(t, "heavy", of("heavy"), want)
@@ -234,11 +234,31 @@ func TestThePageIsBounded(t *testing.T) {
 	b.reported(0, 0, nil)
 	b.reported(0, 10, names)
 	shown := b.completed()
-	testkit.Equal(t, "series", len(b.page("domain_")), 9*21)
+	testkit.Equal(t, "series", len(b.page("domain_")), 11*21)
 	testkit.Equal(t, "the last of the busiest", shown["d4980"], 498)
 	total := 0.0
 	for v := range maps.Values(shown) {
 		total += v
 	}
 	testkit.Equal(t, "in all", int(total+0.5), 5000*4999/2/10)
+}
+
+// The domains of one partition are all there: rates since an earlier report, counts of the last one. A domain that rests is left out.
+func TestWhatTheDomainsOfAPartitionDo(t *testing.T) {
+	b := newBench(t, 1)
+	report := func(seconds int, n int64) {
+		b.Report(3, &gauges.Report{NowMS: 5000, CountedAt: time.Duration(seconds) * time.Second, Unread: map[string]int64{"flood": 8}, Domains: []dispatch.DomainCensus{
+			{Domain: "shop", Census: dispatch.Census{Admitted: 40 * n, Started: 30 * n, Completed: 20 * n, Failed: 10 * n, Ready: 5, Running: 6, Backoff: 7, OldestReadyAt: 2000}},
+			{Domain: "rests", Census: dispatch.Census{Admitted: 9, Started: 9, Completed: 9}},
+		}})
+	}
+	report(0, 0)
+	report(10, 1)
+	testkit.Equal(t, "the partition", b.Domains(3), map[string]gauges.Work{
+		"shop":  {Admitted: 4, Started: 3, Completed: 2, Failed: 1, Ready: 5, Running: 6, Backoff: 7, OldestMS: 3000},
+		"flood": {Unread: 8},
+	})
+	testkit.Equal(t, "another partition", len(b.Domains(4)), 0)
+	b.Leave(3)
+	testkit.Equal(t, "after it left", len(b.Domains(3)), 0)
 }

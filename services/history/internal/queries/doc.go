@@ -5,10 +5,17 @@
 // On failure: an owner without its lease, or with too many queries waiting, says so; the caller asks again.
 package queries
 
-import "github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+import (
+	"github.com/yardmaster-io/yardmaster/services/history/internal/gauges"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+)
 
 // Queries answers about the partition of an owner.
-type Queries struct{ *partition.Owner }
+type Queries struct {
+	*partition.Owner
+	// Domains is what the domains of the partition do and have; nil = it is not known.
+	Domains func() map[string]gauges.Work
+}
 
 // Of answers about the partition of o.
-func Of(o *partition.Owner) Queries { return Queries{o} }
+func Of(o *partition.Owner) Queries { return Queries{Owner: o} }

@@ -3,6 +3,7 @@ package queries
 import (
 	"context"
 
+	"github.com/yardmaster-io/yardmaster/contracts/busiest"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -30,6 +31,22 @@ func (q Queries) queues(ctx context.Context, req *rpcv1.DescribePartitionRequest
 		}
 	})
 	return &rpcv1.DescribePartitionResponse{Queues: out}, err
+}
+
+// top is what the busiest domains do and have, as last counted. No task is looked at.
+func (q Queries) top(req *yardv1.TopDomainsRequest) *yardv1.TopDomainsResponse {
+	out := &yardv1.TopDomainsResponse{}
+	if q.Domains == nil {
+		return out
+	}
+	for name, w := range q.Domains() {
+		out.Domains = append(out.Domains, &yardv1.TopDomain{
+			Domain: name, AdmittedPerS: w.Admitted, StartedPerS: w.Started, CompletedPerS: w.Completed, FailedPerS: w.Failed,
+			Ready: w.Ready, Running: w.Running, Backoff: w.Backoff, Unread: w.Unread, OldestReadyMs: w.OldestMS,
+		})
+	}
+	out.Domains = busiest.First(out.Domains, req.By, busiest.PartitionMost)
+	return out
 }
 
 func (q Queries) work(all []dispatch.DomainCensus) (out []*yardv1.DomainWork) {

@@ -127,7 +127,7 @@ func wantedBy(req *rpcv1.ListTasksRequest, before ids.TaskID, now int64) func(t 
 	}
 }
 
-// Describe counts the tasks of one tasklist, or of each of a list; or it shows the queues.
+// Describe counts the tasks of one tasklist, or of each of a list; or it shows the queues, or the busiest domains.
 func (q Queries) Describe(ctx context.Context, req *rpcv1.DescribePartitionRequest) (*rpcv1.DescribePartitionResponse, error) {
 	out := &rpcv1.DescribePartitionResponse{}
 	if req.List > 0 {
@@ -138,8 +138,11 @@ func (q Queries) Describe(ctx context.Context, req *rpcv1.DescribePartitionReque
 		})
 		return out, err
 	}
-	if req.Queues > 0 {
+	switch {
+	case req.Queues > 0:
 		return q.queues(ctx, req)
+	case req.Top != nil:
+		return &rpcv1.DescribePartitionResponse{Top: q.top(req.Top)}, nil
 	}
 	err := q.Look(ctx, req.Domain, func(core *replica.Replica) {
 		out.UnreadBatches, out.LaggingLanes = q.UnreadBatches(req.Domain), int32(core.SplitLanes(req.Domain))

@@ -122,6 +122,8 @@ func (n *note) Pollers(string, string, string, int, match.Now) report.Page {
 	return report.Page{}
 }
 
+func (n *note) FullLimits(int, match.Now) []match.FullLimit { return nil }
+
 func (n *note) LimitsInUse(string, int, match.Now) (all []limit.InUse, leftOut int) {
 	return nil, 0
 }

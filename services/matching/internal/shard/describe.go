@@ -19,6 +19,8 @@ func (s *Shard) Describe(ctx context.Context, req *rpcv1.DescribeShardRequest) (
 		return s.listPollers(ctx, req)
 	case req.ListLimits > 0:
 		return s.listLimits(ctx, req)
+	case req.Top != nil:
+		return s.fullLimits(ctx, req.Top)
 	case req.Explain != nil:
 		return s.explain(ctx, req)
 	}

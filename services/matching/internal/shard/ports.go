@@ -22,6 +22,8 @@ type Core interface {
 	Pollers(domain, tasklist, after string, limit int, now match.Now) report.Page
 	// LimitsInUse tells how limits of a domain are used.
 	LimitsInUse(domain string, each int, now match.Now) (all []limit.InUse, leftOut int)
+	// FullLimits are limits of all domains for which tasklists wait.
+	FullLimits(most int, now match.Now) []match.FullLimit
 	// Explain tells what keeps tasks of a kind waiting.
 	Explain(k match.Kind, holders int, now match.Now) match.Explained
 }

@@ -102,6 +102,8 @@ func (w *world) Pollers(_, _, after string, limit int, _ match.Now) report.Page 
 	}
 }
 
+func (w *world) FullLimits(int, match.Now) []match.FullLimit { return nil }
+
 func (w *world) LimitsInUse(domain string, each int, _ match.Now) ([]limit.InUse, int) {
 	return []limit.InUse{{
 		Ref: "type/a", Max: 3, Running: 2, Entry: 4, Full: time.Minute, Observed: time.Hour, FullFor: 5 * time.Second, Reclaimed: 6, Lists: 7, Tasks: 8,

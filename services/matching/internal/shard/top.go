@@ -74,6 +74,22 @@ func (s *Shard) listLimits(ctx context.Context, req *rpcv1.DescribeShardRequest)
 	return resp, nil
 }
 
+// fullLimits tells for which limits of all domains tasklists wait here. The tables are not asked.
+func (s *Shard) fullLimits(ctx context.Context, req *yardv1.TopDomainsRequest) (*rpcv1.DescribeShardResponse, error) {
+	var all []match.FullLimit
+	if err := s.look(ctx, "", func(c Core) { all = c.FullLimits(int(req.Limit), s.Clock.Now()) }); err != nil {
+		return nil, err
+	}
+	top := &yardv1.TopDomainsResponse{}
+	for _, l := range all {
+		top.FullLimits = append(top.FullLimits, &yardv1.FullLimit{
+			Domain: l.Domain, Ref: string(l.Ref), MaxConcurrency: int32(l.Max), Running: int32(l.Running),
+			FullForMs: atLeastOne(l.FullFor), WaitingTasklists: int32(l.Lists),
+		})
+	}
+	return &rpcv1.DescribeShardResponse{Domains: top}, nil
+}
+
 // withSlots are limits with the slots that the tables count now.
 func (s *Shard) withSlots(ctx context.Context, domain string, all []limit.InUse) (top []*rpcv1.ShardLimit) {
 	if len(all) == 0 {

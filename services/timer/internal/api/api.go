@@ -17,6 +17,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/yardmaster-io/yardmaster/contracts/busiest"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
@@ -189,11 +190,31 @@ func (c calls) describe(ctx context.Context, req *rpcv1.DescribeWaitingRequest) 
 		}
 		return resp, nil
 	}
+	if req.Top != nil {
+		return c.top(ctx, req.Top)
+	}
 	n, err := c.owner.Waiting(ctx, req.Domain, req.Tasklist)
 	if err != nil {
 		return nil, refusal(err)
 	}
 	return &rpcv1.DescribeWaitingResponse{Waiting: int64(n)}, nil
+}
+
+// top is what the busiest domains have waiting, and how late they are.
+func (c calls) top(ctx context.Context, req *yardv1.TopDomainsRequest) (natsrpc.Message, error) {
+	all, err := firing.OfDomains(ctx, c.owner)
+	if err != nil {
+		return nil, refusal(err)
+	}
+	now := c.owner.Now().UnixMilli()
+	top := make([]*yardv1.TopDomain, len(all))
+	for i, d := range all {
+		top[i] = &yardv1.TopDomain{Domain: d.Domain, Waiting: d.Waiting}
+		if d.NextMS > 0 {
+			top[i].LateMs = max(0, now-d.NextMS)
+		}
+	}
+	return &rpcv1.DescribeWaitingResponse{Top: &yardv1.TopDomainsResponse{Domains: busiest.First(top, req.By, busiest.PartitionMost)}}, nil
 }
 
 func decode(data []byte) (*logv1.Record, error) {

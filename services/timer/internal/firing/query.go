@@ -119,6 +119,16 @@ func (o *Owner) Domains(ctx context.Context, names iter.Seq[string]) (map[string
 	return all, nil
 }
 
+// OfDomains is what waits of each domain, those without a waiting task left out.
+func OfDomains(ctx context.Context, o *Owner) ([]due.OfDomain, error) {
+	var all []due.OfDomain
+	err := o.ask(ctx, func() { all = o.table.Counts().OfDomains() })
+	if err != nil {
+		return nil, err // all may still be set
+	}
+	return all, nil
+}
+
 // Tasklists counts the waiting tasks of up to limit tasklists of a domain behind one name, sorted by name.
 func (o *Owner) Tasklists(ctx context.Context, domain, after string, limit int) (all []due.Count, err error) {
 	err = o.searches.Run(ctx, domain, func() error {

@@ -58,7 +58,7 @@ Its finished tasks are kept for their retention; a domain created again with the
 		all:         func(c *yard.Client, ctx context.Context) iter.Seq2[yard.Domain, error] { return c.Admin().Domains(ctx) },
 		printStored: one, printOne: printDomain, printDeleted: one, printAll: printDomains,
 	}
-	return command.Group("domain", "Create, change, list and delete domains (tenants); pause and drain them; see their use", slices.Concat(s.commands(a), stoppableDomain.commands(a), []*cobra.Command{domainUsage(a), domainTop(a)})...)
+	return command.Group("domain", "Create, change, list and delete domains (tenants); pause and drain them; see their use", slices.Concat(s.commands(a), stoppableDomain.commands(a), []*cobra.Command{domainUsage(a)})...)
 }
 
 func printDomain(a *command.App, d yard.Domain) error {

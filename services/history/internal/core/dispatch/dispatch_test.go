@@ -99,10 +99,10 @@ func TestDomainsAreCountedOverTheirTasklists(t *testing.T) {
 	}
 	x.FindOldest(0)
 	all := x.Domains("", 2)
-	testkit.Equal(t, "the first", all[0], DomainCensus{"big", Census{Ready: 3, OldestReadyAt: 997}})
-	testkit.Equal(t, "the second", all[1], DomainCensus{"also", Census{Ready: 1, OldestReadyAt: 996}})
+	testkit.Equal(t, "the first", all[0], DomainCensus{"big", Census{Ready: 3, Admitted: 3, OldestReadyAt: 997}})
+	testkit.Equal(t, "the second", all[1], DomainCensus{"also", Census{Ready: 1, Admitted: 1, OldestReadyAt: 996}})
 	testkit.Equal(t, "of two", len(all), 2)
-	testkit.Equal(t, "of one domain", x.Domains("small", 9), []DomainCensus{{"small", Census{Ready: 1, OldestReadyAt: 1000}}})
+	testkit.Equal(t, "of one domain", x.Domains("small", 9), []DomainCensus{{"small", Census{Ready: 1, Admitted: 1, OldestReadyAt: 1000}}})
 }
 
 // Domains are counted once a second, and the more seldom the more there are.
@@ -149,4 +149,24 @@ func TestADomainCountsWhatEndedInForgottenTasklists(t *testing.T) {
 	testkit.Equal(t, "completed", all[0].Completed, int64(idleMax+10))
 	testkit.Equal(t, "failed", all[0].Failed, int64(idleMax+10))
 	testkit.Equal(t, "ready", all[0].Ready, 1)
+	testkit.Equal(t, "admitted", all[0].Admitted, int64(idleMax+11))
+}
+
+// A task that comes back from the timer store is not admitted again, and each attempt counts as started.
+func TestTasksAreAdmittedOnceAndStartWithEachAttempt(t *testing.T) {
+	x := New(Config{Shards: 1})
+	e := ready(x, "mail", 1)
+	for range 2 {
+		e.State = taskstate.Running
+		x.Recount(e)
+		x.Recount(e)
+		e.State = taskstate.Backoff
+		x.Recount(e)
+	}
+	x.Leave(e)
+	e.Parkings++
+	x.Enqueue(e)
+	all := x.Domains("", 9)
+	testkit.Equal(t, "admitted", all[0].Admitted, 1)
+	testkit.Equal(t, "started", all[0].Started, 2)
 }

@@ -20,7 +20,7 @@ type DomainLists struct {
 type domain struct {
 	lists []*tasklist
 	tasks []*Entry
-	// past are the ends of tasks, and the failures, in tasklists that were forgotten.
+	// past is what was counted in tasklists that were forgotten.
 	past Census
 }
 
@@ -29,6 +29,8 @@ type Census struct {
 	Ready, Running, Backoff int64
 	// Tasks completed, dead and expired, and attempts failed, since this owner took over.
 	Completed, Dead, Expired, Failed int64
+	// Admitted counts tasks that came in for the first time since then, Started attempts that started.
+	Admitted, Started int64
 	// OldestReadyAt is since when its oldest ready task is ready, Unix ms; 0 = none is. Tasks that their order key holds up are left out.
 	OldestReadyAt int64
 }
@@ -37,7 +39,7 @@ type Census struct {
 func (l *tasklist) census() Census {
 	return Census{
 		Ready: l.active[taskstate.Ready], Running: l.active[taskstate.Running], Backoff: l.active[taskstate.Backoff],
-		Completed: l.completed, Dead: l.dead, Expired: l.expired, Failed: l.failed,
+		Completed: l.completed, Dead: l.dead, Expired: l.expired, Failed: l.failed, Admitted: l.admitted, Started: l.started,
 	}
 }
 
@@ -47,7 +49,7 @@ func (d *domain) census() Census {
 	for _, l := range d.lists {
 		o := l.census()
 		c.Ready, c.Running, c.Backoff = c.Ready+o.Ready, c.Running+o.Running, c.Backoff+o.Backoff
-		c.addEnds(o)
+		c.addCounters(o)
 		if o.Ready > 0 {
 			c.OldestReadyAt = older(c.OldestReadyAt, l.oldestReadyAt)
 		}
@@ -55,8 +57,10 @@ func (d *domain) census() Census {
 	return c
 }
 
-func (c *Census) addEnds(o Census) {
+// addCounters adds what was counted since the owner took over.
+func (c *Census) addCounters(o Census) {
 	c.Completed, c.Dead, c.Expired, c.Failed = c.Completed+o.Completed, c.Dead+o.Dead, c.Expired+o.Expired, c.Failed+o.Failed
+	c.Admitted, c.Started = c.Admitted+o.Admitted, c.Started+o.Started
 }
 
 // older is the earlier one of two times, Unix ms; 0 = none.
@@ -79,7 +83,7 @@ func (d *DomainLists) add(l *tasklist) {
 
 func (d *DomainLists) remove(l *tasklist) {
 	of := d.domains[l.key.domain]
-	of.past.addEnds(l.census())
+	of.past.addCounters(l.census())
 	last := len(of.lists) - 1
 	of.lists[l.ofDomain] = of.lists[last]
 	of.lists[l.ofDomain].ofDomain = l.ofDomain

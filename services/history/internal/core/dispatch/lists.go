@@ -73,6 +73,9 @@ func (l *tasklist) groupTasks(group string) *groupTasks {
 func (x *Lists) Enqueue(e *Entry) {
 	x.file(e)
 	e.column.list.domain.enter(e)
+	if e.Parkings == 0 {
+		e.column.list.admitted++
+	}
 }
 
 // file files e under its tasklist and column.
@@ -178,6 +181,7 @@ func (x *Lists) Recount(e *Entry) {
 	}
 	e.column.count(e.counted, 1)
 	if e.State == taskstate.Running {
+		e.column.list.started++
 		e.booked = e.Attempt.Limits != nil
 		e.running().push(e)
 	}

@@ -77,9 +77,9 @@ type tasklist struct {
 	active [taskstate.Lapsed + 1]int64
 	// Ends since this owner took over, or since the list was forgotten.
 	completed, dead, expired int64
-	// Attempts that failed since then, and tasks that came.
-	failed int64
-	came   int64
+	// Attempts that started and that failed since then, tasks that came, and those of them that came for the first time.
+	started, failed int64
+	came, admitted  int64
 	// oldestReadyAt is since when its oldest ready task was ready as FindOldest last looked, Unix ms; 0 = none was.
 	oldestReadyAt int64
 	columns       map[columnKey]*column

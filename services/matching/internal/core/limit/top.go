@@ -83,6 +83,41 @@ func (d *Domain) LimitsInUse(each int, now time.Duration) (all []InUse, leftOut 
 	return all, leftOut
 }
 
+// waitedMost is how many limits of one domain Waited returns, so that a domain whose groups all wait leaves room for others.
+const waitedMost = 5
+
+// Looks is how many limits may be looked at for one answer about all domains.
+const Looks = topLooksMax
+
+// Waited are the limits of a domain for which tasklists wait and that have no slot or start for them: those that have been full for the longest, without
+// holders and waiters. It takes the limits that it looks at off looks.
+func (d *Domain) Waited(now time.Duration, looks *int) (all []InUse) {
+	add := func(l *Limit) {
+		if l.Paused || l.Shadow {
+			return
+		}
+		if u := standing(l, now); u.Lists > 0 && u.FullFor > 0 {
+			all = longest(all, u, waitedMost, func(a, b InUse) int {
+				return cmp.Or(cmp.Compare(b.FullFor, a.FullFor), strings.Compare(string(a.Ref), string(b.Ref)))
+			})
+		}
+	}
+	waited := d.waited[:min(len(d.waited), *looks)]
+	*looks -= len(waited)
+	for _, l := range waited {
+		add(l)
+	}
+	groups := d.Rings[ringAll].all
+	groups = groups[:min(len(groups), *looks)]
+	*looks -= len(groups)
+	for _, l := range groups {
+		if len(l.Parked) > 0 && !l.waited {
+			add(l)
+		}
+	}
+	return all
+}
+
 // Covering are the limits that cover tasks of a type and a group in a tasklist, those in shadow left out, each with up to so many holders.
 func (d *Domain) Covering(tasklist, typ, group string, each int, now time.Duration) (all []InUse) {
 	looks := topLooksMax

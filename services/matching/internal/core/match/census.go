@@ -1,6 +1,9 @@
 package match
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/limit"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/report"
 )
@@ -64,4 +67,22 @@ func (s *Shard) LimitsInUse(domain string, each int, now Now) (all []limit.InUse
 		return d.LimitsInUse(each, now.Mono)
 	}
 	return nil, 0
+}
+
+// FullLimit is a limit of a domain for which tasklists wait.
+type FullLimit struct {
+	Domain string
+	limit.InUse
+}
+
+// FullLimits are up to most limits of all domains for which tasklists wait, those that have been full for the longest; see limit.Waited.
+func (s *Shard) FullLimits(most int, now Now) (all []FullLimit) {
+	looks := limit.Looks
+	for _, d := range s.inOrder {
+		for _, u := range d.Waited(now.Mono, &looks) {
+			all = append(all, FullLimit{d.Name, u})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b FullLimit) int { return cmp.Compare(b.FullFor, a.FullFor) })
+	return all[:min(len(all), most)]
 }

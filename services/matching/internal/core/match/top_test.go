@@ -66,6 +66,10 @@ func TestTopNamesHoldersAndWaiters(t *testing.T) {
 	if len(all) != 2 || all[0].Ref != "type/a" || len(all[0].Holders) != 1 || len(all[0].Waiters) != 1 {
 		t.Errorf("%+v", all)
 	}
+	full := o.s.FullLimits(9, Now{Mono: w.now})
+	if len(full) != 1 || full[0].Domain != "d" || full[0].Ref != "type/a" || full[0].Lists != 2 || full[0].FullFor != u.FullFor || len(o.s.FullLimits(0, Now{Mono: w.now})) != 0 {
+		t.Errorf("tasklists wait for %+v", full)
+	}
 	if none, _ := o.s.LimitsInUse("e", 1, Now{Mono: w.now}); len(none) != 0 {
 		t.Errorf("%+v", none)
 	}

@@ -43,6 +43,29 @@ func (c Counts) Domains(names iter.Seq[string]) map[string]Total {
 	return all
 }
 
+// OfDomain is how many tasks of a domain wait, and when the next one is due of those in memory, Unix ms; 0 = none is in memory.
+type OfDomain struct {
+	Domain  string
+	Waiting int64
+	NextMS  int64
+}
+
+// OfDomains are the counts of all domains with waiting tasks, in no order. It looks at no task.
+func (c Counts) OfDomains() []OfDomain {
+	all := make([]OfDomain, 0, len(c.groups.domains.byName))
+	for name, d := range c.groups.domains.byName {
+		if d.total.Tasks == 0 {
+			continue
+		}
+		one := OfDomain{Domain: name, Waiting: d.total.Tasks}
+		if d.heap.len() > 0 {
+			one.NextMS = d.heap.head().dueMS
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
 // Count is how many tasks of a tasklist wait.
 type Count struct {
 	Tasklist string

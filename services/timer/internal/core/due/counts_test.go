@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -139,4 +140,13 @@ func TestCountsAgreeWithATable(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestEachDomainHasItsNextTask: near tasks say when the next one is due; far ones are counted.
+func TestEachDomainHasItsNextTask(t *testing.T) {
+	s := newFarStore(t, 100, ofKind(message(1, 2*testMinute, 1, 2), "shop", "mail", "t"), ofKind(message(2, testMinute, 3), "shop", "sms", "t"), ofKind(message(3, 900*testMinute, 4), "far", "mail", "t"))
+	s.approach(testMinute)
+	all := s.table.Counts().OfDomains()
+	slices.SortFunc(all, func(a, b OfDomain) int { return strings.Compare(a.Domain, b.Domain) })
+	testkit.Equal(t, "domains", all, []OfDomain{{Domain: "far", Waiting: 1}, {Domain: "shop", Waiting: 3, NextMS: testMinute}})
 }
