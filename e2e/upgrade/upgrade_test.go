@@ -199,7 +199,7 @@ func TestI13ARollingUpgrade(t *testing.T) {
 	if n := r.written()[nextVersion]; n > 0 {
 		t.Errorf("%d batches of the next version were written while old programs ran", n)
 	}
-	for _, args := range [][]string{nil, {"--dry-run"}} {
+	for _, args := range [][]string{nil, {"--yes"}} {
 		out, err := r.finalize(args...)
 		if err == nil || !strings.Contains(out, fmt.Sprint("history history-0 reads ", nextVersion-1)) {
 			t.Errorf("finalize with old members: %v\n%s", err, out)
@@ -213,10 +213,10 @@ func TestI13ARollingUpgrade(t *testing.T) {
 		t.Errorf("%d batches of the next version were written before it was in force", n)
 	}
 
-	if out, err := r.finalize("--dry-run"); err != nil || !strings.Contains(out, fmt.Sprint("would write log version ", nextVersion)) {
-		t.Errorf("finalize --dry-run: %v\n%s", err, out)
+	if out, err := r.finalize(); err != nil || !strings.Contains(out, fmt.Sprint("would write log version ", nextVersion)) {
+		t.Errorf("finalize without --yes: %v\n%s", err, out)
 	}
-	if out, err := r.finalize(); err != nil || !strings.Contains(out, fmt.Sprintf("writes log version %d now", nextVersion)) {
+	if out, err := r.finalize("--yes"); err != nil || !strings.Contains(out, fmt.Sprintf("writes log version %d now", nextVersion)) {
 		t.Fatalf("finalize: %v\n%s", err, out)
 	}
 	r.flows("finalized")

@@ -60,7 +60,7 @@ var kinds = []Kind{
 	{FiredAndLost, "I10", "a task counts as fired, but it is not in the log, does not wait again, and the archive has no end of it", taskGet, ""},
 	{FiredTwice, "I10", "one generation of a task was fired into the log twice", taskGet, ""},
 	{Overdue, "I10", "a task in the timer store was due some minutes ago", "`yard status` shows whether a timer is ready, and whether the storage is full", ""},
-	{TwoHomes, "I6", "a task waits in the timer store, but the archive has its end: it would run again", "`yard task cancel <task> --domain <domain>`, and report it", ""},
+	{TwoHomes, "I6", "a task waits in the timer store, but the archive has its end: it would run again", "`yard task cancel <task> --domain <domain> --yes`, and report it", ""},
 	{EndedTwice, "I4", "the archive has two ends of a task, and they differ", taskGet, ""},
 	{GrantedTwice, "I4", "the history of a task has two ends, or an attempt that began twice", taskGet, ""},
 	{ArchiveGap, "I6", "a finished task is in the archive but not in its index: `yard task get` and `yard task list` do not find it", "report it: the task itself is whole, at <place>", ""},

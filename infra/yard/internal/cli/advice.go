@@ -21,6 +21,8 @@ func advice(cmd *cobra.Command, err error) string {
 	switch {
 	case errors.As(err, &unfinished):
 		return "`yard task get " + unfinished.TaskID + "` shows its whole history"
+	case errors.As(err, &f) && f.Code == fault.NotFound && f.Path == "" && strings.HasPrefix(f.Message, "there is no domain "):
+		return "--domain names another domain, `yard domain list` lists them"
 	case errors.As(err, &f):
 		if advised(f.Message) {
 			return ""

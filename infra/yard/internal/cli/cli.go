@@ -102,13 +102,18 @@ func root(a *command.App) *cobra.Command {
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.Resolve(cmd) },
 	}
 	a.Flags(root.PersistentFlags())
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return command.Usagef("%w", err) })
+	root.SetFlagErrorFunc(command.FlagError)
 	root.AddCommand(
 		local.DemoCommand(a), local.DevCommand(a), local.BenchCommand(a), local.ConsoleCommand(a),
 		top.Command(a), operations.StatusCommand(a), operations.AuditCommand(a), operations.DoctorCommand(a), operations.VersionCommand(a), operations.ContextCommand(a), operations.UpgradeCommand(a), operations.ProvisionCommand(a), operations.BackupCommand(a), operations.AuthCommand(a), operations.QuarantineCommand(a), operations.ClusterCommand(a), local.ServerCommand(a),
 		tasks.TaskCommand(a), workers.WorkerCommand(a), settings.TasklistCommand(a), settings.DomainCommand(a), settings.TypeCommand(a), settings.LimitCommand(a), settings.GroupCommand(a), tasks.KeysCommand(a), tasks.DeadCommand(a), tasks.EventsCommand(a), tasks.BatchCommand(a), schedules.Command(a), timers.Command(a),
 	)
 	completions(a, root)
+	visit(root, func(cmd *cobra.Command) {
+		if cmd.Name() == "get" {
+			cmd.Aliases = []string{"show"}
+		}
+	})
 	return root
 }
 

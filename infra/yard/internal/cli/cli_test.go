@@ -77,7 +77,7 @@ func startWorker(t *testing.T, s *stack.Stack) {
 
 var (
 	idForm   = regexp.MustCompile(`\b[0-9a-hjkmnp-tv-z]{26}\b`)
-	timeForm = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}`)
+	timeForm = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d`)
 	msForm   = regexp.MustCompile(`"([a-z_]+_at_ms|at_ms|since_ms|until_ms)":\d+`)
 	revForm  = regexp.MustCompile(`("revision":|revision )\d+`)
 	ageForm  = regexp.MustCompile(`oldest for \S+`)
@@ -159,7 +159,7 @@ func TestUsageErrors(t *testing.T) {
 		{"console", "--logins", "none.yaml"},
 		{"server", "nats", "extra"},
 		{"bench", "--runs", "x"},
-		{"bench", "-w", "W1", "--plot", "w1.png"},
+		{"bench", "--workload", "W1", "--plot", "w1.png"},
 		{"bench", "curves", "colours"},
 		{"task", "submit", "--file", "-", "--delay", "1h"},
 		{"task", "list", "--output", "yaml"},
@@ -372,7 +372,7 @@ func TestServerNATS(t *testing.T) {
 func TestBench(t *testing.T) {
 	testkit.Slow(t, "takes a system of its own through many commands")
 	t.Chdir(t.TempDir())
-	out, errs, code := run(t, "", "bench", "-w", "W1,W7", "--tasks", "500", "--runs", "1", "--tables", "memory", "--partitions", "1", "--sync", "2m",
+	out, errs, code := run(t, "", "bench", "--workload", "W1,W7", "--tasks", "500", "--runs", "1", "--tables", "memory", "--partitions", "1", "--sync", "2m",
 		"--out", "bench.json", "--cpuprofile", "cpu.prof", "--plot", "w7.png")
 	if code != cli.ExitOK || !strings.Contains(out, "W1") || !strings.Contains(errs, "all 500 completed once") {
 		t.Fatalf("exit code %d\n%s%s", code, out, errs)

@@ -66,7 +66,7 @@ func completions(a *command.App, root *cobra.Command) {
 	}
 	visit(root, func(cmd *cobra.Command) {
 		if cmd.CommandPath() == "yard type put" {
-			_ = cmd.RegisterFlagCompletionFunc("limit", limits) // it refuses flags that there are none of
+			_ = cmd.RegisterFlagCompletionFunc("shared-limit", limits) // it refuses flags that there are none of
 		}
 		if complete, ok := args[cmd.CommandPath()]; ok {
 			cmd.ValidArgsFunction = firstOnly(complete)

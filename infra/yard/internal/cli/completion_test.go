@@ -10,8 +10,8 @@ import (
 func TestCompletion(t *testing.T) {
 	configDir(t)
 	system := startStack(t)
-	ok(t, "context", "add", "here", "--url", system.URL, "-d", "shop", "--use")
-	ok(t, "context", "add", "there", "--url", system.URL)
+	ok(t, "context", "put", "here", "--url", system.URL, "-d", "shop", "--use")
+	ok(t, "context", "put", "there", "--url", system.URL)
 	for _, name := range []string{"shop", "media"} {
 		ok(t, "domain", "put", name)
 	}
@@ -41,7 +41,7 @@ func TestCompletion(t *testing.T) {
 		{"type get ", "email.send"},
 		{"limit get a", "acme"},
 		{"limit put ", "acme mailer"},
-		{"type put email.send --limit acme --limit m", "mailer"},
+		{"type put email.send --shared-limit acme --shared-limit m", "mailer"},
 		{"task list --limit ", ""},
 		{"context use t", "there"},
 		{"--output w", "wide"},

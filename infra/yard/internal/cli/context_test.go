@@ -54,13 +54,13 @@ func TestContextSession(t *testing.T) {
 	}
 	do("context", "list")
 	do("context", "get")
-	do("context", "add", "local")
-	do("context", "add", "a b", "--domain", "shop")
-	do("context", "add", "local", "--url", "nats://127.0.0.1:4222", "-d", "shop", "--use")
-	do("context", "add", "local", "--url", "nats://127.0.0.1:5222")
-	do("context", "add", "prod", "--url", "nats://ann:secret@h:4222")
-	do("context", "add", "prod", "--url", "tls://h:4222", "--nkey", "nobody.nk")
-	do("context", "add", "prod", "--url", "tls://h:4222", "--nkey", "ann.nk", "--inbox-prefix", "_INBOX.t.shop.admin-ann")
+	do("context", "put", "local")
+	do("context", "put", "a b", "--domain", "shop")
+	do("context", "put", "local", "--url", "nats://127.0.0.1:4222", "-d", "shop", "--use")
+	do("context", "put", "local", "--url", "nats://127.0.0.1:5222")
+	do("context", "put", "prod", "--url", "nats://ann:secret@h:4222")
+	do("context", "put", "prod", "--url", "tls://h:4222", "--nkey", "nobody.nk")
+	do("context", "put", "prod", "--url", "tls://h:4222", "--nkey", "ann.nk", "--inbox-prefix", "_INBOX.t.shop.admin-ann")
 	do("context", "list")
 	if out := ok(t, "context", "list", "--output", "wide"); !strings.Contains(out, "INBOX PREFIX") || !strings.Contains(out, filepath.Join(here, "ann.nk")) {
 		t.Errorf("%s", out)
@@ -71,7 +71,7 @@ func TestContextSession(t *testing.T) {
 	do("context", "use", "--none")
 	do("context", "use", "test")
 	do("task", "list", "--context", "test")
-	do("context", "add", "local", "-d", "media", "--replace", "--use")
+	do("context", "put", "local", "-d", "media", "--use")
 	do("context", "delete", "local")
 	do("context", "list", "--json")
 	testkit.Golden(t, golden, []byte(strings.ReplaceAll(text.String(), here, "<here>")))
@@ -99,7 +99,7 @@ func TestNoContextIsLost(t *testing.T) {
 	for i := range n {
 		name := fmt.Sprint("c", i)
 		all.Go(func() {
-			if _, errs, code := run(t, "", "context", "add", name, "-d", "shop"); code != cli.ExitOK {
+			if _, errs, code := run(t, "", "context", "put", name, "-d", "shop"); code != cli.ExitOK {
 				t.Errorf("add %s: exit code %d: %s", name, code, errs)
 			}
 			if i%2 == 0 {
@@ -127,8 +127,8 @@ func TestWhoWins(t *testing.T) {
 	here, there := startStack(t), startStack(t)
 	ok(t, "--url", here.URL, "domain", "put", "here")
 	ok(t, "--url", there.URL, "domain", "put", "there")
-	ok(t, "context", "add", "here", "--url", here.URL, "-d", "here", "--use")
-	ok(t, "context", "add", "there", "--url", there.URL)
+	ok(t, "context", "put", "here", "--url", here.URL, "-d", "here", "--use")
+	ok(t, "context", "put", "there", "--url", there.URL)
 	for _, c := range []struct {
 		name string
 		env  map[string]string

@@ -41,7 +41,7 @@ func TestEventsArePrinted(t *testing.T) {
 	}
 	first, mails, letters := s.events("--count", "1"), s.events("--count", "2", "-t", "mail"), s.events("--count", "1", "--kind", "dead", "--kind", "late", "--json")
 	testkit.Eventually(t, within, func() error { // history learns of the setting a moment later
-		s.yard("task", "cancel", s.yard("task", "submit", "probe", "-t", "probes"))
+		s.yard("task", "cancel", "--yes", s.yard("task", "submit", "probe", "-t", "probes"))
 		select {
 		case <-first:
 			return nil

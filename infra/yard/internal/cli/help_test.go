@@ -45,3 +45,19 @@ func TestAMisspelledCommandIsSuggested(t *testing.T) {
 		}
 	}
 }
+
+func TestAMisspelledFlagIsSuggested(t *testing.T) {
+	for args, want := range map[string]string{"task list --tasklst mail": "did you mean --tasklist?", "dead list --untl 7d": "did you mean --until?", "task list --colour": "unknown flag: --colour\n"} {
+		if _, errs, code := run(t, "", strings.Fields(args)...); code != cli.ExitUsage || !strings.Contains(errs, want) {
+			t.Errorf("yard %s: exit code %d, %s", args, code, errs)
+		}
+	}
+}
+
+// show is get.
+func TestShowIsGet(t *testing.T) {
+	get, _, _ := run(t, "", "task", "get", "--help")
+	if show, errs, code := run(t, "", "task", "show", "--help"); code != cli.ExitOK || show != get || !strings.Contains(show, "get, show") {
+		t.Errorf("exit code %d, %s%s", code, show, errs)
+	}
+}

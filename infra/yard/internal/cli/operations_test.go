@@ -58,9 +58,9 @@ func TestUpgradeSession(t *testing.T) {
 		testkit.NoError(t, kv.Delete(t.Context(), key))
 	}
 	s.do("upgrade", "status")
-	s.do("upgrade", "finalize", "--dry-run")
 	s.do("upgrade", "finalize")
-	s.do("upgrade", "finalize")
+	s.do("upgrade", "finalize", "--yes")
+	s.do("upgrade", "finalize", "--yes")
 	member("history", "old-1", older, "") // it comes back
 	s.do("upgrade", "status")
 	s.golden("upgrade.txt")
@@ -96,8 +96,8 @@ func TestQuarantineSession(t *testing.T) {
 	s.do("quarantine", "get", "4") // a part of the third one
 	s.do("quarantine", "redrive", "1", "2")
 	s.do("quarantine", "redrive", "3")
-	s.do("quarantine", "drop", "3")
-	s.do("quarantine", "drop", "3", "--yes")
+	s.do("quarantine", "delete", "3")
+	s.do("quarantine", "delete", "3", "--yes")
 	s.do("quarantine", "get", "3")
 	s.do("--json", "quarantine", "list")
 	s.golden("quarantine.txt")

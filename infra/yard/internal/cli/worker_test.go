@@ -169,7 +169,7 @@ func TestWorkerStopsWhatIsCancelled(t *testing.T) {
 	s.work("--exec", "trap 'touch "+dir+"/stopped; exit 0' TERM; touch "+dir+"/begun; while :; do sleep 0.01; done")
 	id := s.yard("task", "submit", "-t", "mail", "endless", "--heartbeat", "3s")
 	appears(t, filepath.Join(dir, "begun"))
-	s.yard("task", "cancel", id)
+	s.yard("task", "cancel", "--yes", id)
 	if got := s.await(id, inState("cancelled")); got.Result != nil {
 		t.Errorf("%+v", got)
 	}

@@ -69,7 +69,7 @@ func ReadContexts() (ContextBook, error) {
 		err = json.Unmarshal(text, &book)
 	}
 	if err != nil {
-		return book, fmt.Errorf("contexts: %s: %w; repair or remove the file, and create the contexts again with `yard context add`", file, err)
+		return book, fmt.Errorf("contexts: %s: %w; repair or remove the file, and create the contexts again with `yard context put`", file, err)
 	}
 	if book.Contexts == nil {
 		book.Contexts = map[string]ContextEntry{}
@@ -119,7 +119,7 @@ func ChangeContexts(ctx context.Context, change func(*ContextBook) error) (book 
 func (b ContextBook) Entry(name string) (ContextEntry, error) {
 	e, ok := b.Contexts[name]
 	if !ok {
-		return e, Usagef("there is no context %q; `yard context list` shows those there are, `yard context add` makes one", name)
+		return e, Usagef("there is no context %q; `yard context list` shows those there are, `yard context put` makes one", name)
 	}
 	return e, nil
 }
@@ -222,7 +222,7 @@ func connects(cmd *cobra.Command) bool {
 			return false
 		}
 	}
-	return !cmd.HasSubCommands() || cmd.Name() == "worker" // which runs tasks, and has a command below it
+	return !cmd.HasSubCommands() || cmd.Name() == "worker" || cmd.Name() == "bench" // which do something, and have commands below them
 }
 
 // OnCluster tells whether the command line names a cluster, for commands that else make one.

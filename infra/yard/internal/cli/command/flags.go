@@ -32,7 +32,7 @@ func (v Value) Type() string { return v.Kind }
 // Set parses text.
 func (v Value) Set(text string) error { return v.Parse(text) }
 
-// DurationVar adds a flag of a duration, which may have days: 7d, 1d12h.
+// DurationVar adds a flag of a duration, which may have weeks and days: 2w, 1d12h.
 func DurationVar(flags *pflag.FlagSet, to *time.Duration, name string, value time.Duration, usage string) {
 	*to = value
 	show := func() string {
@@ -47,23 +47,22 @@ func DurationVar(flags *pflag.FlagSet, to *time.Duration, name string, value tim
 	}}, name, usage)
 }
 
-// days is a number of days in front of what time.ParseDuration reads.
-var days = regexp.MustCompile(`^(\d+)d`)
+// weeksAndDays are numbers of weeks and of days in front of what time.ParseDuration reads.
+var weeksAndDays = regexp.MustCompile(`^(?:(\d{1,6})w)?(?:(\d{1,6})d)?`)
 
 const daysMax = 100_000
 
-// ParseDuration parses a duration with days.
+// ParseDuration parses a duration with weeks and days.
 func ParseDuration(text string) (time.Duration, error) {
-	rest, whole := text, time.Duration(0)
-	if m := days.FindStringSubmatch(text); m != nil {
-		n, err := strconv.Atoi(m[1])
-		if err != nil || n > daysMax {
-			return 0, fmt.Errorf("%q: more than %d days", text, daysMax)
-		}
-		whole, rest = time.Duration(n)*24*time.Hour, text[len(m[0]):]
-		if rest == "" {
-			return whole, nil
-		}
+	m := weeksAndDays.FindStringSubmatch(text)
+	weeks, _ := strconv.Atoi(m[1]) // "" is none
+	days, _ := strconv.Atoi(m[2])
+	if days += 7 * weeks; days > daysMax {
+		return 0, fmt.Errorf("%q: more than %d days", text, daysMax)
+	}
+	rest, whole := text[len(m[0]):], time.Duration(days)*24*time.Hour
+	if rest == "" && m[0] != "" {
+		return whole, nil
 	}
 	d, err := time.ParseDuration(rest)
 	if err != nil {

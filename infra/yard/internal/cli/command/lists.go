@@ -83,8 +83,8 @@ func CheckRate(rate int, of string) error {
 	return nil
 }
 
-// Commands that cannot be taken back count first.
+// Commands that cannot be taken back show first what they would do.
 const (
-	YesUsage = "do it; without this flag, what matches is counted and nothing is changed"
-	notDone  = "nothing was changed: repeat the command with --yes to do it"
+	YesUsage = "do it; without this flag, it is shown what would be done, and nothing is changed"
+	NotDone  = "nothing was changed: repeat the command with --yes to do it"
 )

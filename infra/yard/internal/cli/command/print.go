@@ -13,8 +13,21 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 )
 
-// TimeForm is how times are printed for people: local, to the millisecond.
-const TimeForm = "2006-01-02 15:04:05.000"
+// TimeForm is how times are printed for people: local, to the millisecond, with their zone. Flags take it, too.
+const TimeForm = "2006-01-02 15:04:05.000-07:00"
+
+// ParseTime reads the value of a flag: a time as RFC 3339 has it, or as it is printed; "" = no time.
+func ParseTime(flag, text string) (at time.Time, err error) {
+	if text == "" {
+		return at, nil
+	}
+	for _, form := range []string{time.RFC3339, TimeForm} {
+		if at, err = time.Parse(form, text); err == nil {
+			return at, nil
+		}
+	}
+	return at, Usagef("--%s %q: want a time such as 2026-12-24T18:00:00+01:00", flag, text)
+}
 
 // PrintJSON writes a message of the wire in the wire's own JSON form, and anything
 // else by encoding/json, on one line.
@@ -126,7 +139,7 @@ func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 // Preview says that nothing was done.
 func (t *Table) Preview(is bool) {
 	if is {
-		t.Row(notDone)
+		t.Row(NotDone)
 	}
 }
 

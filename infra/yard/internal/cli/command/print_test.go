@@ -23,13 +23,13 @@ func TestI14_WhatOthersWroteIsTextOnly(t *testing.T) {
 
 func TestDurationsHaveDays(t *testing.T) {
 	for text, want := range map[string]time.Duration{
-		"7d": 7 * 24 * time.Hour, "1d12h": 36 * time.Hour, "0d1ms": time.Millisecond, "90m": 90 * time.Minute, "0": 0, "-1s": -time.Second,
+		"2w": 14 * 24 * time.Hour, "1w1d1h": 193 * time.Hour, "7d": 7 * 24 * time.Hour, "1d12h": 36 * time.Hour, "0d1ms": time.Millisecond, "90m": 90 * time.Minute, "0": 0, "-1s": -time.Second,
 	} {
 		if got, err := ParseDuration(text); got != want || err != nil {
 			t.Errorf("%s: %v, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"", "7", "d", "1.5d", "2d3", "1h2d", "999999999999d"} {
+	for _, text := range []string{"", "7", "d", "1.5d", "2d3", "1h2d", "w", "1d1w", "1.5w", "20000w", "999999999999d"} {
 		if got, err := ParseDuration(text); err == nil {
 			t.Errorf("%q is taken for %v", text, got)
 		}

@@ -77,7 +77,7 @@ W1s, W2, W2s, W3, W4, W5, W9 and W12 run there; the others take several domains,
 finished tasks for minutes: the domain keeps them for 30m or more. TASKS/SYNC is tasks by messages of the history streams; with --sync always each is one sync.`,
 		Example: `  yard bench
   yard bench --workload W1,W3 --runs 5 --out bench.json
-  yard bench --workload W1 --types 1 --limit 50 --tables redis
+  yard bench --workload W1 --types 1 --max-concurrency 50 --tables redis
   yard bench --workload W1,W2,W8 --sync always,1s
   yard bench --workload W7 --plot w7.png
   yard bench --workload W1,W2,W3 --url tls://127.0.0.1:4222 --tls-ca ca.pem --nkey auth/keys/admin.bench.ann.nk --inbox-prefix _INBOX.t.bench.admin-ann
@@ -103,7 +103,7 @@ finished tasks for minutes: the domain keeps them for 30m or more. TASKS/SYNC is
 
 // load are the options of what is submitted.
 func (f *benchFlags) load(flags *pflag.FlagSet) {
-	flags.StringSliceVarP(&f.opts.Workloads, "workload", "w", nil, "some of W1, W1s, W2, W2s, W3, W4, W5, W6, W7, W8, W8s, W9, W10, W11, W12, W13, W14; default all")
+	flags.StringSliceVar(&f.opts.Workloads, "workload", nil, "some of W1, W1s, W2, W2s, W3, W4, W5, W6, W7, W8, W8s, W9, W10, W11, W12, W13, W14; default all")
 	flags.IntVar(&f.opts.Tasks, "tasks", 0, "tasks per run; 0 = W1 and W1s 200,000, W2 and W2s 50,000, W3 10,000, W4 50,000, W5 1,000,000, W6 3,000,000, W7 28,000, W8 50,000, W8s 100,000, W9 1,000,000, W10 10,000, W11 20,000, W12 100,000, W13 45,000, W14 1,000,000")
 	flags.IntVar(&f.opts.Producers, "producers", 0, "producers that submit at once; 0 = W1, W1s and W5 8, W2, W2s and W8 64, W8s 512")
 	flags.IntVar(&f.opts.Domains, "domains", 1000, "domains of W8 and W8s, 1 to 10,000")
@@ -139,14 +139,14 @@ func target(a *command.App, cmd *cobra.Command, f *benchFlags) {
 func (f *benchFlags) limits(flags *pflag.FlagSet) {
 	flags.IntVar(&f.opts.Types, "types", 10, "types that the tasks are of, 1 to 1,000")
 	flags.IntVar(&f.opts.Polls, "polls", 16, "polls that wait for tasks at once, in W1, W1s, W2, W2s and W5, 1 to 10,000")
-	flags.IntVar(&f.opts.Limit, "limit", 0, "tasks of each type that may run at once, not in W8; 0 = any number")
+	flags.IntVar(&f.opts.Limit, "max-concurrency", 0, "tasks of each type that may run at once, not in W8; 0 = any number")
 	flags.IntVar(&f.opts.Levels, "levels", 1, "limits that a task needs a slot of, 1 to 4: of its type, one that all types share, its domain's, its tasklist's")
 	flags.BoolVar(&f.opts.Unique, "unique", false, "give each task a unique key of its own")
 	flags.IntVar(&f.opts.OrderKeys, "order-keys", 0, "order keys that the tasks are of, in turn; 0 = they have none")
 	flags.IntVar(&f.opts.Groups, "groups", 0, "groups that the tasks are of, not in W8; 0 = they have none")
-	flags.IntVar(&f.opts.PerGroup, "limit-per-group", 0, "tasks of each type and group that may run at once; 0 = any number")
+	flags.IntVar(&f.opts.PerGroup, "max-concurrency-per-group", 0, "tasks of each type and group that may run at once; 0 = any number")
 	flags.IntVar(&f.opts.Spread, "tasklist-partitions", 1, "partitions of the tasklist, not in W8; 1 to 64")
-	flags.IntVar(&f.opts.LimitAll, "limit-all", 0, "tasks that may run at once in each level but the first; 0 = --limit for each type")
+	flags.IntVar(&f.opts.LimitAll, "max-concurrency-all", 0, "tasks that may run at once in each level but the first; 0 = --max-concurrency for each type")
 }
 
 func runBench(ctx context.Context, a *command.App, f benchFlags) (err error) {

@@ -12,7 +12,7 @@ import (
 
 // ContextCommand is `yard context`.
 func ContextCommand(a *command.App) *cobra.Command {
-	cmd := command.Group("context", "Keep servers, logins and domains under names", contextAdd(a), contextUse(a), contextList(a), contextShow(a), contextRemove(a))
+	cmd := command.Group("context", "Keep servers, logins and domains under names", contextPut(a), contextGet(a), contextList(a), contextDelete(a), contextUse(a))
 	cmd.Long = `Keep servers, logins and domains under names, in contexts.json in the folder yard of your configuration
 (~/.config/yard on Linux, or XDG_CONFIG_HOME). Of keys and certificates it holds the paths; no secret is copied.
 
@@ -22,12 +22,12 @@ them says how to connect, the context's server and login are not taken.`
 	return cmd
 }
 
-func contextAdd(a *command.App) *cobra.Command {
-	replace, use := false, false
+func contextPut(a *command.App) *cobra.Command {
+	use := false
 	cmd := &cobra.Command{
-		Use: "add NAME", Short: "Create a context from --url, --domain and the login flags",
-		Example: `  yard context add local --url nats://127.0.0.1:4222 --domain shop --use
-  yard context add prod --url tls://nats.example.com:4222 -d shop --nkey ~/keys/admin.shop.ann.nk --inbox-prefix _INBOX.t.shop.admin-ann --tls-ca ~/keys/ca.pem`,
+		Use: "put NAME", Short: "Create a context from --url, --domain and the login flags, or replace one as a whole",
+		Example: `  yard context put local --url nats://127.0.0.1:4222 --domain shop --use
+  yard context put prod --url tls://nats.example.com:4222 -d shop --nkey ~/keys/admin.shop.ann.nk --inbox-prefix _INBOX.t.shop.admin-ann --tls-ca ~/keys/ca.pem`,
 		Args: command.ArgCount(1, 1, "one name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name := args[0]
@@ -39,9 +39,6 @@ func contextAdd(a *command.App) *cobra.Command {
 				return err
 			}
 			book, err := command.ChangeContexts(cmd.Context(), func(book *command.ContextBook) error {
-				if _, there := book.Contexts[name]; there && !replace {
-					return command.Usagef("there is a context %s already; --replace changes it", name)
-				}
 				book.Contexts[name] = entry
 				if use {
 					book.Current = name
@@ -54,7 +51,6 @@ func contextAdd(a *command.App) *cobra.Command {
 			return printContext(a, book, name)
 		},
 	}
-	cmd.Flags().BoolVar(&replace, "replace", false, "replace the context with this name")
 	cmd.Flags().BoolVar(&use, "use", false, "use it as the default")
 	return cmd
 }
@@ -100,7 +96,7 @@ func contextList(a *command.App) *cobra.Command {
 	}
 }
 
-func contextShow(a *command.App) *cobra.Command {
+func contextGet(a *command.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "get [NAME]", Short: "Show a context, by default the one in use",
 		Example: "  yard context get prod",
@@ -125,9 +121,9 @@ func contextShow(a *command.App) *cobra.Command {
 	}
 }
 
-func contextRemove(a *command.App) *cobra.Command {
+func contextDelete(a *command.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "delete NAME", Short: "Remove a context; the files it names are kept", Example: "  yard context delete local",
+		Use: "delete NAME", Short: "Delete a context; the files it names are kept", Example: "  yard context delete local",
 		Args: command.ArgCount(1, 1, "one name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			book, err := command.ChangeContexts(cmd.Context(), func(book *command.ContextBook) error {

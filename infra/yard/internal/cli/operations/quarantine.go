@@ -36,7 +36,7 @@ var quarantineKinds = map[string]logv1.QuarantineKind{
 // QuarantineCommand is `yard quarantine`.
 func QuarantineCommand(a *command.App) *cobra.Command {
 	return command.Group("quarantine", "Look after what could not be read or written",
-		quarantineList(a), quarantineGet(a), quarantineRedrive(a), quarantineDrop(a))
+		quarantineList(a), quarantineGet(a), quarantineRedrive(a), quarantineDelete(a))
 }
 
 func quarantineList(a *command.App) *cobra.Command {
@@ -113,11 +113,11 @@ it is stored there.`,
 	}
 }
 
-func quarantineDrop(a *command.App) *cobra.Command {
+func quarantineDelete(a *command.App) *cobra.Command {
 	yes := false
 	cmd := &cobra.Command{
-		Use: "drop ITEM…", Short: "Delete items forever, or list them first",
-		Example: "  yard quarantine drop 12 --yes",
+		Use: "delete ITEM…", Short: "Delete items forever, or list them first",
+		Example: "  yard quarantine delete 12\n  yard quarantine delete 12 --yes",
 		Args:    command.ArgCount(1, -1, "the numbers of items"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var items []quarantine.Item
@@ -133,7 +133,7 @@ func quarantineDrop(a *command.App) *cobra.Command {
 				if err := quarantine.Drop(ctx, js, seq); err != nil {
 					return err
 				}
-				return printDone(a, "dropped", seq, 0)
+				return printDone(a, "deleted", seq, 0)
 			})
 			if err != nil || yes {
 				return err

@@ -18,19 +18,20 @@ import (
 
 // UpgradeCommand is `yard upgrade`.
 func UpgradeCommand(a *command.App) *cobra.Command {
-	dry := false
+	yes := false
 	finalize := &cobra.Command{
 		Use: "finalize", Short: "Raise the log version to the newest one that all members know",
 		Long: `Let the cluster write the newest log version that a live member knows. It is refused
 while other live members do not know that version; they are named. There is no way back:
-programs that do not know it then refuse to start on the cluster.`,
-		Example: "  yard upgrade finalize --dry-run\n  yard upgrade finalize",
+programs that do not know it then refuse to start on the cluster. Without --yes it is only shown what
+would be done.`,
+		Example: "  yard upgrade finalize\n  yard upgrade finalize --yes",
 		Args:    command.NoArgs,
 		RunE: a.JetStream(func(ctx context.Context, js jetstream.JetStream, _ []string) error {
-			return finalize(ctx, a, js, dry)
+			return finalize(ctx, a, js, yes)
 		}),
 	}
-	finalize.Flags().BoolVar(&dry, "dry-run", false, "show what would be done, and change nothing")
+	finalize.Flags().BoolVar(&yes, "yes", false, command.YesUsage)
 	status := &cobra.Command{
 		Use: "status", Short: "Show the log version of the cluster, and the newest that each member knows",
 		Example: "  yard upgrade status",
@@ -148,7 +149,7 @@ func printUpgrade(a *command.App, u upgrade) error {
 }
 
 // finalize raises the cluster's version, or refuses with a FAILED_PRECONDITION.
-func finalize(ctx context.Context, a *command.App, js jetstream.JetStream, dry bool) error {
+func finalize(ctx context.Context, a *command.App, js jetstream.JetStream, yes bool) error {
 	u, err := readUpgrade(ctx, js)
 	if err != nil {
 		return err
@@ -158,7 +159,7 @@ func finalize(ctx context.Context, a *command.App, js jetstream.JetStream, dry b
 		return fault.New(fault.FailedPrecondition, "no member is alive: start the services first")
 	case len(u.hinder) > 0:
 		return fault.New(fault.FailedPrecondition, "not every member reads log version %d: %s", u.next, strings.Join(u.hinder, ", "))
-	case u.next > u.cluster.Number && !dry:
+	case u.next > u.cluster.Number && yes:
 		if err := catalog.RaiseVersion(ctx, u.kv, u.cluster, u.next); err != nil {
 			if errors.Is(err, catalog.ErrVersionChanged) {
 				return fault.New(fault.FailedPrecondition, "%v: look at `yard upgrade status`", err)
@@ -169,16 +170,16 @@ func finalize(ctx context.Context, a *command.App, js jetstream.JetStream, dry b
 	if a.JSON {
 		return a.PrintJSON(u.json())
 	}
-	_, err = fmt.Fprintln(a.Out, u.done(dry))
+	_, err = fmt.Fprintln(a.Out, u.done(yes))
 	return err
 }
 
-func (u upgrade) done(dry bool) string {
+func (u upgrade) done(yes bool) string {
 	switch {
 	case u.next == u.cluster.Number:
 		return fmt.Sprintf("the cluster writes log version %d already", u.next)
-	case dry:
-		return fmt.Sprintf("the cluster would write log version %d instead of %d", u.next, u.cluster.Number)
+	case !yes:
+		return fmt.Sprintf("the cluster would write log version %d instead of %d\n%s", u.next, u.cluster.Number, command.NotDone)
 	default:
 		return fmt.Sprintf("the cluster writes log version %d now", u.next)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/contracts/yard/schedules"
@@ -48,10 +49,10 @@ func timeFlags(flags *pflag.FlagSet, s *schedules.Schedule, v *values) {
 // complete reads what flags say in texts.
 func (v *values) complete(s *schedules.Schedule) (err error) {
 	s.Overlap, s.Missed = schedules.Overlap(v.overlap), schedules.Missed(v.missed)
-	if s.StartAt, err = timeOf("start", v.start); err != nil {
+	if s.StartAt, err = command.ParseTime("start", v.start); err != nil {
 		return err
 	}
-	if s.EndAt, err = timeOf("end", v.end); err != nil {
+	if s.EndAt, err = command.ParseTime("end", v.end); err != nil {
 		return err
 	}
 	if v.payload == "" {
@@ -62,17 +63,6 @@ func (v *values) complete(s *schedules.Schedule) (err error) {
 	}
 	s.Task.Payload = json.RawMessage(v.payload)
 	return nil
-}
-
-// timeOf reads the value of a flag; "" = no time.
-func timeOf(flag, text string) (at time.Time, err error) {
-	if text == "" {
-		return at, nil
-	}
-	if at, err = time.Parse(time.RFC3339, text); err != nil {
-		return at, command.Usagef("--%s %q: want a time such as 2026-12-24T18:00:00+01:00", flag, text)
-	}
-	return at, nil
 }
 
 func put(a *command.App) *cobra.Command {
@@ -150,13 +140,10 @@ func remove(a *command.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.Show(&yardv1.DeleteScheduleResponse{Deleted: deleted}, func(t *command.Table) {
-				if deleted {
-					t.Row("schedule " + args[0] + " is deleted")
-				} else {
-					t.Row("there is no schedule " + args[0])
-				}
-			})
+			if !deleted {
+				return fault.New(fault.NotFound, "there is no schedule %q", args[0])
+			}
+			return a.Show(&yardv1.DeleteScheduleResponse{Deleted: true}, func(t *command.Table) { t.Row("schedule " + args[0] + " is deleted") })
 		}),
 	}
 }
@@ -203,11 +190,11 @@ func backfill(a *command.App) *cobra.Command {
 		Example: "  yard schedule backfill nightly --from 2026-11-01T00:00:00Z --to 2026-11-08T00:00:00Z",
 		Args:    command.ArgCount(1, 1, "one schedule"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			first, err := timeOf("from", from)
+			first, err := command.ParseTime("from", from)
 			if err != nil {
 				return err
 			}
-			last, err := timeOf("to", to)
+			last, err := command.ParseTime("to", to)
 			if err != nil {
 				return err
 			}
@@ -245,7 +232,7 @@ func next(a *command.App) *cobra.Command {
 			if given := len(s.Cron) > 0 || s.Every != 0; given == (len(args) == 1) {
 				return command.Usagef("want either a schedule, or --cron or --every")
 			}
-			from, err := timeOf("after", after)
+			from, err := command.ParseTime("after", after)
 			if err != nil {
 				return err
 			}

@@ -15,7 +15,7 @@ func LimitCommand(a *command.App) *cobra.Command {
 	s := settings[yard.Limit, yard.Limit]{
 		kind: "limit", name: "partner-acme",
 		putHelp: help{"Create or change a limit that several task types share", `Create a limit, or change the settings that are given as flags. It holds for all types that
-name it (yard type put --limit), together, and takes effect within a second. A smaller
+name it (yard type put --shared-limit), together, and takes effect within a second. A smaller
 limit stops no attempt: fewer start until enough have ended.
 
 With --shadow it counts and holds nothing up: yard limit top tells how many attempts it would
@@ -28,7 +28,7 @@ of the same group where the limit is per group. --on-full wait has tasks wait ag
   yard limit put partners --max-concurrency-per-group 3 --description "calls of one partner's API"
   yard limit put partner-acme --max-concurrency 20 --shadow   # what would wait? see yard limit top
   yard limit put previews --max-concurrency-per-group 1 --on-full cancel-oldest   # only the newest of each customer
-  yard type put payout.send --limit partner-acme`},
+  yard type put payout.send --shared-limit partner-acme`},
 		getHelp:  help{short: "Show a limit and how much of it is in use"},
 		listHelp: help{short: "List the limits of the domain that task types share"},
 		delete:   help{short: "Delete a limit that no task type names any more"},

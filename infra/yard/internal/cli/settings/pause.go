@@ -122,7 +122,7 @@ func (s stoppable) resumeCommand(a *command.App) *cobra.Command {
 				return err
 			}
 			return a.Show(&yardv1.PauseResponse{Pause: p.Wire()}, func(t *command.Table) {
-				t.Row(fmt.Sprintf("%s %s is resumed; it was %s %s", s.kind, args[0], strings.ToLower(how.done), pauseOf(p.Wire())))
+				t.Row(fmt.Sprintf("%s %s is resumed; it was %s %s", s.kind, args[0], strings.ToLower(how.done), stoppedText(p.Wire())))
 			})
 		}),
 	}
@@ -165,7 +165,14 @@ func pauseOf(w *yardv1.Pause) string {
 	if w == nil {
 		return ""
 	}
-	text := "since " + command.At(w.SinceMs) + " until " + untilOf(w)
+	return "since " + command.At(w.SinceMs) + " until " + untilOf(w) + whoseText(w)
+}
+
+// stoppedText is a pause that is over, in one line.
+func stoppedText(w *yardv1.Pause) string { return "since " + command.At(w.SinceMs) + whoseText(w) }
+
+// whoseText is who paused, and why.
+func whoseText(w *yardv1.Pause) (text string) {
 	if w.By != "" {
 		text += ", by " + w.By
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/command"
 )
 
 // rateFlag is a rate on the command line: "100/s", "5/10m", "100/s burst 20", or "0" for none. It is a pflag.Value.
@@ -46,7 +47,7 @@ func (r *rateFlag) Set(text string) error {
 	if per != "" && (per[0] < '0' || per[0] > '9') {
 		per = "1" + per
 	}
-	d, err := time.ParseDuration(per)
+	d, err := command.ParseDuration(per)
 	if err != nil || d < time.Millisecond {
 		return wrong
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/command"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/tasks"
@@ -171,7 +172,11 @@ func printTasklist(a *command.App, d *yardv1.DescribeTasklistResponse, known boo
 		t.Some("paused groups of the domain", strings.Join(d.PausedGroups, ", "))
 		t.Some("drained groups of the domain", strings.Join(d.DrainedGroups, ", "))
 		for _, s := range d.Slots {
-			t.Row("slots of "+s.Ref, s.InUse, fmt.Sprintf("of %d, in the whole domain", s.Limit))
+			of := fmt.Sprintf("of %d", s.Limit)
+			if s.Ref != ids.TasklistLimit(d.Tasklist) {
+				of += ", in the whole domain"
+			}
+			t.Row("slots of "+s.Ref, s.InUse, of)
 		}
 	})
 }

@@ -48,7 +48,7 @@ func typeFlags(flags *pflag.FlagSet, t *yard.TaskType) {
 	perGroup(flags, &t.MaxConcurrencyPerGroup)
 	rateFlags(flags, &t.Rate)
 	flags.IntVar(&t.Cost, "cost", t.Cost, "starts of a rate that each attempt uses, 1 to 1000, of tasks that do not say it; 0 = 1")
-	flags.StringSliceVar(&t.Limits, "limit", t.Limits, "limit that it shares with other types, see yard limit; may be repeated; replaces those it has, \"\" = none")
+	flags.StringSliceVar(&t.Limits, "shared-limit", t.Limits, "limit that it shares with other types, see yard limit; may be repeated; replaces those it has, \"\" = none")
 	command.DurationVar(flags, &t.StartToClose, "start-to-close", t.StartToClose, "longest time of one attempt; default 5m")
 	command.DurationVar(flags, &t.HeartbeatTimeout, "heartbeat", t.HeartbeatTimeout, "time without a heartbeat after which an attempt is lost; 0 = never")
 	command.DurationVar(flags, &t.StartWithin, "start-within", t.StartWithin, "a task that has not started by then expires; 0 = never")

@@ -3,6 +3,7 @@ package tasks
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -38,7 +39,7 @@ func batchCreate(a *command.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printBatches(a, []*yard.BatchInfo{info}, true)
+			return printBatches(a, []*yard.BatchInfo{info}, counted)
 		}),
 	}
 	flags := cmd.Flags()
@@ -58,7 +59,7 @@ func batchVerb(a *command.App, verb, short string, do func(*yard.Batch, context.
 			if err != nil {
 				return err
 			}
-			return printBatches(a, []*yard.BatchInfo{info}, true)
+			return printBatches(a, []*yard.BatchInfo{info}, counted)
 		}),
 	}
 }
@@ -73,7 +74,7 @@ func batchList(a *command.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printBatches(a, all, false)
+			return printBatches(a, all)
 		}),
 	}
 	cmd.Flags().StringSliceVar(&states, "state", nil, "only in these states: open, closed, completed, expired; default all of them")
@@ -82,11 +83,23 @@ func batchList(a *command.App) *cobra.Command {
 
 func batchCancel(a *command.App) *cobra.Command {
 	var o yard.PurgeOptions
+	yes := false
 	cmd := &cobra.Command{
-		Use: "cancel ID", Short: "Close a batch and cancel the rest of its tasks",
-		Example: `  yard batch cancel import-7 --reason "wrong file"`,
+		Use: "cancel ID", Short: "Close a batch and cancel the rest of its tasks, or show it first",
+		Long: `Close a batch and cancel the rest of its tasks, those that ACTIVE counts. It goes step by step, with progress; ctrl-C
+ends it, and the same command again goes on. Without --yes the batch is only shown.`,
+		Example: "  yard batch cancel import-7\n  yard batch cancel import-7 --reason \"wrong file\" --yes",
 		Args:    command.ArgCount(1, 1, "one batch"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if !yes {
+				return a.WithClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
+					info, err := c.Batch(args[0]).Info(ctx)
+					if err != nil {
+						return err
+					}
+					return printBatches(a, []*yard.BatchInfo{info}, counted, preview)
+				})
+			}
 			return runPurge(a, cmd, args[0], o, func(c *yard.Client, ctx context.Context, id string, o yard.PurgeOptions) (yard.Purged, error) {
 				return c.Batch(id).Cancel(ctx, o)
 			})
@@ -94,24 +107,36 @@ func batchCancel(a *command.App) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&o.Running, "running", false, "ask the workers of running tasks to stop, too")
+	flags.BoolVar(&yes, "yes", false, command.YesUsage)
 	flags.IntVar(&o.Rate, "rate", 500, "the most tasks to cancel a second")
 	flags.StringVar(&o.Reason, "reason", "", "why, for people; it is in the history of each task")
 	command.ByFlag(flags, &o.By, "cancels it")
 	return cmd
 }
 
-// printBatches prints batches as a table. Without counted, only those that are over have counts.
-func printBatches(a *command.App, all []*yard.BatchInfo, counted bool) error {
+// batchDetail is what printBatches shows beside the batches.
+type batchDetail int
+
+const (
+	// counted: the batches that are not over have counts, too.
+	counted batchDetail = iota
+	// preview: nothing was done.
+	preview
+)
+
+// printBatches prints batches as a table.
+func printBatches(a *command.App, all []*yard.BatchInfo, with ...batchDetail) error {
 	return a.Show(&yardv1.ListBatchesResponse{Batches: command.Each(all, (*yard.BatchInfo).Wire)}, func(t *command.Table) {
 		t.Row("BATCH", "STATE", "TASKS", "ACTIVE", "COMPLETED", "DEAD", "CANCELLED", "EXPIRED", "CREATED", "CALLBACK")
 		for _, b := range all {
 			count := func(n int64) any {
-				if !counted && !b.State.Over() {
+				if !b.State.Over() && !slices.Contains(with, counted) {
 					return "-"
 				}
 				return n
 			}
 			t.Row(command.OneLine(b.ID), b.State, count(b.Tasks), count(b.Active), count(b.Completed), count(b.Dead), count(b.Cancelled), count(b.Expired), command.At(b.CreatedAt.UnixMilli()), cmp.Or(b.CallbackID, b.CallbackType, "-"))
 		}
+		t.Preview(slices.Contains(with, preview))
 	})
 }

@@ -17,8 +17,8 @@ import (
 
 // DeadCommand is `yard dead`.
 func DeadCommand(a *command.App) *cobra.Command {
-	return command.Group("dead", "List, count, get, redrive and purge dead letters: tasks that used up their attempts",
-		deadList(a), deadCount(a), deadGet(a), deadRedrive(a), deadPurge(a))
+	return command.Group("dead", "List, count, get, redrive and delete dead letters: tasks that used up their attempts",
+		deadList(a), deadCount(a), deadGet(a), deadRedrive(a), deadDelete(a))
 }
 
 // deadLetterFlags pick dead letters.
@@ -76,7 +76,7 @@ func deadList(a *command.App) *cobra.Command {
 		}),
 	}
 	f.add(cmd.Flags())
-	cmd.Flags().IntVar(&limit, "limit", 100, "the most to list; 0 = all")
+	cmd.Flags().IntVarP(&limit, "limit", "n", 100, "the most to list; 0 = all")
 	return cmd
 }
 
@@ -134,7 +134,7 @@ func deadGet(a *command.App) *cobra.Command {
 	}
 }
 
-// which says what a redrive or a purge is about: tasks by id, or flags. Without either it would be about all, by mistake.
+// which says what a redrive or a deletion is about: tasks by id, or flags. Without either it would be about all, by mistake.
 func (f *deadLetterFlags) which(named []string) error {
 	filtered := f.DeadLetterFilter != (yard.DeadLetterFilter{}) || f.since > 0 || f.until > 0
 	switch {
@@ -204,38 +204,38 @@ func redrive(ctx context.Context, a *command.App, c *yard.Client, o yard.Redrive
 	return err
 }
 
-func deadPurge(a *command.App) *cobra.Command {
+func deadDelete(a *command.App) *cobra.Command {
 	var f deadLetterFlags
 	var o yard.PurgeDeadLettersOptions
 	cmd := &cobra.Command{
-		Use: "purge [TASK...]", Short: "Delete dead letters, or count them first",
+		Use: "delete [TASK...]", Short: "Delete dead letters, or count them first",
 		Long: `Delete dead letters: their tasks stay ended, and cannot be redriven any more. Without --yes they are only
 counted. It goes step by step at --rate, with progress; ctrl-C ends it.`,
-		Example: "  yard dead purge --until 720h\n  yard dead purge --until 720h --yes",
+		Example: "  yard dead delete --until 30d\n  yard dead delete --until 30d --yes",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := cmp.Or(f.which(args), command.CheckRate(o.Rate, "letter")); err != nil {
 				return err
 			}
 			o.TaskIDs, o.Filter, o.Preview = args, f.filter(time.Now()), !f.yes
-			return a.WithClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error { return purgeDeadLetters(ctx, a, c, o) })
+			return a.WithClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error { return deleteDeadLetters(ctx, a, c, o) })
 		},
 	}
 	flags := cmd.Flags()
 	f.addChange(flags)
 	flags.IntVar(&o.Rate, "rate", 500, "the most letters to delete a second")
-	command.ByFlag(flags, &o.By, "purges")
+	command.ByFlag(flags, &o.By, "deletes them")
 	return cmd
 }
 
-func purgeDeadLetters(ctx context.Context, a *command.App, c *yard.Client, o yard.PurgeDeadLettersOptions) error {
-	r := a.Reporter("purged")
+func deleteDeadLetters(ctx context.Context, a *command.App, c *yard.Client, o yard.PurgeDeadLettersOptions) error {
+	r := a.Reporter("deleted")
 	o.Progress = func(p yard.PurgedDeadLetters) { r.Step(p.Found, p.Purged) }
 	p, err := c.PurgeDeadLetters(ctx, o)
 	if err != nil {
 		return r.Given(err, p.Found, p.Purged)
 	}
 	return a.Show(&yardv1.PurgeDeadLettersResponse{Found: p.Found, Purged: p.Purged}, func(t *command.Table) {
-		t.Row("FOUND", "PURGED")
+		t.Row("FOUND", "DELETED")
 		t.Row(p.Found, p.Purged)
 		t.Preview(o.Preview)
 	})

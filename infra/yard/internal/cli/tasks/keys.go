@@ -36,22 +36,26 @@ func keysList(a *command.App) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&req.Blocked, "blocked", false, "only those that their first task blocks")
 	cmd.Flags().BoolVar(&req.Waiting, "waiting", false, "only those that are blocked, or in which tasks wait behind the first one")
-	cmd.Flags().IntVar(&limit, "limit", 100, "the most to list; 0 = all")
+	cmd.Flags().IntVarP(&limit, "limit", "n", 100, "the most to list; 0 = all")
 	return cmd
 }
 
 func printKeys(a *command.App, all []*yardv1.OrderKey, more bool) error {
 	return a.Show(&yardv1.ListKeysResponse{Keys: all}, func(t *command.Table) {
-		t.Row("KEY", "FIRST TASK", "TYPE", "STATE", "SINCE", "WAITING", "REASON")
-		for _, k := range all {
-			state := k.Head.GetState().Name()
-			if k.Head.GetBlocked() {
-				state = "blocked"
-			}
-			t.Row(k.OrderKey, k.Head.GetTaskId(), k.Head.GetType(), state, command.At(k.SinceMs), k.Waiting, command.OrDash(k.Reason))
-		}
+		keyRows(t, all)
 		t.More(more)
 	})
+}
+
+func keyRows(t *command.Table, all []*yardv1.OrderKey) {
+	t.Row("KEY", "FIRST TASK", "TYPE", "STATE", "SINCE", "WAITING", "REASON")
+	for _, k := range all {
+		state := k.Head.GetState().Name()
+		if k.Head.GetBlocked() {
+			state = "blocked"
+		}
+		t.Row(k.OrderKey, k.Head.GetTaskId(), k.Head.GetType(), state, command.At(k.SinceMs), k.Waiting, command.OrDash(k.Reason))
+	}
 }
 
 func keysGet(a *command.App) *cobra.Command {
@@ -64,10 +68,7 @@ func keysGet(a *command.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.JSON {
-				return a.PrintJSON(k)
-			}
-			return printKeys(a, []*yardv1.OrderKey{k}, false)
+			return a.Show(k, func(t *command.Table) { keyRows(t, []*yardv1.OrderKey{k}) })
 		}),
 	}
 }
@@ -101,14 +102,25 @@ func keysUnblock(a *command.App) *cobra.Command {
 
 func keysSkip(a *command.App) *cobra.Command {
 	var o yard.KeyOptions
+	yes := false
 	cmd := &cobra.Command{
-		Use: "skip KEY", Short: "Make the first task of an order key a dead letter, so that the key goes on",
+		Use: "skip KEY", Short: "Make the first task of an order key a dead letter, so that the key goes on, or show it first",
 		Long: `Make the first task of an order key a dead letter, so that the key goes on with the next one. "yard dead
 redrive" brings the task back, without its key. One that runs is not skipped; --cancel-running asks its
-worker to stop, and the task is cancelled when its attempt has ended.`,
-		Example: "  yard keys skip account-7 --reason 'the account is closed'",
+worker to stop, and the task is cancelled when its attempt has ended. Without --yes the key is only shown.`,
+		Example: "  yard keys skip account-7\n  yard keys skip account-7 --reason 'the account is closed' --yes",
 		Args:    command.ArgCount(1, 1, "one order key"),
 		RunE: a.Client(func(ctx context.Context, c *yard.Client, args []string) error {
+			if !yes {
+				k, err := c.Wire().GetKey(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				return a.Show(k, func(t *command.Table) {
+					keyRows(t, []*yardv1.OrderKey{k})
+					t.Preview(true)
+				})
+			}
 			done := "is skipped"
 			if o.CancelRunning {
 				done = "is skipped, or its worker is asked to stop"
@@ -118,6 +130,7 @@ worker to stop, and the task is cancelled when its attempt has ended.`,
 		}),
 	}
 	keyFlags(cmd, &o)
+	cmd.Flags().BoolVar(&yes, "yes", false, command.YesUsage)
 	cmd.Flags().BoolVar(&o.CancelRunning, "cancel-running", false, "if the task runs, ask its worker to stop")
 	return cmd
 }

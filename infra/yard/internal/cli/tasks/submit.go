@@ -148,7 +148,7 @@ func tasksOfFlags(f submitFlags, args []string) (_ []yard.Task, err error) {
 			return nil, err
 		}
 	}
-	if task.RunAt, err = timeOf(f.at); err != nil {
+	if task.RunAt, err = command.ParseTime("at", f.at); err != nil {
 		return nil, err
 	}
 	tasks := make([]yard.Task, f.count)
@@ -164,17 +164,6 @@ func payloadOf(text string) (json.RawMessage, error) {
 		return nil, command.Usagef("the payload %q is not a JSON value; text needs quotes of its own: '\"text\"'", text)
 	}
 	return json.RawMessage(text), nil
-}
-
-// timeOf reads the value of --at; "" = no time.
-func timeOf(text string) (at time.Time, err error) {
-	if text == "" {
-		return at, nil
-	}
-	if at, err = time.Parse(time.RFC3339, text); err != nil {
-		return at, command.Usagef("--at %q: want a time such as 2026-12-24T18:00:00+01:00", text)
-	}
-	return at, nil
 }
 
 func tasksOfFile(a *command.App, f submitFlags) (tasks []yard.Task, wait bool, err error) {

@@ -96,7 +96,7 @@ tasks yet: yard schedule list shows them.`,
 	cmd.Flags().StringSliceVar(&states, "state", nil, "only in these states: "+strings.Join(taskStates(), ", "))
 	cmd.Flags().StringArrayVar(&headers, "header", nil, "only with this header, as name=value; up to 4 of them, all must match")
 	command.DurationVar(cmd.Flags(), &within, "due-within", 0, "only those that wait and are due within this time, up to 366d")
-	cmd.Flags().IntVar(&limit, "limit", 100, "the most tasks to list; 0 = all")
+	cmd.Flags().IntVarP(&limit, "limit", "n", 100, "the most tasks to list; 0 = all")
 	return cmd
 }
 
@@ -152,8 +152,9 @@ func taskCancel(a *command.App) *cobra.Command {
 	var f whereFlags
 	cmd := &cobra.Command{
 		Use: "cancel [TASK...]", Short: "Cancel tasks: waiting ones at once, running ones at their worker's next heartbeat",
-		Long: "Cancel tasks: waiting ones at once, running ones at their worker's next heartbeat." + whereHelp,
-		Example: `  yard task cancel 06gzvkw0fc003ewx4bxvk83r20 --reason "ordered twice"
+		Long: `Cancel tasks: waiting ones at once, running ones at their worker's next heartbeat. Without --yes they are only shown.` + whereHelp,
+		Example: `  yard task cancel 06gzvkw0fc003ewx4bxvk83r20
+  yard task cancel 06gzvkw0fc003ewx4bxvk83r20 --reason "ordered twice" --yes
   yard task cancel --where tasklist=mail --where header.campaign=spring --where older-than=1h
   yard task cancel --where tasklist=mail --where header.campaign=spring --rate 500 --yes`,
 		RunE: a.Client(func(ctx context.Context, c *yard.Client, args []string) error {
@@ -163,6 +164,9 @@ func taskCancel(a *command.App) *cobra.Command {
 			if len(args) == 0 {
 				return f.cancelWhere(ctx, a, c, reason)
 			}
+			if !f.yes {
+				return showNamed(ctx, a, c, args)
+			}
 			verdicts, err := c.Wire().Cancel(ctx, &yardv1.CancelRequest{TaskIds: args, Reason: reason})
 			if err != nil {
 				return err
@@ -171,8 +175,27 @@ func taskCancel(a *command.App) *cobra.Command {
 		}),
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "the reason, for people")
-	f.add(cmd.Flags())
+	f.add(cmd.Flags(), command.YesUsage)
 	return cmd
+}
+
+// showNamed shows the tasks that a command would change.
+func showNamed(ctx context.Context, a *command.App, c *yard.Client, taskIDs []string) error {
+	all := &yardv1.ListResponse{}
+	for _, id := range taskIDs {
+		task, err := c.Wire().Get(ctx, id)
+		if err != nil {
+			return err
+		}
+		all.Tasks = append(all.Tasks, task)
+	}
+	return a.Show(all, func(t *command.Table) {
+		t.Row("TASK", "TYPE", "TASKLIST", "STATE")
+		for _, task := range all.Tasks {
+			t.Row(task.TaskId, task.Type, task.Tasklist, task.State.Name())
+		}
+		t.Preview(true)
+	})
 }
 
 // printVerdicts writes what became of each task; the error is that of the first

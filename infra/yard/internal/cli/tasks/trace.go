@@ -145,7 +145,7 @@ func (t *taskSpans) print(out *command.Table) {
 	whole := ended.Sub(began)
 	out.Row("task", t.TaskID)
 	out.Row("trace", t.TraceID)
-	out.Row("began", began.Format(command.TimeForm+" -07:00"))
+	out.Row("began", began.Format(command.TimeForm))
 	out.Row("lasted", short(whole))
 	spans := fmt.Sprint(len(t.Spans))
 	if t.Others > 0 {

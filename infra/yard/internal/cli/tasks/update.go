@@ -67,7 +67,7 @@ another tasklist, where they wait for its workers and its limits.` + whereHelp,
 	flags.StringVarP(&f.Tasklist, "tasklist", "t", "", "move it to this tasklist")
 	flags.StringArrayVar(&f.headers, "header", nil, "a header as name=value, in place of all that it has; may be given several times")
 	flags.StringVar(&f.payload, "payload", "", "the new input, a JSON value")
-	where.add(flags)
+	where.add(flags, "with --where: "+command.YesUsage)
 	return cmd
 }
 
@@ -77,7 +77,7 @@ func (f *updateFlags) wire() (*yardv1.TaskUpdate, error) {
 	if f.Headers, err = headersOf(f.headers); err != nil {
 		return nil, err
 	}
-	if f.RunAt, err = timeOf(f.at); err != nil {
+	if f.RunAt, err = command.ParseTime("at", f.at); err != nil {
 		return nil, err
 	}
 	if f.payload != "" {

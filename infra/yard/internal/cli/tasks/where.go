@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -31,10 +30,10 @@ older-than=DURATION. Several must all hold; a second state is another one. Witho
 Without --yes the tasks are only counted. It goes step by step at --rate, with progress; ctrl-C ends it, and the same
 command again goes on.`
 
-func (f *whereFlags) add(flags *pflag.FlagSet) {
+func (f *whereFlags) add(flags *pflag.FlagSet, yes string) {
 	flags.StringArrayVar(&f.where, "where", nil, "a condition such as tasklist=mail, in place of task ids; may be given several times")
 	flags.IntVar(&f.rate, "rate", 200, "with --where: the most tasks a second")
-	flags.BoolVar(&f.yes, "yes", false, "with --where: "+command.YesUsage)
+	flags.BoolVar(&f.yes, "yes", false, yes)
 }
 
 // check refuses neither ids nor conditions, and both.
@@ -66,7 +65,7 @@ func (f *whereFlags) options() (o bulk.Options, err error) {
 		case name == "state" && slices.Contains(whereStates, yard.State(value)):
 			o.Filter.States = append(o.Filter.States, yard.State(value))
 		case name == "older-than":
-			o.OlderThan, err = time.ParseDuration(value)
+			o.OlderThan, err = command.ParseDuration(value)
 		case isHeader && header != "":
 			if o.Filter.Headers == nil {
 				o.Filter.Headers = map[string]string{}

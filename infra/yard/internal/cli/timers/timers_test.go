@@ -28,9 +28,9 @@ func TestAHistogramIsPrinted(t *testing.T) {
 	a := &command.App{Streams: command.Streams{Out: &out}}
 	testkit.NoError(t, a.Show(nil, func(t *command.Table) { table(t, counts()) }))
 	testkit.Equal(t, "printed", out.String(), strings.Join([]string{
-		"FROM                     TASKS  CHART",
-		"2026-11-30 08:00:00.000  40     " + strings.Repeat("█", 40),
-		"2026-11-30 10:00:00.000  2      ██",
+		"FROM                           TASKS  CHART",
+		counts().Spans[0].Start.Format(command.TimeForm) + "  40     " + strings.Repeat("█", 40),
+		counts().Spans[1].Start.Format(command.TimeForm) + "  2      ██",
 		"",
 		"TASKLIST  TYPE        TASKS",
 		"mail      email.send  30",
