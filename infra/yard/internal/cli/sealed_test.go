@@ -180,7 +180,7 @@ func TestBenchAndDemoOnASealedCluster(t *testing.T) {
 		want string
 	}{
 		"a domain that is not there":  {slices.Concat(bench, []string{"W1"}, ann), cli.ExitFailed, "yard domain put bench"},
-		"several domains":             {slices.Concat(bench, []string{"W1,W8"}, ann), cli.ExitFailed, "name some of [W1 W1s W2 W2s W3 W4 W5 W9 W12]"},
+		"several domains":             {slices.Concat(bench, []string{"W1,W8"}, ann), cli.ExitFailed, "name some of [W1 W1s W2 W2s W3 W4 W5 W9 W12 W14]"},
 		"an operator has no tasks":    {slices.Concat(bench, []string{"W1"}, operator), cli.ExitFailed, "an admin of the domain bench"},
 		"a user of another domain":    {slices.Concat(bench, []string{"W1"}, as("admin.shop.demo", "_INBOX.t.shop.admin-demo")), cli.ExitFailed, "an admin of the domain bench"},
 		"a key that is not there":     {slices.Concat(bench, []string{"W1"}, as("nobody", "_INBOX.t.bench.admin-ann")), cli.ExitFailed, "nkey_seed"},
