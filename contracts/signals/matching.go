@@ -15,6 +15,12 @@ var (
 		Name: "yardmaster.matching.polls.waiting", Kind: Gauge, Unit: "{poll}", Attributes: []string{Shard},
 		Means: "Polls that wait for a task.",
 	})
+	LimitFull = matching.add(Metric{
+		Name: "yardmaster.matching.limit.full", Kind: Gauge, Unit: Seconds, Attributes: []string{Domain, Limit},
+		Means: "For how long a limit has been full for which tasks wait, as found within the last seconds. Only the 20 limits of a node have it that have been full for the " +
+			"longest, at most 5 of a domain and shard. `yard top` shows those of the cluster.",
+		Worry: "it grows for hours: the limit is too small for what the domain submits, or attempts have its slots and do not end, see `yard limit top`",
+	})
 	PollsSentUp = matching.add(Metric{
 		Name: "yardmaster.matching.polls.sent_up", Kind: Counter, Unit: "{poll}",
 		Means: "Polls that found nothing in their partition of a tasklist, and went to its parent.",

@@ -68,6 +68,7 @@ type Service struct {
 	begin []func()
 	// above are by shard what the next epoch is to be higher than; only who serves a shard uses its.
 	above []uint64
+	full  fullLimits
 }
 
 // New makes the service.
@@ -89,6 +90,7 @@ func New(d Deps) (*Service, error) {
 		s.begun, s.begin = append(s.begun, begun), append(s.begin, sync.OnceFunc(func() { close(begun) }))
 	}
 	s.above = make([]uint64, d.Partitioning.Matching)
+	d.Metrics.GaugesFunc(s.full.show, signals.LimitFull)
 	return s, nil
 }
 
@@ -209,8 +211,11 @@ func (s *Service) serve(ctx context.Context, m int, tables tables.Tables, types 
 		RoundTrip: port.RoundTrip,
 		Metrics:   s.metrics, Tracing: s.Tracing, Log: log,
 	})
+	var watching sync.WaitGroup
+	defer watching.Wait()
 	held, stop := term.Hold(ctx, log)
 	defer stop()
+	watching.Go(func() { s.watchFull(held, m, one) })
 	context.AfterFunc(held, func() {
 		if errors.Is(context.Cause(held), ownership.ErrSuperseded) {
 			one.Overtaken()

@@ -161,6 +161,7 @@ func TestUsageErrors(t *testing.T) {
 		{"bench", "--runs", "x"},
 		{"bench", "--workload", "W1", "--plot", "w1.png"},
 		{"bench", "curves", "colours"},
+		{"bench", "--context", "nowhere"},
 		{"task", "submit", "--file", "-", "--delay", "1h"},
 		{"task", "list", "--output", "yaml"},
 		{"task", "list", "--json=false"},

@@ -63,7 +63,9 @@ WAITING counts tasks in the timer store, and LATE is how late the next of them i
 					}
 					return a.Show(resp, func(t *command.Table) { fill(t, resp) })
 				}
-				return live(ctx, a, on, &o, func() (*yardv1.TopDomainsResponse, error) { return c.Admin().TopDomains(ctx, &o.req) })
+				return live(ctx, a, on, &o, func(ctx context.Context) (*yardv1.TopDomainsResponse, error) {
+					return c.Admin().TopDomains(ctx, &o.req)
+				})
 			})
 		},
 	}
@@ -76,8 +78,8 @@ WAITING counts tasks in the timer store, and LATE is how late the next of them i
 }
 
 // live shows frames until q is pressed or ctx ends. The first answer has to come; later ones may fail.
-func live(ctx context.Context, a *command.App, on *screen.Screen, o *options, ask func() (*yardv1.TopDomainsResponse, error)) error {
-	last, err := ask()
+func live(ctx context.Context, a *command.App, on *screen.Screen, o *options, ask func(context.Context) (*yardv1.TopDomainsResponse, error)) error {
+	last, err := ask(ctx)
 	if err != nil {
 		return err
 	}
@@ -86,6 +88,15 @@ func live(ctx context.Context, a *command.App, on *screen.Screen, o *options, as
 		return err
 	}
 	defer restore()
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	go func() { // also while an answer is awaited
+		select {
+		case <-quit:
+			end()
+		case <-ctx.Done():
+		}
+	}()
 	defer on.Open()()
 	ticks := time.NewTicker(o.interval)
 	defer ticks.Stop()
@@ -93,14 +104,12 @@ func live(ctx context.Context, a *command.App, on *screen.Screen, o *options, as
 		title := title(o.req.By, time.Now(), answered, err)
 		on.Show(func(width, height int) []screen.Line { return frame(title, last, width, height) })
 		select {
-		case <-quit:
-			return nil
 		case <-ctx.Done():
 			return nil
 		case <-ticks.C:
 		}
 		var resp *yardv1.TopDomainsResponse
-		if resp, err = ask(); err == nil {
+		if resp, err = ask(ctx); err == nil {
 			last, answered = resp, time.Now()
 		}
 	}
