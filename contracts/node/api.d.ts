@@ -67,7 +67,7 @@ export interface CompleteRequest {
   tasks: Completion[];
 }
 
-/** OutcomeResponse answers complete, fail, heartbeat, cancel and update: one verdict per entry, in order. Equal entries of a request are one: each gets the same verdict. */
+/** OutcomeResponse answers complete, fail, heartbeat, cancel, update and end: one verdict per entry, in order. Equal entries of a request are one: each gets the same verdict. */
 export interface OutcomeResponse {
   /** One per entry, in order. */
   verdicts: Verdict[];
@@ -100,6 +100,24 @@ export interface UpdateRequest {
   /** Identifies the request: a UUID of version 7 (RFC 9562), as in tasks.submit. A repeat gets the same verdict while the update is the last one that was decided of its task. If another one was decided since, a repeat changes nothing and gets UNKNOWN, with final. So does an update that cannot be distinguished from a repeat. Without an id a repeat is another update. */
   request_id?: string;
   /** How many times this request has been sent with its id, this time included: 1, then 2 and so on. A client that counts must count every repeat. It sends the second try no sooner than 5 s after the time in request_id; before that it gets UNAVAILABLE. Default 0: not counted; then an update gets UNKNOWN, with final, if another one of its task was decided since 4 s before the time in request_id. */
+  tries?: number;
+}
+
+/** EndTasksRequest (tasks.end) ends tasks by hand, at once, wherever they are in their lives. The attempt of a running one is over: its slots are free, and its worker gets STALE for the outcome that it reports. It is notified as with a cancel, and may work on until it hears of it, also beside the next task of the order key. An end is decided in the order of the log, as tasks.update. A task that has ended is refused with FAILED_PRECONDITION. */
+export interface EndTasksRequest {
+  /** 1..100 ids. Required. An id that is there twice counts once. */
+  task_ids: string[];
+  /** How the tasks end: `completed`, as if a worker had completed them; `dead`, as dead letters, with the error type `ended`; or `cancelled`, without dead letters. Required. */
+  state: TaskState;
+  /** The output, returned by tasks.get; at most 256 KiB. Only with `completed` and a single task. Default: none. */
+  result?: unknown;
+  /** The reason, for people; at most 800 bytes. It is in the history of each task. */
+  reason?: string;
+  /** The caller's name, for people; at most 128 bytes. It is in the history of each task. */
+  by?: string;
+  /** Identifies the request: a UUID of version 7 (RFC 9562). A repeat with the same id gets the same verdict while the end is the last update that was decided of its task; else it changes nothing and gets UNKNOWN, with final. Without an id a repeat is another request. */
+  request_id?: string;
+  /** How many times this request has been sent with its id, as in tasks.update. */
   tries?: number;
 }
 
@@ -160,6 +178,25 @@ export interface ExplainResponse {
   task: Task;
   /** All reasons why the task does not start now. Each of them alone keeps it waiting. None: nothing keeps it waiting, and a worker gets it next. A task that runs or has ended has one reason, which says so. */
   reasons?: Reason[];
+}
+
+/** StuckTasksRequest (tasks.stuck) lists the attempts of the domain that run for too long. The engine knows each attempt that runs, whatever waits. */
+export interface StuckTasksRequest {
+  /** Only of this tasklist. Default: all. */
+  tasklist?: string;
+  /** Only of this type. Default: all. */
+  type?: string;
+  /** Attempts that run for longer than this, ms, 1..31622400000 (366 days). Default: stuck_after_ms of their type, then that of the domain, then 60000. */
+  running_for_ms?: number;
+  /** The most to return, 1..1000. Default 100. An answer stops at 400 KiB, so it may have fewer. There are no further pages: those that are ended make room for the next ones. */
+  limit?: number;
+}
+
+export interface StuckTasksResponse {
+  /** Those that run for longest come first. */
+  tasks?: StuckTask[];
+  /** How many there are, those that are not returned included. */
+  found: number;
 }
 
 /** CountTimersRequest (timers.count): how many tasks of the domain are due in each span of the time to come. It counts the tasks that wait for their time in the timer store: delayed ones, and those that wait more than 10 s for their next attempt. The next runs of schedules are no tasks yet: schedules.next shows them. The counts of a domain are exact. Those of its tasklists and types are exact if it has few: of tasks that are due in more than 10 minutes, each partition counts the first 1000 tasklists and types of a domain by name. Of further types it counts the tasks by tasklist alone, and without a tasklist if there are very many tasklists. A request for a tasklist or a type counts these tasks too, since they may be of it. */
@@ -642,7 +679,7 @@ export interface RedriveResponse {
   next_cursor?: string;
 }
 
-/** PurgeDeadLettersRequest (deadletters.purge) deletes dead letters: those named, or one step of all that match a filter. Their tasks stay ended, and can be read while the domain keeps finished tasks; they cannot be redriven any more. */
+/** PurgeDeadLettersRequest (deadletters.purge) deletes dead letters: those named, or one step of all that match a filter. It acknowledges them: their tasks remain dead, and can be read while the domain keeps finished tasks. They are not listed or counted as dead letters, and cannot be redriven any more. */
 export interface PurgeDeadLettersRequest {
   /** 1..100 tasks. An id that is there twice counts once. Not together with filter. */
   task_ids?: string[];
@@ -654,8 +691,10 @@ export interface PurgeDeadLettersRequest {
   limit?: number;
   /** The next_cursor of the step before, with the same filter. */
   cursor?: string;
-  /** The caller's name, for people, in the engine's log; at most 128 bytes. */
+  /** The caller's name, for people, in the engine's log and the audit; at most 128 bytes. */
   by?: string;
+  /** The reason, for people, in the engine's log and the audit; at most 800 bytes. */
+  reason?: string;
 }
 
 export interface PurgeDeadLettersResponse {
@@ -1385,10 +1424,38 @@ export interface Verdict {
   lease_ms?: number;
   /** Heartbeat: the attempt must end within this time, ms, counted from when this was sent. An update may have changed it. 0 = not known. */
   timeout_ms?: number;
-  /** Update: the revision of the task, with OK behind the update, with STALE the one that it has. 0 = not known. */
+  /** Update and end: the revision of the task, with OK behind the update, with STALE the one that it has. 0 = not known. */
   revision?: number;
-  /** Update, with UNKNOWN: do not repeat it. The outcome is unknown, and a repeat does not report it. */
+  /** Update and end, with UNKNOWN: do not repeat it. The outcome is unknown, and a repeat does not report it. */
   final?: boolean;
+}
+
+/** StuckTask is a task whose attempt runs for too long. */
+export interface StuckTask {
+  /** The id of the task. */
+  task_id: string;
+  /** Its task type. */
+  type: string;
+  /** The tasklist that it waited in. */
+  tasklist: string;
+  /** As submitted. */
+  group?: string;
+  /** The worker that runs it, as in its poll. */
+  worker?: string;
+  /** The id of that worker, as in its poll; empty if it has none. */
+  worker_id?: string;
+  /** When the attempt started, Unix ms. */
+  started_at_ms: number;
+  /** For how long it runs, ms, by the engine's clock. */
+  running_for_ms: number;
+  /** After how long it counts as stuck, ms. */
+  stuck_after_ms: number;
+  /** When the engine ends the attempt at the latest, Unix ms. */
+  deadline_ms: number;
+  /** How many times the task was given to a worker. */
+  grants: number;
+  /** It was cancelled, and its worker has not stopped yet. */
+  cancel_requested?: boolean;
 }
 
 /** CancelHint is published, as JSON and without a reply, on the subject hint.cancel of a domain when running tasks of that domain are cancelled. It may get lost, and it is not proof: any client that may publish there can send one. A worker that runs such a task sends a heartbeat at once; the answer says whether to stop. Updates that may change the deadline of an attempt send it too. */
@@ -1747,6 +1814,10 @@ export interface TaskType {
   max_concurrency_per_group?: number;
   /** How many starts of a rate each attempt uses, 1..1000, of tasks that do not say it themselves (cost of tasks.submit). Default 0: 1. */
   cost?: number;
+  /** An attempt of this type is stuck if it runs for longer than this, ms, 1000..31622400000: tasks.stuck lists it, and with `events` of the domain it is published. Nothing else follows from it. A change holds within a second. Default 0: stuck_after_ms of the domain. */
+  stuck_after_ms?: number;
+  /** How long completed tasks of this type are kept, ms, 900000..31622400000: with 900000 almost nothing remains of them. Tasks that ended otherwise are kept for the domain's retention_ms. A change holds for tasks that end from then on. Default 0: retention_ms of the domain. */
+  completed_retention_ms?: number;
 }
 
 /** Tasklist holds the settings of a tasklist. One without any is used like every other, with the defaults. */
@@ -2460,12 +2531,16 @@ export interface Verbs {
   "tasks.cancel": { request: CancelRequest; response: OutcomeResponse };
   /** Change tasks by id: what has not started, and the deadline of what runs. */
   "tasks.update": { request: UpdateRequest; response: OutcomeResponse };
+  /** End tasks by hand: completed, dead or cancelled. */
+  "tasks.end": { request: EndTasksRequest; response: OutcomeResponse };
   /** Get one task with its whole history; may wait until it is finished. */
   "tasks.get": { request: GetRequest; response: GetResponse };
   /** Find tasks of the domain, newest first. */
   "tasks.list": { request: ListRequest; response: ListResponse };
   /** Say why a task does not start: all reasons at once. */
   "tasks.explain": { request: ExplainRequest; response: ExplainResponse };
+  /** List the tasks whose attempts run for too long, those that run for longest first. */
+  "tasks.stuck": { request: StuckTasksRequest; response: StuckTasksResponse };
   /** Count the tasks of the domain that wait for their time, by when they are due. */
   "timers.count": { request: CountTimersRequest; response: CountTimersResponse };
   /** List what operators did in the domain, the last first. */

@@ -87,7 +87,7 @@ func (l *lists) frontend(n topology.Partitioning) {
 		l.publish(api("DIRECT.GET", topology.HistoryStream(p)))     // pages of batches
 		l.publish(api("STREAM.INFO", topology.HistoryStream(p)))    // names of schedules
 		l.publish(api("STREAM.MSG.GET", topology.ArchiveStream(p))) // how tasks of batches ended
-		l.calls(p, topology.HistoryCall, "events", "get", "list", "describe", "workers", "keys", "batch")
+		l.calls(p, topology.HistoryCall, "events", "get", "list", "describe", "workers", "keys", "stuck", "batch")
 		l.calls(p, topology.TimerCall, "get", "list", "describe", "ahead")
 	}
 	l.deadLetters()
@@ -119,7 +119,7 @@ func (l *lists) history(n topology.Partitioning) {
 		l.publish(topology.SnapshotAny(p), api("STREAM.PURGE", snapshots))
 		l.calls(p, topology.TimerCall, "fire", "locate")
 		l.calls(p, topology.HistoryCall, "batch") // how many tasks a batch has there
-		for _, verb := range []string{"events", "get", "list", "describe", "bookings", "undelivered", "retrigger", "workers", "keys", "batch"} {
+		for _, verb := range []string{"events", "get", "list", "describe", "bookings", "undelivered", "retrigger", "workers", "keys", "stuck", "batch"} {
 			l.subscribe(topology.HistoryCall(p, verb))
 		}
 	}
@@ -252,7 +252,7 @@ func Reads(verb string) bool {
 // reads are the verbs that change nothing, by noun.
 var reads = map[string][]string{
 	"audit": {"list"}, "batches": {"get", "list", "wait"}, "deadletters": {"count", "get", "list"}, "groups": {"get", "list"}, "keys": {"get", "list"}, "limits": {"get", "list", "top"},
-	"schedules": {"get", "list", "next"}, "tasklists": {"describe", "get", "list", "peek", "pollers"}, "tasks": {"explain", "get", "list"}, "timers": {"count"},
+	"schedules": {"get", "list", "next"}, "tasklists": {"describe", "get", "list", "peek", "pollers"}, "tasks": {"explain", "get", "list", "stuck"}, "timers": {"count"},
 	"types": {"get", "list"}, "workers": {"list"},
 }
 

@@ -175,8 +175,8 @@ type PurgeDeadLettersOptions struct {
 	Preview bool
 	// Rate is how many letters are deleted a second, at most. Default 500; a preview has no rate.
 	Rate int
-	// By is who purges, for the engine's log; at most 128 bytes.
-	By string
+	// Reason and By are for people, in the engine's log, at most 800 and 128 bytes.
+	Reason, By string
 	// Cursor goes on with a purge by filter that was given up (PurgedDeadLetters.Cursor). Default: it begins.
 	Cursor string
 	// Progress is called after each step with the sums so far. Default: none.
@@ -196,7 +196,7 @@ func (c *Client) PurgeDeadLetters(ctx context.Context, o PurgeDeadLettersOptions
 	sum := PurgedDeadLetters{Cursor: o.Cursor}
 	p := steps{rate: cmp.Or(max(o.Rate, 0), purgeRate), most: stepMax, preview: o.Preview}
 	err := p.run(ctx, o.Cursor, o.TaskIDs, func(limit int32, cursor string, tasks []string) (int64, string, error) {
-		req := &yardv1.PurgeDeadLettersRequest{TaskIds: tasks, Preview: o.Preview, By: o.By}
+		req := &yardv1.PurgeDeadLettersRequest{TaskIds: tasks, Preview: o.Preview, Reason: o.Reason, By: o.By}
 		if len(tasks) == 0 {
 			req.Filter, req.Limit, req.Cursor = o.Filter.Wire(), limit, cursor
 		}

@@ -99,6 +99,10 @@ type TaskType struct {
 	HeartbeatTimeout time.Duration
 	// StartWithin and FinishWithin are as in Task. Default: never.
 	StartWithin, FinishWithin time.Duration
+	// StuckAfter is for how long an attempt runs until it counts as stuck (package operate), 1 s to 366 days. Default: that of the domain.
+	StuckAfter time.Duration
+	// CompletedRetention is how long completed tasks are kept, 15 min to 366 days. Default: as the domain's finished ones.
+	CompletedRetention time.Duration
 	// MaxConcurrency bounds the attempts of this type that run at once in the
 	// domain, on any number of nodes, 1..1000000. Default 0 = no limit.
 	MaxConcurrency int
@@ -151,32 +155,18 @@ func (c *Client) DeleteType(ctx context.Context, name string, revision int64) (T
 // Wire is the task type as the API writes it.
 func (t TaskType) Wire() *yardv1.TaskType {
 	return &yardv1.TaskType{
-		Name: t.Name, Retry: t.Retry.wire(),
-		StartToCloseMs:         milliseconds(t.StartToClose),
-		HeartbeatTimeoutMs:     milliseconds(t.HeartbeatTimeout),
-		StartWithinMs:          milliseconds(t.StartWithin),
-		FinishWithinMs:         milliseconds(t.FinishWithin),
-		MaxConcurrency:         int32Of(t.MaxConcurrency),
-		MaxConcurrencyPerGroup: int32Of(t.MaxConcurrencyPerGroup),
-		Rate:                   t.Rate.wire(),
-		Cost:                   int32Of(t.Cost),
-		Limits:                 t.Limits,
-		Revision:               t.Revision,
+		Name: t.Name, Retry: t.Retry.wire(), StartToCloseMs: milliseconds(t.StartToClose), HeartbeatTimeoutMs: milliseconds(t.HeartbeatTimeout),
+		StartWithinMs: milliseconds(t.StartWithin), FinishWithinMs: milliseconds(t.FinishWithin), StuckAfterMs: milliseconds(t.StuckAfter),
+		CompletedRetentionMs: milliseconds(t.CompletedRetention), MaxConcurrency: int32Of(t.MaxConcurrency), MaxConcurrencyPerGroup: int32Of(t.MaxConcurrencyPerGroup),
+		Rate: t.Rate.wire(), Cost: int32Of(t.Cost), Limits: t.Limits, Revision: t.Revision,
 	}
 }
 
 func taskTypeOf(w *yardv1.TaskType) TaskType {
 	return TaskType{
-		Name: w.GetName(), Retry: RetryPolicyOf(w.GetRetry()),
-		StartToClose:           time.Duration(w.GetStartToCloseMs()) * time.Millisecond,
-		HeartbeatTimeout:       time.Duration(w.GetHeartbeatTimeoutMs()) * time.Millisecond,
-		StartWithin:            time.Duration(w.GetStartWithinMs()) * time.Millisecond,
-		FinishWithin:           time.Duration(w.GetFinishWithinMs()) * time.Millisecond,
-		MaxConcurrency:         int(w.GetMaxConcurrency()),
-		MaxConcurrencyPerGroup: int(w.GetMaxConcurrencyPerGroup()),
-		Rate:                   rateOf(w.GetRate()),
-		Cost:                   int(w.GetCost()),
-		Limits:                 w.GetLimits(),
-		Revision:               w.GetRevision(),
+		Name: w.GetName(), Retry: RetryPolicyOf(w.GetRetry()), StartToClose: milliTime(w.GetStartToCloseMs()), HeartbeatTimeout: milliTime(w.GetHeartbeatTimeoutMs()),
+		StartWithin: milliTime(w.GetStartWithinMs()), FinishWithin: milliTime(w.GetFinishWithinMs()), StuckAfter: milliTime(w.GetStuckAfterMs()),
+		CompletedRetention: milliTime(w.GetCompletedRetentionMs()), MaxConcurrency: int(w.GetMaxConcurrency()), MaxConcurrencyPerGroup: int(w.GetMaxConcurrencyPerGroup()),
+		Rate: rateOf(w.GetRate()), Cost: int(w.GetCost()), Limits: w.GetLimits(), Revision: w.GetRevision(),
 	}
 }

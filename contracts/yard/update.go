@@ -161,6 +161,22 @@ func (c *Client) counted(ctx context.Context, send func(ctx context.Context, id 
 	}
 }
 
+// CallCounted is Call for a request that counts its tries, as tasks.update does. It is sent until its outcome is known and the answer is decided, or ctx ends.
+func CallCounted[Resp any, P interface {
+	*Resp
+	codec.Message
+}](ctx context.Context, c *Client, verb string, req func(id string, tries int32) codec.Message, decided func(P) bool) (resp P, err error) {
+	err = c.counted(ctx, func(ctx context.Context, id string, tries int32) (err error) {
+		ctx, cancel := context.WithTimeout(ctx, outcomeTry)
+		defer cancel()
+		if resp, err = callOnce[Resp, P](ctx, &c.transport, c.subject(verb), req(id, tries)); err == nil && !decided(resp) {
+			err = fault.New(fault.Unknown, "some entries are not decided: repeat the request")
+		}
+		return err
+	})
+	return resp, err
+}
+
 // once sends one try of a counted request.
 func once[Resp any, P interface {
 	*Resp

@@ -41,7 +41,7 @@ var (
 		"batches.create", "batches.get", "batches.list", "batches.close", "batches.wait", "batches.cancel",
 		"schedules.put", "schedules.get", "schedules.list", "schedules.delete", "schedules.pause", "schedules.resume", "schedules.trigger", "schedules.backfill", "schedules.next",
 		"deadletters.list", "deadletters.count", "deadletters.get", "deadletters.redrive", "deadletters.purge",
-		"keys.list", "keys.get", "keys.unblock", "keys.skip", "timers.count", "tasks.explain", "audit.list",
+		"keys.list", "keys.get", "keys.unblock", "keys.skip", "timers.count", "tasks.explain", "tasks.stuck", "tasks.end", "audit.list",
 	}
 	adminVerbs = []string{"domains.put", "domains.get", "domains.list", "domains.delete", "domains.pause", "domains.resume", "domains.drain", "domains.audit", "domains.top", "queues.list"}
 	// streamCalls are the endpoints of the JetStream API that name a stream.

@@ -63,9 +63,11 @@ type checker struct {
 	redriveAsked map[ids.TaskID]bool
 	// notBack counts the redrives that were refused.
 	notBack int
-	// skipped are the tasks of which a skip was confirmed, and the first such event; mayBeSkipped those of which one was asked for. ofKeys are the
+	// skipped are the tasks of which a skip or an end was confirmed, and the first such event; mayBeSkipped those of which one was asked for. ofKeys are the
 	// requests of skips and unblocks that were asked for, and whether they were confirmed.
+	// endedAs are the states in which tasks were ended by that.
 	skipped      map[ids.TaskID]uint64
+	endedAs      map[ids.TaskID]historysim.State
 	mayBeSkipped map[ids.TaskID]bool
 	ofKeys       map[ids.TaskID]map[uint64]bool
 	// fences are the events by which owners of matching shards fenced, and their epochs, in log order.
@@ -80,7 +82,7 @@ func newChecker(w *world) *checker {
 		updates: map[ids.TaskID]map[uint64]*asked{},
 		keyed:   map[orderKey][]*historysim.Task{},
 		back:    map[ids.TaskID]uint32{}, backBy: map[broughtBack]uint64{}, cameBack: map[historysim.Stay]bool{}, redriveAsked: map[ids.TaskID]bool{},
-		skipped: map[ids.TaskID]uint64{}, mayBeSkipped: map[ids.TaskID]bool{}, ofKeys: map[ids.TaskID]map[uint64]bool{},
+		skipped: map[ids.TaskID]uint64{}, endedAs: map[ids.TaskID]historysim.State{}, mayBeSkipped: map[ids.TaskID]bool{}, ofKeys: map[ids.TaskID]map[uint64]bool{},
 	}
 }
 
@@ -211,9 +213,11 @@ func (c *checker) refused(e *historysim.Event, v *historysim.Verdict, seq uint64
 		c.updateRefused(e, v, seq)
 	case e.Kind == historysim.Redrove:
 		c.redriveRefused(e, v)
-	case e.Kind.OfKey() && v.Code != fault.FailedPrecondition && v.Code != fault.Unknown:
-		c.w.violated("a %v of %s gets %s", e.Kind, c.w.name(e.ID), v.Code)
-	case e.Kind != historysim.Cancel && e.Kind != historysim.Changed:
+	case ofOperator(e) && e.Domain != rival:
+		if v.Code != fault.FailedPrecondition && v.Code != fault.Unknown {
+			c.w.violated("a %v of %s gets %s", e.Kind, c.w.name(e.ID), v.Code)
+		}
+	case e.Kind != historysim.Cancel && e.Kind != historysim.Changed && e.Kind != historysim.Ended:
 	case e.Domain == rival && v.Code != fault.NotFound:
 		c.w.violated("I14: a foreign cancel of %s gets %s", c.w.name(e.ID), v.Code)
 	case e.Domain == c.w.accepted[e.ID].domain && v.Code != fault.FailedPrecondition:
@@ -289,7 +293,7 @@ func (c *checker) confirmed(e *historysim.Event, v *historysim.Verdict, seq uint
 		c.updateConfirmed(e, v, seq)
 	case historysim.Redrove:
 		c.redriveConfirmed(e)
-	case historysim.Skipped, historysim.Unblocked:
+	case historysim.Skipped, historysim.Unblocked, historysim.Ended:
 		c.keyCommanded(e, v, seq)
 	case historysim.Started:
 		c.grant(e, seq)
@@ -445,8 +449,8 @@ func (c *checker) endOf(t *historysim.Task) {
 	c.byPolicy(t)
 	c.lettersHold(t)
 	at, skipped := c.skipped[t.ID]
-	if skipped && t.State != historysim.Dead && t.Redriven().Count == 0 {
-		w.violated("%s was skipped by event %d, but it is %v", name, at, t.State)
+	if skipped && t.State != c.endedAs[t.ID] && t.Redriven().Count == 0 {
+		w.violated("%s was skipped, or ended as %v, by event %d, but it is %v", name, c.endedAs[t.ID], at, t.State)
 	}
 	if o := t.Order(); o != nil && o.Blocks && t.State == historysim.Dead && !c.mayBeSkipped[t.ID] {
 		w.violated("%s is dead, and was to block its key", name)

@@ -1,6 +1,9 @@
 package simulation
 
 import (
+	"cmp"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/historysim"
 )
 
@@ -21,12 +24,23 @@ func (w *world) commandKey(domain, key string) {
 	w.askers.ask("operator", &call{events: []historysim.Event{e}, answers: func(int, *historysim.Verdict) {}})
 }
 
-// keyCommandAsked takes in a skip or an unblock that is in the log.
+// endByHand has an operator end a task, wherever it is.
+func (w *world) endByHand(id ids.TaskID, by string) {
+	ends := []historysim.State{historysim.Completed, historysim.Dead, historysim.Cancelled}
+	e := historysim.Event{Kind: historysim.Ended, ID: id, Domain: by, Message: "by ann", Update: w.dated(&historysim.Update{EndState: ends[w.dice.IntN(len(ends))]})}
+	w.askers.ask("operator", &call{events: []historysim.Event{e}, answers: func(int, *historysim.Verdict) {}})
+}
+
+// ofOperator reports whether an event skips, unblocks or ends a task.
+func ofOperator(e *historysim.Event) bool { return e.Kind.OfKey() || e.Kind == historysim.Ended }
+
+// keyCommandAsked takes in a skip, an unblock or an end that is in the log.
 func (c *checker) keyCommandAsked(e *historysim.Event) {
-	if !e.Kind.OfKey() {
+	if !ofOperator(e) || e.Domain == rival {
 		return
 	}
-	c.mayBeSkipped[e.ID] = c.mayBeSkipped[e.ID] || e.Kind == historysim.Skipped
+	c.mayBeSkipped[e.ID] = c.mayBeSkipped[e.ID] || e.Kind == historysim.Skipped || e.Update.EndState == historysim.Dead
+	c.asked[e.ID] = c.asked[e.ID] || e.Update.EndState == historysim.Cancelled
 	if c.ofKeys[e.ID] == nil {
 		c.ofKeys[e.ID] = map[uint64]bool{}
 	}
@@ -35,16 +49,20 @@ func (c *checker) keyCommandAsked(e *historysim.Event) {
 	}
 }
 
-// keyCommanded holds that what was skipped has not run since, and that only what ends its turn is skipped.
+// keyCommanded holds that what was skipped or ended has not run since, and that only what ends its turn is skipped.
 func (c *checker) keyCommanded(e *historysim.Event, v *historysim.Verdict, seq uint64) {
+	if e.Domain == rival {
+		c.w.violated("I14: %s is ended by another domain", c.w.name(e.ID))
+		return
+	}
 	c.ofKeys[e.ID][e.Update.Request] = true
-	if e.Kind != historysim.Skipped || v.CancelRequested || e.CancelRunning {
+	if e.Kind == historysim.Unblocked || e.Kind == historysim.Skipped && (v.CancelRequested || e.CancelRunning) {
 		return
 	}
 	if at, ok := c.skipped[e.ID]; !ok || seq < at {
-		c.skipped[e.ID] = seq
+		c.skipped[e.ID], c.endedAs[e.ID] = seq, cmp.Or(e.Update.EndState, historysim.Dead)
 	}
-	if c.grantedAt[e.ID] > seq {
+	if c.grantedAt[e.ID] > seq && !c.redriveAsked[e.ID] {
 		c.w.violated("%s is skipped by event %d, and was granted by event %d", c.w.name(e.ID), seq, c.grantedAt[e.ID])
 	}
 }

@@ -132,6 +132,10 @@ func (c *matchChecker) ends(w *world) {
 		}
 		for i := range m.Events {
 			e := &m.Events[i]
+			if e.Kind == historysim.Ended {
+				c.endedByHand(w, e, place{m.Seq, i})
+				continue
+			}
 			g := c.grants[attempt{e.ID, e.Fence.Version}]
 			if g == nil || g.token != e.Fence || g.end > 0 || e.Domain != "" && e.Domain != w.accepted[e.ID].domain {
 				continue
@@ -148,6 +152,18 @@ func (c *matchChecker) ends(w *world) {
 					g.end = m.Seq
 				}
 			}
+		}
+	}
+}
+
+// endedByHand ends what runs of a task by an end by hand, unless that was refused.
+func (c *matchChecker) endedByHand(w *world, e *historysim.Event, at place) {
+	if v, known := w.check.verdictOf[at]; known && v.verdict.Code != "" || e.Domain == rival {
+		return
+	}
+	for of, g := range c.grants {
+		if of.id == e.ID && g.end == 0 && g.seq < at.seq {
+			g.end = at.seq
 		}
 	}
 }

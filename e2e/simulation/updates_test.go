@@ -23,6 +23,9 @@ func (w *world) updateSome(t *historysim.Task) {
 		w.unblock(id, domain)
 		return
 	}
+	if !timed && w.fault(updates, 150) {
+		w.after(w.dice.upTo(w.dice.upTo(10*time.Second)), func() { w.endByHand(id, domain) })
+	}
 	if !w.fault(updates, 350) {
 		return
 	}
@@ -38,6 +41,7 @@ func (w *world) updateSome(t *historysim.Task) {
 	}
 	if w.fault(foreignCancels, 100) {
 		w.after(w.dice.upTo(10*time.Second), func() { w.update(id, rival, timed) })
+		w.after(w.dice.upTo(10*time.Second), func() { w.endByHand(id, rival) })
 	}
 }
 

@@ -84,7 +84,8 @@ func (s *stage) goodRequests() map[string]codec.Message {
 	}
 	maps.Copy(all, goodSchedules())
 	maps.Copy(all, goodAdministration())
-	all[shop("audit.list")] = &yardv1.ListAuditRequest{}
+	all[shop("audit.list")], all[shop("tasks.stuck")] = &yardv1.ListAuditRequest{}, &yardv1.StuckTasksRequest{}
+	all[shop("tasks.end")] = &yardv1.EndTasksRequest{TaskIds: []string{id}, State: yardv1.TaskState_TASK_STATE_DEAD}
 	return all
 }
 

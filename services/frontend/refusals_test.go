@@ -181,7 +181,7 @@ func TestBadDomainsAreRefused(t *testing.T) {
 	for domain, code := range map[string]fault.Code{"nobody": fault.NotFound, "admin": fault.InvalidArgument, strings.Repeat("x", 65): fault.InvalidArgument} {
 		for verb, message := range map[string]codec.Message{
 			"tasks.submit": tasks(1), "tasks.poll": &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1},
-			"tasks.complete": &yardv1.CompleteRequest{}, "tasks.get": &yardv1.GetRequest{}, "tasks.list": &yardv1.ListRequest{}, "tasks.explain": &yardv1.ExplainRequest{},
+			"tasks.complete": &yardv1.CompleteRequest{}, "tasks.get": &yardv1.GetRequest{}, "tasks.list": &yardv1.ListRequest{}, "tasks.explain": &yardv1.ExplainRequest{}, "tasks.stuck": &yardv1.StuckTasksRequest{}, "tasks.end": &yardv1.EndTasksRequest{},
 			"tasklists.describe": &yardv1.DescribeTasklistRequest{}, "tasklists.put": &yardv1.PutTasklistRequest{}, "tasklists.list": &yardv1.ListTasklistsRequest{}, "types.put": &yardv1.PutTypeRequest{}, "types.get": &yardv1.GetTypeRequest{},
 			"tasklists.pause": &yardv1.PauseRequest{}, "tasklists.resume": &yardv1.ResumeRequest{}, "types.pause": &yardv1.PauseRequest{}, "types.resume": &yardv1.ResumeRequest{},
 			"tasklists.pollers": &yardv1.TasklistPollersRequest{}, "limits.top": &yardv1.TopLimitsRequest{},

@@ -25,6 +25,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/api"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/batches"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/events"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/gauges"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/hearing"
@@ -147,6 +148,20 @@ func (s *Service) Run(ctx context.Context) error {
 // retentionDefault is how long finished tasks of a domain that says nothing are kept.
 const retentionDefault = 7 * 24 * time.Hour
 
+// retention is for how long a finished task is kept: a completed one by its type, if that says so.
+func retention(all *catalog.Catalog) func(t *taskstate.Task) time.Duration {
+	return func(t *taskstate.Task) time.Duration {
+		ms := all.Domain(t.Domain).GetRetentionMs()
+		if t.State == taskstate.Completed {
+			ms = cmp.Or(catalog.Types.Of(all, t.Domain, t.Type).GetCompletedRetentionMs(), ms)
+		}
+		if ms == 0 {
+			return retentionDefault
+		}
+		return max(time.Duration(ms)*time.Millisecond, topology.RetentionMin) // earlier versions took less
+	}
+}
+
 // serve owns one partition until ctx ends: first the wire, then the owner, then,
 // once it has taken over, its calls.
 func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, tokens *ids.Tokens, checkpoints jetstream.KeyValue) error {
@@ -162,17 +177,11 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 		return fmt.Errorf("open the reader of finished tasks: %w", err)
 	}
 	defer closeReader()
-	retention := func(domain string) time.Duration {
-		if d := domains.Domain(domain); d.GetRetentionMs() > 0 {
-			return max(time.Duration(d.RetentionMs)*time.Millisecond, topology.RetentionMin) // earlier versions took less
-		}
-		return retentionDefault
-	}
 	defer s.gauges.Leave(p)
 	room, log := s.room(p), natshistory.NewLog(nc)
 	owner := partition.New(partition.Deps{
 		Partition: p, Partitioning: s.Partitioning, Node: s.Node, Config: s.Config.Partition,
-		Log: log, Capped: partition.Capped{Caps: s.tasklists.caps, Bounded: domains.Bounded, Scan: log.Scan}, Archive: natshistory.NewArchive(nc, retention), Reader: reader,
+		Log: log, Capped: partition.Capped{Caps: s.tasklists.caps, Bounded: domains.Bounded, Scan: log.Scan}, Archive: natshistory.NewArchive(nc, retention(domains)), Reader: reader,
 		TimerStore: natshistory.NewTimerStore(nc), Timer: natshistory.Timer{Config: nc},
 		Checkpoints: natshistory.Checkpoints{Config: nc, KV: checkpoints}, Snapshots: natshistory.NewSnapshots(nc), Wire: wire, Quarantine: nc.Quarantine,
 		Settings: partition.Settings{
@@ -181,7 +190,7 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 			Events: events.Config{Publish: s.NATS.Publish, Domain: func(name string) events.Settings {
 				d := domains.Domain(name)
 				return events.Settings{On: d.GetEvents(), LateMS: d.GetLateAfterMs(), StuckMS: d.GetStuckAfterMs()}
-			}},
+			}, TypeStuckMS: func(domain, typ string) int64 { return catalog.Types.Of(domains, domain, typ).GetStuckAfterMs() }},
 		},
 		Weights:     partition.Weights{Weight: domains.Weight, FullWeight: domains.FullWeight},
 		Report:      func(r *gauges.Report) { s.gauges.Report(p, r) },

@@ -115,6 +115,8 @@ const (
 	EventKind_EVENT_KIND_SKIPPED EventKind = 20
 	// An operator gives the task that blocks its order key another attempt. Event.update names the request, and may have a policy.
 	EventKind_EVENT_KIND_UNBLOCKED EventKind = 21
+	// An operator ends the task as Event.update says, which names the request.
+	EventKind_EVENT_KIND_ENDED EventKind = 22
 )
 
 // Enum value maps for EventKind.
@@ -136,6 +138,7 @@ var (
 		16: "EVENT_KIND_REDRIVEN",
 		20: "EVENT_KIND_SKIPPED",
 		21: "EVENT_KIND_UNBLOCKED",
+		22: "EVENT_KIND_ENDED",
 	}
 	EventKind_value = map[string]int32{
 		"EVENT_KIND_UNSPECIFIED": 0,
@@ -154,6 +157,7 @@ var (
 		"EVENT_KIND_REDRIVEN":    16,
 		"EVENT_KIND_SKIPPED":     20,
 		"EVENT_KIND_UNBLOCKED":   21,
+		"EVENT_KIND_ENDED":       22,
 	}
 )
 
@@ -2103,7 +2107,9 @@ type Update struct {
 	// that was decided before that: it changes nothing (EventVerdict.final).
 	SinceMs int64 `protobuf:"varint,21,opt,name=since_ms,json=sinceMs,proto3" json:"since_ms,omitempty"`
 	// A time up to which the log has no other copy of it, Unix ms: taken by then, it is the first and is decided. 0 = it may have others from since_ms on.
-	SoleUntilMs   int64 `protobuf:"varint,22,opt,name=sole_until_ms,json=soleUntilMs,proto3" json:"sole_until_ms,omitempty"`
+	SoleUntilMs int64 `protobuf:"varint,22,opt,name=sole_until_ms,json=soleUntilMs,proto3" json:"sole_until_ms,omitempty"`
+	// Of an event that ends the task: completed, with the payload as its result, dead or cancelled (yard.v1.TaskState).
+	EndState      int32 `protobuf:"varint,23,opt,name=end_state,json=endState,proto3" json:"end_state,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2288,6 +2294,13 @@ func (x *Update) GetSinceMs() int64 {
 func (x *Update) GetSoleUntilMs() int64 {
 	if x != nil {
 		return x.SoleUntilMs
+	}
+	return 0
+}
+
+func (x *Update) GetEndState() int32 {
+	if x != nil {
+		return x.EndState
 	}
 	return 0
 }
@@ -2930,12 +2943,12 @@ type Event struct {
 	// Completed: result. Heartbeat: progress.
 	Data         []byte `protobuf:"bytes,8,opt,name=data,proto3" json:"data,omitempty"`
 	DataEncoding int32  `protobuf:"varint,9,opt,name=data_encoding,json=dataEncoding,proto3" json:"data_encoding,omitempty"`
-	// Failed; cancel, reject, displace, redriven, skipped, unblocked: the reason.
+	// Failed; cancel, reject, displace, redriven, skipped, unblocked, ended: the reason.
 	Message      string `protobuf:"bytes,10,opt,name=message,proto3" json:"message,omitempty"`
 	ErrorType    string `protobuf:"bytes,11,opt,name=error_type,json=errorType,proto3" json:"error_type,omitempty"`
 	NonRetryable bool   `protobuf:"varint,12,opt,name=non_retryable,json=nonRetryable,proto3" json:"non_retryable,omitempty"`
 	DelayMs      int64  `protobuf:"varint,13,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"`
-	// Complete, fail, heartbeat, cancel, update, redriven, skipped, unblocked: the caller's domain, which must be the task's.
+	// Complete, fail, heartbeat, cancel, update, redriven, skipped, unblocked, ended: the caller's domain, which must be the task's.
 	Domain string `protobuf:"bytes,15,opt,name=domain,proto3" json:"domain,omitempty"`
 	// Started: the path of limits in which a slot was booked, such as "type/email.send".
 	Limits []string `protobuf:"bytes,16,rep,name=limits,proto3" json:"limits,omitempty"`
@@ -2953,7 +2966,7 @@ type Event struct {
 	// Expired: the worker of the attempt fell silent, so its lease need not be over; void unless its lease ends at this time, Unix ms, since
 	// else a heartbeat came between. 0 = the lease is over.
 	SilentLeaseMs int64 `protobuf:"varint,22,opt,name=silent_lease_ms,json=silentLeaseMs,proto3" json:"silent_lease_ms,omitempty"`
-	// Update, skipped, unblocked.
+	// Update, skipped, unblocked, ended.
 	Update *Update `protobuf:"bytes,30,opt,name=update,proto3" json:"update,omitempty"`
 	// Redriven.
 	Redrive *Redrive `protobuf:"bytes,31,opt,name=redrive,proto3" json:"redrive,omitempty"`
@@ -5251,7 +5264,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\n" +
 	"passed_now\x18\x05 \x01(\rR\tpassedNow\x12\x18\n" +
 	"\arefused\x18\x06 \x01(\bR\arefused\x12\x13\n" +
-	"\x05at_ms\x18\a \x01(\x03R\x04atMs\"\xae\x05\n" +
+	"\x05at_ms\x18\a \x01(\x03R\x04atMs\"\xcb\x05\n" +
 	"\x06Update\x12\x1f\n" +
 	"\vif_revision\x18\x01 \x01(\x04R\n" +
 	"ifRevision\x12\x1a\n" +
@@ -5277,7 +5290,8 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x05trace\x18\x12 \x01(\fR\x05trace\x12!\n" +
 	"\forder_blocks\x18\x13 \x01(\bR\vorderBlocks\x12\x19\n" +
 	"\bsince_ms\x18\x15 \x01(\x03R\asinceMs\x12\"\n" +
-	"\rsole_until_ms\x18\x16 \x01(\x03R\vsoleUntilMs\"\x9c\x01\n" +
+	"\rsole_until_ms\x18\x16 \x01(\x03R\vsoleUntilMs\x12\x1b\n" +
+	"\tend_state\x18\x17 \x01(\x05R\bendState\"\x9c\x01\n" +
 	"\x06Expiry\x12&\n" +
 	"\x0fstart_within_ms\x18\x01 \x01(\x03R\rstartWithinMs\x12(\n" +
 	"\x10finish_within_ms\x18\x02 \x01(\x03R\x0efinishWithinMs\x12\x1e\n" +
@@ -5545,7 +5559,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x12RUN_REASON_TRIGGER\x10\x02\x12\x17\n" +
 	"\x13RUN_REASON_BACKFILL\x10\x03\x12\x16\n" +
 	"\x12RUN_REASON_OVERLAP\x10\x04\x12\x15\n" +
-	"\x11RUN_REASON_MISSED\x10\x05*\x91\x03\n" +
+	"\x11RUN_REASON_MISSED\x10\x05*\xa7\x03\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12EVENT_KIND_STARTED\x10\x01\x12\x18\n" +
@@ -5563,7 +5577,8 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x11EVENT_KIND_UPDATE\x10\x0e\x12\x17\n" +
 	"\x13EVENT_KIND_REDRIVEN\x10\x10\x12\x16\n" +
 	"\x12EVENT_KIND_SKIPPED\x10\x14\x12\x18\n" +
-	"\x14EVENT_KIND_UNBLOCKED\x10\x15B?Z=github.com/yardmaster-io/yardmaster/contracts/gen/logv1;logv1b\x06proto3"
+	"\x14EVENT_KIND_UNBLOCKED\x10\x15\x12\x14\n" +
+	"\x10EVENT_KIND_ENDED\x10\x16B?Z=github.com/yardmaster-io/yardmaster/contracts/gen/logv1;logv1b\x06proto3"
 
 var (
 	file_yard_log_v1_log_proto_rawDescOnce sync.Once

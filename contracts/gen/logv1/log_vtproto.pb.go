@@ -565,6 +565,7 @@ func (m *Update) CloneVT() *Update {
 	r.OrderBlocks = m.OrderBlocks
 	r.SinceMs = m.SinceMs
 	r.SoleUntilMs = m.SoleUntilMs
+	r.EndState = m.EndState
 	if rhs := m.Headers; rhs != nil {
 		tmpContainer := make([]*Header, len(rhs))
 		for k, v := range rhs {
@@ -3053,6 +3054,13 @@ func (m *Update) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.EndState != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.EndState))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0xb8
 	}
 	if m.SoleUntilMs != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.SoleUntilMs))
@@ -6544,6 +6552,9 @@ func (m *Update) SizeVT() (n int) {
 	}
 	if m.SoleUntilMs != 0 {
 		n += 2 + protohelpers.SizeOfVarint(uint64(m.SoleUntilMs))
+	}
+	if m.EndState != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.EndState))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -12525,6 +12536,25 @@ func (m *Update) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.SoleUntilMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 23:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field EndState", wireType)
+			}
+			m.EndState = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.EndState |= int32(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -24081,6 +24111,25 @@ func (m *Update) UnmarshalVTUnsafe(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.SoleUntilMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 23:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field EndState", wireType)
+			}
+			m.EndState = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.EndState |= int32(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}

@@ -3503,6 +3503,60 @@ func (x *SilentWorker) GetWorkerId() string {
 	return ""
 }
 
+// StuckTasksRequest (history call "stuck") asks which attempts of a domain run for too long. The answer is a yard.v1.StuckTasksResponse.
+type StuckTasksRequest struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Domain string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	// With its limit.
+	Filter        *yardv1.StuckTasksRequest `protobuf:"bytes,2,opt,name=filter,proto3" json:"filter,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StuckTasksRequest) Reset() {
+	*x = StuckTasksRequest{}
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StuckTasksRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StuckTasksRequest) ProtoMessage() {}
+
+func (x *StuckTasksRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StuckTasksRequest.ProtoReflect.Descriptor instead.
+func (*StuckTasksRequest) Descriptor() ([]byte, []int) {
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *StuckTasksRequest) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
+}
+
+func (x *StuckTasksRequest) GetFilter() *yardv1.StuckTasksRequest {
+	if x != nil {
+		return x.Filter
+	}
+	return nil
+}
+
 // ListWorkers (history, "workers"): the workers of a domain that the owner's process has heard, and what they run in its partition.
 type ListWorkersRequest struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -3518,7 +3572,7 @@ type ListWorkersRequest struct {
 
 func (x *ListWorkersRequest) Reset() {
 	*x = ListWorkersRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[45]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3530,7 +3584,7 @@ func (x *ListWorkersRequest) String() string {
 func (*ListWorkersRequest) ProtoMessage() {}
 
 func (x *ListWorkersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[45]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3543,7 +3597,7 @@ func (x *ListWorkersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWorkersRequest.ProtoReflect.Descriptor instead.
 func (*ListWorkersRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{45}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ListWorkersRequest) GetDomain() string {
@@ -3588,7 +3642,7 @@ type ListWorkersResponse struct {
 
 func (x *ListWorkersResponse) Reset() {
 	*x = ListWorkersResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[46]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3600,7 +3654,7 @@ func (x *ListWorkersResponse) String() string {
 func (*ListWorkersResponse) ProtoMessage() {}
 
 func (x *ListWorkersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[46]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3613,7 +3667,7 @@ func (x *ListWorkersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWorkersResponse.ProtoReflect.Descriptor instead.
 func (*ListWorkersResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{46}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ListWorkersResponse) GetWorkers() []*yardv1.LiveWorker {
@@ -3649,7 +3703,7 @@ type TasklistScale struct {
 
 func (x *TasklistScale) Reset() {
 	*x = TasklistScale{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[47]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3661,7 +3715,7 @@ func (x *TasklistScale) String() string {
 func (*TasklistScale) ProtoMessage() {}
 
 func (x *TasklistScale) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[47]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3674,7 +3728,7 @@ func (x *TasklistScale) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TasklistScale.ProtoReflect.Descriptor instead.
 func (*TasklistScale) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{47}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *TasklistScale) GetPartitions() int32 {
@@ -3701,7 +3755,7 @@ type DrainedWorkers struct {
 
 func (x *DrainedWorkers) Reset() {
 	*x = DrainedWorkers{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[48]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3713,7 +3767,7 @@ func (x *DrainedWorkers) String() string {
 func (*DrainedWorkers) ProtoMessage() {}
 
 func (x *DrainedWorkers) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[48]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3726,7 +3780,7 @@ func (x *DrainedWorkers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainedWorkers.ProtoReflect.Descriptor instead.
 func (*DrainedWorkers) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{48}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *DrainedWorkers) GetWorkers() []*DrainedWorker {
@@ -3746,7 +3800,7 @@ type DrainedWorker struct {
 
 func (x *DrainedWorker) Reset() {
 	*x = DrainedWorker{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[49]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3758,7 +3812,7 @@ func (x *DrainedWorker) String() string {
 func (*DrainedWorker) ProtoMessage() {}
 
 func (x *DrainedWorker) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[49]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3771,7 +3825,7 @@ func (x *DrainedWorker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainedWorker.ProtoReflect.Descriptor instead.
 func (*DrainedWorker) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{49}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *DrainedWorker) GetWorkerId() string {
@@ -3806,7 +3860,7 @@ type ListKeysRequest struct {
 
 func (x *ListKeysRequest) Reset() {
 	*x = ListKeysRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[50]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3818,7 +3872,7 @@ func (x *ListKeysRequest) String() string {
 func (*ListKeysRequest) ProtoMessage() {}
 
 func (x *ListKeysRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[50]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3831,7 +3885,7 @@ func (x *ListKeysRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKeysRequest.ProtoReflect.Descriptor instead.
 func (*ListKeysRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{50}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ListKeysRequest) GetDomain() string {
@@ -3895,7 +3949,7 @@ type ListKeysResponse struct {
 
 func (x *ListKeysResponse) Reset() {
 	*x = ListKeysResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[51]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3907,7 +3961,7 @@ func (x *ListKeysResponse) String() string {
 func (*ListKeysResponse) ProtoMessage() {}
 
 func (x *ListKeysResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[51]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3920,7 +3974,7 @@ func (x *ListKeysResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKeysResponse.ProtoReflect.Descriptor instead.
 func (*ListKeysResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{51}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ListKeysResponse) GetKeys() []*yardv1.OrderKey {
@@ -3954,7 +4008,7 @@ type CountBatchRequest struct {
 
 func (x *CountBatchRequest) Reset() {
 	*x = CountBatchRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[52]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3966,7 +4020,7 @@ func (x *CountBatchRequest) String() string {
 func (*CountBatchRequest) ProtoMessage() {}
 
 func (x *CountBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[52]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3979,7 +4033,7 @@ func (x *CountBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountBatchRequest.ProtoReflect.Descriptor instead.
 func (*CountBatchRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{52}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *CountBatchRequest) GetDomain() string {
@@ -4029,7 +4083,7 @@ type CountBatchResponse struct {
 
 func (x *CountBatchResponse) Reset() {
 	*x = CountBatchResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[53]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4041,7 +4095,7 @@ func (x *CountBatchResponse) String() string {
 func (*CountBatchResponse) ProtoMessage() {}
 
 func (x *CountBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[53]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4054,7 +4108,7 @@ func (x *CountBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountBatchResponse.ProtoReflect.Descriptor instead.
 func (*CountBatchResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{53}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *CountBatchResponse) GetTasks() int64 {
@@ -4088,7 +4142,7 @@ type Branches struct {
 
 func (x *Branches) Reset() {
 	*x = Branches{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[54]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4100,7 +4154,7 @@ func (x *Branches) String() string {
 func (*Branches) ProtoMessage() {}
 
 func (x *Branches) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[54]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4113,7 +4167,7 @@ func (x *Branches) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Branches.ProtoReflect.Descriptor instead.
 func (*Branches) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{54}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Branches) GetBranches() []*Branch {
@@ -4141,7 +4195,7 @@ type Branch struct {
 
 func (x *Branch) Reset() {
 	*x = Branch{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[55]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4153,7 +4207,7 @@ func (x *Branch) String() string {
 func (*Branch) ProtoMessage() {}
 
 func (x *Branch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[55]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4166,7 +4220,7 @@ func (x *Branch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Branch.ProtoReflect.Descriptor instead.
 func (*Branch) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{55}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Branch) GetDomain() string {
@@ -4221,7 +4275,7 @@ type Wanted struct {
 
 func (x *Wanted) Reset() {
 	*x = Wanted{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[56]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4233,7 +4287,7 @@ func (x *Wanted) String() string {
 func (*Wanted) ProtoMessage() {}
 
 func (x *Wanted) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[56]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4246,7 +4300,7 @@ func (x *Wanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Wanted.ProtoReflect.Descriptor instead.
 func (*Wanted) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{56}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Wanted) GetType() string {
@@ -4296,7 +4350,7 @@ type TasklistLoad struct {
 
 func (x *TasklistLoad) Reset() {
 	*x = TasklistLoad{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[57]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4308,7 +4362,7 @@ func (x *TasklistLoad) String() string {
 func (*TasklistLoad) ProtoMessage() {}
 
 func (x *TasklistLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[57]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4321,7 +4375,7 @@ func (x *TasklistLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TasklistLoad.ProtoReflect.Descriptor instead.
 func (*TasklistLoad) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{57}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *TasklistLoad) GetPartitions() []*PartitionLoad {
@@ -4349,7 +4403,7 @@ type PartitionLoad struct {
 
 func (x *PartitionLoad) Reset() {
 	*x = PartitionLoad{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[58]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4361,7 +4415,7 @@ func (x *PartitionLoad) String() string {
 func (*PartitionLoad) ProtoMessage() {}
 
 func (x *PartitionLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[58]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4374,7 +4428,7 @@ func (x *PartitionLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartitionLoad.ProtoReflect.Descriptor instead.
 func (*PartitionLoad) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{58}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *PartitionLoad) GetDomain() string {
@@ -4430,7 +4484,7 @@ type Freed struct {
 
 func (x *Freed) Reset() {
 	*x = Freed{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[59]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4442,7 +4496,7 @@ func (x *Freed) String() string {
 func (*Freed) ProtoMessage() {}
 
 func (x *Freed) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[59]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4455,7 +4509,7 @@ func (x *Freed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freed.ProtoReflect.Descriptor instead.
 func (*Freed) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{59}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Freed) GetDomain() string {
@@ -4483,7 +4537,7 @@ type Restore struct {
 
 func (x *Restore) Reset() {
 	*x = Restore{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[60]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4495,7 +4549,7 @@ func (x *Restore) String() string {
 func (*Restore) ProtoMessage() {}
 
 func (x *Restore) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[60]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4508,7 +4562,7 @@ func (x *Restore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Restore.ProtoReflect.Descriptor instead.
 func (*Restore) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{60}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Restore) GetDomain() string {
@@ -4809,7 +4863,10 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\aworkers\x18\x01 \x03(\v2\x19.yard.rpc.v1.SilentWorkerR\aworkers\"C\n" +
 	"\fSilentWorker\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1b\n" +
-	"\tworker_id\x18\x02 \x01(\tR\bworkerId\"w\n" +
+	"\tworker_id\x18\x02 \x01(\tR\bworkerId\"_\n" +
+	"\x11StuckTasksRequest\x12\x16\n" +
+	"\x06domain\x18\x01 \x01(\tR\x06domain\x122\n" +
+	"\x06filter\x18\x02 \x01(\v2\x1a.yard.v1.StuckTasksRequestR\x06filter\"w\n" +
 	"\x12ListWorkersRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x14\n" +
 	"\x05after\x18\x02 \x01(\tR\x05after\x12\x14\n" +
@@ -4897,7 +4954,7 @@ func file_yard_rpc_v1_rpc_proto_rawDescGZIP() []byte {
 	return file_yard_rpc_v1_rpc_proto_rawDescData
 }
 
-var file_yard_rpc_v1_rpc_proto_msgTypes = make([]protoimpl.MessageInfo, 63)
+var file_yard_rpc_v1_rpc_proto_msgTypes = make([]protoimpl.MessageInfo, 64)
 var file_yard_rpc_v1_rpc_proto_goTypes = []any{
 	(*Poll)(nil),                      // 0: yard.rpc.v1.Poll
 	(*PollsAnswered)(nil),             // 1: yard.rpc.v1.PollsAnswered
@@ -4944,89 +5001,92 @@ var file_yard_rpc_v1_rpc_proto_goTypes = []any{
 	(*GivenUp)(nil),                   // 42: yard.rpc.v1.GivenUp
 	(*Silent)(nil),                    // 43: yard.rpc.v1.Silent
 	(*SilentWorker)(nil),              // 44: yard.rpc.v1.SilentWorker
-	(*ListWorkersRequest)(nil),        // 45: yard.rpc.v1.ListWorkersRequest
-	(*ListWorkersResponse)(nil),       // 46: yard.rpc.v1.ListWorkersResponse
-	(*TasklistScale)(nil),             // 47: yard.rpc.v1.TasklistScale
-	(*DrainedWorkers)(nil),            // 48: yard.rpc.v1.DrainedWorkers
-	(*DrainedWorker)(nil),             // 49: yard.rpc.v1.DrainedWorker
-	(*ListKeysRequest)(nil),           // 50: yard.rpc.v1.ListKeysRequest
-	(*ListKeysResponse)(nil),          // 51: yard.rpc.v1.ListKeysResponse
-	(*CountBatchRequest)(nil),         // 52: yard.rpc.v1.CountBatchRequest
-	(*CountBatchResponse)(nil),        // 53: yard.rpc.v1.CountBatchResponse
-	(*Branches)(nil),                  // 54: yard.rpc.v1.Branches
-	(*Branch)(nil),                    // 55: yard.rpc.v1.Branch
-	(*Wanted)(nil),                    // 56: yard.rpc.v1.Wanted
-	(*TasklistLoad)(nil),              // 57: yard.rpc.v1.TasklistLoad
-	(*PartitionLoad)(nil),             // 58: yard.rpc.v1.PartitionLoad
-	(*Freed)(nil),                     // 59: yard.rpc.v1.Freed
-	(*Restore)(nil),                   // 60: yard.rpc.v1.Restore
-	nil,                               // 61: yard.rpc.v1.DescribeShardResponse.SlotsEntry
-	nil,                               // 62: yard.rpc.v1.DescribeShardResponse.LimitsEntry
-	(*yardv1.TopDomainsRequest)(nil),  // 63: yard.v1.TopDomainsRequest
-	(*yardv1.Poller)(nil),             // 64: yard.v1.Poller
-	(*yardv1.TopDomainsResponse)(nil), // 65: yard.v1.TopDomainsResponse
-	(*yardv1.LimitUse)(nil),           // 66: yard.v1.LimitUse
-	(*yardv1.Task)(nil),               // 67: yard.v1.Task
-	(*yardv1.ListRequest)(nil),        // 68: yard.v1.ListRequest
-	(*yardv1.ListedTasklist)(nil),     // 69: yard.v1.ListedTasklist
-	(*yardv1.PartitionQueues)(nil),    // 70: yard.v1.PartitionQueues
-	(*yardv1.TimerCount)(nil),         // 71: yard.v1.TimerCount
-	(*logv1.Record)(nil),              // 72: yard.log.v1.Record
-	(*yardv1.LiveWorker)(nil),         // 73: yard.v1.LiveWorker
-	(*yardv1.WorkerDrain)(nil),        // 74: yard.v1.WorkerDrain
-	(*yardv1.OrderKey)(nil),           // 75: yard.v1.OrderKey
-	(*logv1.BatchEnds)(nil),           // 76: yard.log.v1.BatchEnds
+	(*StuckTasksRequest)(nil),         // 45: yard.rpc.v1.StuckTasksRequest
+	(*ListWorkersRequest)(nil),        // 46: yard.rpc.v1.ListWorkersRequest
+	(*ListWorkersResponse)(nil),       // 47: yard.rpc.v1.ListWorkersResponse
+	(*TasklistScale)(nil),             // 48: yard.rpc.v1.TasklistScale
+	(*DrainedWorkers)(nil),            // 49: yard.rpc.v1.DrainedWorkers
+	(*DrainedWorker)(nil),             // 50: yard.rpc.v1.DrainedWorker
+	(*ListKeysRequest)(nil),           // 51: yard.rpc.v1.ListKeysRequest
+	(*ListKeysResponse)(nil),          // 52: yard.rpc.v1.ListKeysResponse
+	(*CountBatchRequest)(nil),         // 53: yard.rpc.v1.CountBatchRequest
+	(*CountBatchResponse)(nil),        // 54: yard.rpc.v1.CountBatchResponse
+	(*Branches)(nil),                  // 55: yard.rpc.v1.Branches
+	(*Branch)(nil),                    // 56: yard.rpc.v1.Branch
+	(*Wanted)(nil),                    // 57: yard.rpc.v1.Wanted
+	(*TasklistLoad)(nil),              // 58: yard.rpc.v1.TasklistLoad
+	(*PartitionLoad)(nil),             // 59: yard.rpc.v1.PartitionLoad
+	(*Freed)(nil),                     // 60: yard.rpc.v1.Freed
+	(*Restore)(nil),                   // 61: yard.rpc.v1.Restore
+	nil,                               // 62: yard.rpc.v1.DescribeShardResponse.SlotsEntry
+	nil,                               // 63: yard.rpc.v1.DescribeShardResponse.LimitsEntry
+	(*yardv1.TopDomainsRequest)(nil),  // 64: yard.v1.TopDomainsRequest
+	(*yardv1.Poller)(nil),             // 65: yard.v1.Poller
+	(*yardv1.TopDomainsResponse)(nil), // 66: yard.v1.TopDomainsResponse
+	(*yardv1.LimitUse)(nil),           // 67: yard.v1.LimitUse
+	(*yardv1.Task)(nil),               // 68: yard.v1.Task
+	(*yardv1.ListRequest)(nil),        // 69: yard.v1.ListRequest
+	(*yardv1.ListedTasklist)(nil),     // 70: yard.v1.ListedTasklist
+	(*yardv1.PartitionQueues)(nil),    // 71: yard.v1.PartitionQueues
+	(*yardv1.TimerCount)(nil),         // 72: yard.v1.TimerCount
+	(*logv1.Record)(nil),              // 73: yard.log.v1.Record
+	(*yardv1.StuckTasksRequest)(nil),  // 74: yard.v1.StuckTasksRequest
+	(*yardv1.LiveWorker)(nil),         // 75: yard.v1.LiveWorker
+	(*yardv1.WorkerDrain)(nil),        // 76: yard.v1.WorkerDrain
+	(*yardv1.OrderKey)(nil),           // 77: yard.v1.OrderKey
+	(*logv1.BatchEnds)(nil),           // 78: yard.log.v1.BatchEnds
 }
 var file_yard_rpc_v1_rpc_proto_depIdxs = []int32{
 	2,  // 0: yard.rpc.v1.PollsAnswered.moved:type_name -> yard.rpc.v1.MovedPoll
 	4,  // 1: yard.rpc.v1.DescribeShardRequest.explain:type_name -> yard.rpc.v1.ExplainTask
-	63, // 2: yard.rpc.v1.DescribeShardRequest.top:type_name -> yard.v1.TopDomainsRequest
-	61, // 3: yard.rpc.v1.DescribeShardResponse.slots:type_name -> yard.rpc.v1.DescribeShardResponse.SlotsEntry
-	62, // 4: yard.rpc.v1.DescribeShardResponse.limits:type_name -> yard.rpc.v1.DescribeShardResponse.LimitsEntry
-	64, // 5: yard.rpc.v1.DescribeShardResponse.listed_pollers:type_name -> yard.v1.Poller
+	64, // 2: yard.rpc.v1.DescribeShardRequest.top:type_name -> yard.v1.TopDomainsRequest
+	62, // 3: yard.rpc.v1.DescribeShardResponse.slots:type_name -> yard.rpc.v1.DescribeShardResponse.SlotsEntry
+	63, // 4: yard.rpc.v1.DescribeShardResponse.limits:type_name -> yard.rpc.v1.DescribeShardResponse.LimitsEntry
+	65, // 5: yard.rpc.v1.DescribeShardResponse.listed_pollers:type_name -> yard.v1.Poller
 	6,  // 6: yard.rpc.v1.DescribeShardResponse.top:type_name -> yard.rpc.v1.ShardLimit
-	64, // 7: yard.rpc.v1.DescribeShardResponse.last_poller:type_name -> yard.v1.Poller
-	65, // 8: yard.rpc.v1.DescribeShardResponse.domains:type_name -> yard.v1.TopDomainsResponse
-	66, // 9: yard.rpc.v1.ShardLimit.use:type_name -> yard.v1.LimitUse
-	67, // 10: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
-	68, // 11: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
+	65, // 7: yard.rpc.v1.DescribeShardResponse.last_poller:type_name -> yard.v1.Poller
+	66, // 8: yard.rpc.v1.DescribeShardResponse.domains:type_name -> yard.v1.TopDomainsResponse
+	67, // 9: yard.rpc.v1.ShardLimit.use:type_name -> yard.v1.LimitUse
+	68, // 10: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
+	69, // 11: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
 	10, // 12: yard.rpc.v1.ListTasksRequest.due_from:type_name -> yard.rpc.v1.DuePlace
-	67, // 13: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
+	68, // 13: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
 	10, // 14: yard.rpc.v1.ListTasksResponse.due_next:type_name -> yard.rpc.v1.DuePlace
-	63, // 15: yard.rpc.v1.DescribePartitionRequest.top:type_name -> yard.v1.TopDomainsRequest
-	69, // 16: yard.rpc.v1.DescribePartitionResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	70, // 17: yard.rpc.v1.DescribePartitionResponse.queues:type_name -> yard.v1.PartitionQueues
-	65, // 18: yard.rpc.v1.DescribePartitionResponse.top:type_name -> yard.v1.TopDomainsResponse
-	63, // 19: yard.rpc.v1.DescribeWaitingRequest.top:type_name -> yard.v1.TopDomainsRequest
-	69, // 20: yard.rpc.v1.DescribeWaitingResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	65, // 21: yard.rpc.v1.DescribeWaitingResponse.top:type_name -> yard.v1.TopDomainsResponse
+	64, // 15: yard.rpc.v1.DescribePartitionRequest.top:type_name -> yard.v1.TopDomainsRequest
+	70, // 16: yard.rpc.v1.DescribePartitionResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	71, // 17: yard.rpc.v1.DescribePartitionResponse.queues:type_name -> yard.v1.PartitionQueues
+	66, // 18: yard.rpc.v1.DescribePartitionResponse.top:type_name -> yard.v1.TopDomainsResponse
+	64, // 19: yard.rpc.v1.DescribeWaitingRequest.top:type_name -> yard.v1.TopDomainsRequest
+	70, // 20: yard.rpc.v1.DescribeWaitingResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	66, // 21: yard.rpc.v1.DescribeWaitingResponse.top:type_name -> yard.v1.TopDomainsResponse
 	18, // 22: yard.rpc.v1.CountAheadResponse.spans:type_name -> yard.rpc.v1.AheadSpan
-	71, // 23: yard.rpc.v1.CountAheadResponse.counts:type_name -> yard.v1.TimerCount
+	72, // 23: yard.rpc.v1.CountAheadResponse.counts:type_name -> yard.v1.TimerCount
 	22, // 24: yard.rpc.v1.BookingsRequest.holders:type_name -> yard.rpc.v1.HoldersQuery
 	21, // 25: yard.rpc.v1.BookingsResponse.groups:type_name -> yard.rpc.v1.Bookings
 	23, // 26: yard.rpc.v1.BookingsResponse.holders:type_name -> yard.rpc.v1.LimitHolders
 	24, // 27: yard.rpc.v1.LimitHolders.oldest:type_name -> yard.rpc.v1.SlotAttempt
 	27, // 28: yard.rpc.v1.UndeliveredResponse.grants:type_name -> yard.rpc.v1.UndeliveredGrant
-	72, // 29: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
+	73, // 29: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
 	35, // 30: yard.rpc.v1.FrontendUse.used:type_name -> yard.rpc.v1.DomainUsed
 	37, // 31: yard.rpc.v1.StoredTasks.domains:type_name -> yard.rpc.v1.DomainStored
 	40, // 32: yard.rpc.v1.HistoryLoad.queued:type_name -> yard.rpc.v1.QueuedTasks
 	40, // 33: yard.rpc.v1.HistoryLoad.queued_groups:type_name -> yard.rpc.v1.QueuedTasks
 	39, // 34: yard.rpc.v1.HistoryLoad.full_keys:type_name -> yard.rpc.v1.FullKey
 	44, // 35: yard.rpc.v1.Silent.workers:type_name -> yard.rpc.v1.SilentWorker
-	73, // 36: yard.rpc.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
-	49, // 37: yard.rpc.v1.DrainedWorkers.workers:type_name -> yard.rpc.v1.DrainedWorker
-	74, // 38: yard.rpc.v1.DrainedWorker.drain:type_name -> yard.v1.WorkerDrain
-	75, // 39: yard.rpc.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
-	76, // 40: yard.rpc.v1.CountBatchResponse.ends:type_name -> yard.log.v1.BatchEnds
-	55, // 41: yard.rpc.v1.Branches.branches:type_name -> yard.rpc.v1.Branch
-	56, // 42: yard.rpc.v1.Branch.wanted:type_name -> yard.rpc.v1.Wanted
-	58, // 43: yard.rpc.v1.TasklistLoad.partitions:type_name -> yard.rpc.v1.PartitionLoad
-	44, // [44:44] is the sub-list for method output_type
-	44, // [44:44] is the sub-list for method input_type
-	44, // [44:44] is the sub-list for extension type_name
-	44, // [44:44] is the sub-list for extension extendee
-	0,  // [0:44] is the sub-list for field type_name
+	74, // 36: yard.rpc.v1.StuckTasksRequest.filter:type_name -> yard.v1.StuckTasksRequest
+	75, // 37: yard.rpc.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
+	50, // 38: yard.rpc.v1.DrainedWorkers.workers:type_name -> yard.rpc.v1.DrainedWorker
+	76, // 39: yard.rpc.v1.DrainedWorker.drain:type_name -> yard.v1.WorkerDrain
+	77, // 40: yard.rpc.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
+	78, // 41: yard.rpc.v1.CountBatchResponse.ends:type_name -> yard.log.v1.BatchEnds
+	56, // 42: yard.rpc.v1.Branches.branches:type_name -> yard.rpc.v1.Branch
+	57, // 43: yard.rpc.v1.Branch.wanted:type_name -> yard.rpc.v1.Wanted
+	59, // 44: yard.rpc.v1.TasklistLoad.partitions:type_name -> yard.rpc.v1.PartitionLoad
+	45, // [45:45] is the sub-list for method output_type
+	45, // [45:45] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_yard_rpc_v1_rpc_proto_init() }
@@ -5040,7 +5100,7 @@ func file_yard_rpc_v1_rpc_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_rpc_v1_rpc_proto_rawDesc), len(file_yard_rpc_v1_rpc_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   63,
+			NumMessages:   64,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

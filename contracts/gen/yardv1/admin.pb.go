@@ -1856,9 +1856,15 @@ type TaskType struct {
 	// holds up no other. Default 0: no limit.
 	MaxConcurrencyPerGroup int32 `protobuf:"varint,11,opt,name=max_concurrency_per_group,json=maxConcurrencyPerGroup,proto3" json:"max_concurrency_per_group,omitempty"`
 	// How many starts of a rate each attempt uses, 1..1000, of tasks that do not say it themselves (cost of tasks.submit). Default 0: 1.
-	Cost          int32 `protobuf:"varint,12,opt,name=cost,proto3" json:"cost,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Cost int32 `protobuf:"varint,12,opt,name=cost,proto3" json:"cost,omitempty"`
+	// An attempt of this type is stuck if it runs for longer than this, ms, 1000..31622400000: tasks.stuck lists it, and with `events` of the domain it is
+	// published. Nothing else follows from it. A change holds within a second. Default 0: stuck_after_ms of the domain.
+	StuckAfterMs int64 `protobuf:"varint,13,opt,name=stuck_after_ms,json=stuckAfterMs,proto3" json:"stuck_after_ms,omitempty"`
+	// How long completed tasks of this type are kept, ms, 900000..31622400000: with 900000 almost nothing remains of them. Tasks that ended otherwise are kept
+	// for the domain's retention_ms. A change holds for tasks that end from then on. Default 0: retention_ms of the domain.
+	CompletedRetentionMs int64 `protobuf:"varint,14,opt,name=completed_retention_ms,json=completedRetentionMs,proto3" json:"completed_retention_ms,omitempty"`
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
 }
 
 func (x *TaskType) Reset() {
@@ -1971,6 +1977,20 @@ func (x *TaskType) GetMaxConcurrencyPerGroup() int32 {
 func (x *TaskType) GetCost() int32 {
 	if x != nil {
 		return x.Cost
+	}
+	return 0
+}
+
+func (x *TaskType) GetStuckAfterMs() int64 {
+	if x != nil {
+		return x.StuckAfterMs
+	}
+	return 0
+}
+
+func (x *TaskType) GetCompletedRetentionMs() int64 {
+	if x != nil {
+		return x.CompletedRetentionMs
 	}
 	return 0
 }
@@ -7542,8 +7562,8 @@ func (x *RedriveResponse) GetNextCursor() string {
 	return ""
 }
 
-// PurgeDeadLettersRequest (deadletters.purge) deletes dead letters: those named, or one step of all that match a filter. Their tasks
-// stay ended, and can be read while the domain keeps finished tasks; they cannot be redriven any more.
+// PurgeDeadLettersRequest (deadletters.purge) deletes dead letters: those named, or one step of all that match a filter. It acknowledges them: their tasks
+// remain dead, and can be read while the domain keeps finished tasks. They are not listed or counted as dead letters, and cannot be redriven any more.
 type PurgeDeadLettersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 1..100 tasks. An id that is there twice counts once. Not together with filter.
@@ -7556,8 +7576,10 @@ type PurgeDeadLettersRequest struct {
 	Limit int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
 	// The next_cursor of the step before, with the same filter.
 	Cursor string `protobuf:"bytes,5,opt,name=cursor,proto3" json:"cursor,omitempty"`
-	// The caller's name, for people, in the engine's log; at most 128 bytes.
-	By            string `protobuf:"bytes,6,opt,name=by,proto3" json:"by,omitempty"`
+	// The caller's name, for people, in the engine's log and the audit; at most 128 bytes.
+	By string `protobuf:"bytes,6,opt,name=by,proto3" json:"by,omitempty"`
+	// The reason, for people, in the engine's log and the audit; at most 800 bytes.
+	Reason        string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -7630,6 +7652,13 @@ func (x *PurgeDeadLettersRequest) GetCursor() string {
 func (x *PurgeDeadLettersRequest) GetBy() string {
 	if x != nil {
 		return x.By
+	}
+	return ""
+}
+
+func (x *PurgeDeadLettersRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
 	}
 	return ""
 }
@@ -9305,7 +9334,7 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x05bytes\x18\a \x01(\x03R\x05bytes\x12\x1b\n" +
 	"\tbytes_max\x18\b \x01(\x03R\bbytesMax\x12\x1e\n" +
 	"\vsplit_at_ms\x18\t \x01(\x03R\tsplitAtMs\x12\x1b\n" +
-	"\tlow_class\x18\v \x01(\bR\blowClass\"\xc8\x03\n" +
+	"\tlow_class\x18\v \x01(\bR\blowClass\"\xa4\x04\n" +
 	"\bTaskType\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12*\n" +
 	"\x05retry\x18\x02 \x01(\v2\x14.yard.v1.RetryPolicyR\x05retry\x12)\n" +
@@ -9319,7 +9348,9 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x04rate\x18\n" +
 	" \x01(\v2\r.yard.v1.RateR\x04rate\x129\n" +
 	"\x19max_concurrency_per_group\x18\v \x01(\x05R\x16maxConcurrencyPerGroup\x12\x12\n" +
-	"\x04cost\x18\f \x01(\x05R\x04cost\"7\n" +
+	"\x04cost\x18\f \x01(\x05R\x04cost\x12$\n" +
+	"\x0estuck_after_ms\x18\r \x01(\x03R\fstuckAfterMs\x124\n" +
+	"\x16completed_retention_ms\x18\x0e \x01(\x03R\x14completedRetentionMs\"7\n" +
 	"\x0ePutTypeRequest\x12%\n" +
 	"\x04type\x18\x01 \x01(\v2\x11.yard.v1.TaskTypeR\x04type\"8\n" +
 	"\x0fPutTypeResponse\x12%\n" +
@@ -9731,14 +9762,15 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\tundecided\x18\x04 \x01(\x03R\tundecided\x12,\n" +
 	"\bverdicts\x18\x05 \x03(\v2\x10.yard.v1.VerdictR\bverdicts\x12\x1f\n" +
 	"\vnext_cursor\x18\x06 \x01(\tR\n" +
-	"nextCursor\"\xbf\x01\n" +
+	"nextCursor\"\xd7\x01\n" +
 	"\x17PurgeDeadLettersRequest\x12\x19\n" +
 	"\btask_ids\x18\x01 \x03(\tR\ataskIds\x121\n" +
 	"\x06filter\x18\x02 \x01(\v2\x19.yard.v1.DeadLetterFilterR\x06filter\x12\x18\n" +
 	"\apreview\x18\x03 \x01(\bR\apreview\x12\x14\n" +
 	"\x05limit\x18\x04 \x01(\x05R\x05limit\x12\x16\n" +
 	"\x06cursor\x18\x05 \x01(\tR\x06cursor\x12\x0e\n" +
-	"\x02by\x18\x06 \x01(\tR\x02by\"i\n" +
+	"\x02by\x18\x06 \x01(\tR\x02by\x12\x16\n" +
+	"\x06reason\x18\a \x01(\tR\x06reason\"i\n" +
 	"\x18PurgeDeadLettersResponse\x12\x14\n" +
 	"\x05found\x18\x01 \x01(\x03R\x05found\x12\x16\n" +
 	"\x06purged\x18\x02 \x01(\x03R\x06purged\x12\x1f\n" +

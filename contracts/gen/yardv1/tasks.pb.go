@@ -2296,7 +2296,7 @@ func (x *HeartbeatRequest) GetTasks() []*Beat {
 	return nil
 }
 
-// OutcomeResponse answers complete, fail, heartbeat, cancel and update: one verdict per entry, in order. Equal entries of a request are one: each gets the same
+// OutcomeResponse answers complete, fail, heartbeat, cancel, update and end: one verdict per entry, in order. Equal entries of a request are one: each gets the same
 // verdict.
 type OutcomeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2359,9 +2359,9 @@ type Verdict struct {
 	LeaseMs int64 `protobuf:"varint,5,opt,name=lease_ms,json=leaseMs,proto3" json:"lease_ms,omitempty"`
 	// Heartbeat: the attempt must end within this time, ms, counted from when this was sent. An update may have changed it. 0 = not known.
 	TimeoutMs int64 `protobuf:"varint,6,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
-	// Update: the revision of the task, with OK behind the update, with STALE the one that it has. 0 = not known.
+	// Update and end: the revision of the task, with OK behind the update, with STALE the one that it has. 0 = not known.
 	Revision int64 `protobuf:"varint,7,opt,name=revision,proto3" json:"revision,omitempty"`
-	// Update, with UNKNOWN: do not repeat it. The outcome is unknown, and a repeat does not report it.
+	// Update and end, with UNKNOWN: do not repeat it. The outcome is unknown, and a repeat does not report it.
 	Final         bool `protobuf:"varint,11,opt,name=final,proto3" json:"final,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2808,6 +2808,384 @@ func (x *CancelRequest) GetReason() string {
 	return ""
 }
 
+// EndTasksRequest (tasks.end) ends tasks by hand, at once, wherever they are in their lives. The attempt of a running one is over: its slots are free, and
+// its worker gets STALE for the outcome that it reports. It is notified as with a cancel, and may work on until it hears of it, also beside the next task
+// of the order key. An end is decided in the order of the log, as tasks.update. A task that has ended is refused with FAILED_PRECONDITION.
+type EndTasksRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 1..100 ids. Required. An id that is there twice counts once.
+	TaskIds []string `protobuf:"bytes,1,rep,name=task_ids,json=taskIds,proto3" json:"task_ids,omitempty"`
+	// How the tasks end: `completed`, as if a worker had completed them; `dead`, as dead letters, with the error type `ended`; or `cancelled`, without
+	// dead letters. Required.
+	State TaskState `protobuf:"varint,2,opt,name=state,proto3,enum=yard.v1.TaskState" json:"state,omitempty"`
+	// The output, returned by tasks.get; at most 256 KiB. Only with `completed` and a single task. Default: none.
+	Result *Payload `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
+	// The reason, for people; at most 800 bytes. It is in the history of each task.
+	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	// The caller's name, for people; at most 128 bytes. It is in the history of each task.
+	By string `protobuf:"bytes,5,opt,name=by,proto3" json:"by,omitempty"`
+	// Identifies the request: a UUID of version 7 (RFC 9562). A repeat with the same id gets the same verdict while the end is the last update
+	// that was decided of its task; else it changes nothing and gets UNKNOWN, with final. Without an id a repeat is another request.
+	RequestId string `protobuf:"bytes,6,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// How many times this request has been sent with its id, as in tasks.update.
+	Tries         int32 `protobuf:"varint,7,opt,name=tries,proto3" json:"tries,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EndTasksRequest) Reset() {
+	*x = EndTasksRequest{}
+	mi := &file_yard_v1_tasks_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EndTasksRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EndTasksRequest) ProtoMessage() {}
+
+func (x *EndTasksRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_tasks_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EndTasksRequest.ProtoReflect.Descriptor instead.
+func (*EndTasksRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *EndTasksRequest) GetTaskIds() []string {
+	if x != nil {
+		return x.TaskIds
+	}
+	return nil
+}
+
+func (x *EndTasksRequest) GetState() TaskState {
+	if x != nil {
+		return x.State
+	}
+	return TaskState_TASK_STATE_UNSPECIFIED
+}
+
+func (x *EndTasksRequest) GetResult() *Payload {
+	if x != nil {
+		return x.Result
+	}
+	return nil
+}
+
+func (x *EndTasksRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *EndTasksRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *EndTasksRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *EndTasksRequest) GetTries() int32 {
+	if x != nil {
+		return x.Tries
+	}
+	return 0
+}
+
+// StuckTasksRequest (tasks.stuck) lists the attempts of the domain that run for too long. The engine knows each attempt that runs, whatever waits.
+type StuckTasksRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only of this tasklist. Default: all.
+	Tasklist string `protobuf:"bytes,1,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	// Only of this type. Default: all.
+	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
+	// Attempts that run for longer than this, ms, 1..31622400000 (366 days). Default: stuck_after_ms of their type, then that of the domain, then
+	// 60000.
+	RunningForMs int64 `protobuf:"varint,3,opt,name=running_for_ms,json=runningForMs,proto3" json:"running_for_ms,omitempty"`
+	// The most to return, 1..1000. Default 100. An answer stops at 400 KiB, so it may have fewer. There are no further pages: those that are
+	// ended make room for the next ones.
+	Limit         int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StuckTasksRequest) Reset() {
+	*x = StuckTasksRequest{}
+	mi := &file_yard_v1_tasks_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StuckTasksRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StuckTasksRequest) ProtoMessage() {}
+
+func (x *StuckTasksRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_tasks_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StuckTasksRequest.ProtoReflect.Descriptor instead.
+func (*StuckTasksRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *StuckTasksRequest) GetTasklist() string {
+	if x != nil {
+		return x.Tasklist
+	}
+	return ""
+}
+
+func (x *StuckTasksRequest) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *StuckTasksRequest) GetRunningForMs() int64 {
+	if x != nil {
+		return x.RunningForMs
+	}
+	return 0
+}
+
+func (x *StuckTasksRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+type StuckTasksResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Those that run for longest come first.
+	Tasks []*StuckTask `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	// How many there are, those that are not returned included.
+	Found         int64 `protobuf:"varint,2,opt,name=found,proto3" json:"found,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StuckTasksResponse) Reset() {
+	*x = StuckTasksResponse{}
+	mi := &file_yard_v1_tasks_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StuckTasksResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StuckTasksResponse) ProtoMessage() {}
+
+func (x *StuckTasksResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_tasks_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StuckTasksResponse.ProtoReflect.Descriptor instead.
+func (*StuckTasksResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *StuckTasksResponse) GetTasks() []*StuckTask {
+	if x != nil {
+		return x.Tasks
+	}
+	return nil
+}
+
+func (x *StuckTasksResponse) GetFound() int64 {
+	if x != nil {
+		return x.Found
+	}
+	return 0
+}
+
+// StuckTask is a task whose attempt runs for too long.
+type StuckTask struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The id of the task.
+	TaskId string `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	// Its task type.
+	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
+	// The tasklist that it waited in.
+	Tasklist string `protobuf:"bytes,3,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	// As submitted.
+	Group string `protobuf:"bytes,4,opt,name=group,proto3" json:"group,omitempty"`
+	// The worker that runs it, as in its poll.
+	Worker string `protobuf:"bytes,5,opt,name=worker,proto3" json:"worker,omitempty"`
+	// The id of that worker, as in its poll; empty if it has none.
+	WorkerId string `protobuf:"bytes,6,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
+	// When the attempt started, Unix ms.
+	StartedAtMs int64 `protobuf:"varint,7,opt,name=started_at_ms,json=startedAtMs,proto3" json:"started_at_ms,omitempty"`
+	// For how long it runs, ms, by the engine's clock.
+	RunningForMs int64 `protobuf:"varint,8,opt,name=running_for_ms,json=runningForMs,proto3" json:"running_for_ms,omitempty"`
+	// After how long it counts as stuck, ms.
+	StuckAfterMs int64 `protobuf:"varint,9,opt,name=stuck_after_ms,json=stuckAfterMs,proto3" json:"stuck_after_ms,omitempty"`
+	// When the engine ends the attempt at the latest, Unix ms.
+	DeadlineMs int64 `protobuf:"varint,10,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`
+	// How many times the task was given to a worker.
+	Grants int32 `protobuf:"varint,11,opt,name=grants,proto3" json:"grants,omitempty"`
+	// It was cancelled, and its worker has not stopped yet.
+	CancelRequested bool `protobuf:"varint,12,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *StuckTask) Reset() {
+	*x = StuckTask{}
+	mi := &file_yard_v1_tasks_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StuckTask) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StuckTask) ProtoMessage() {}
+
+func (x *StuckTask) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_tasks_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StuckTask.ProtoReflect.Descriptor instead.
+func (*StuckTask) Descriptor() ([]byte, []int) {
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *StuckTask) GetTaskId() string {
+	if x != nil {
+		return x.TaskId
+	}
+	return ""
+}
+
+func (x *StuckTask) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *StuckTask) GetTasklist() string {
+	if x != nil {
+		return x.Tasklist
+	}
+	return ""
+}
+
+func (x *StuckTask) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
+func (x *StuckTask) GetWorker() string {
+	if x != nil {
+		return x.Worker
+	}
+	return ""
+}
+
+func (x *StuckTask) GetWorkerId() string {
+	if x != nil {
+		return x.WorkerId
+	}
+	return ""
+}
+
+func (x *StuckTask) GetStartedAtMs() int64 {
+	if x != nil {
+		return x.StartedAtMs
+	}
+	return 0
+}
+
+func (x *StuckTask) GetRunningForMs() int64 {
+	if x != nil {
+		return x.RunningForMs
+	}
+	return 0
+}
+
+func (x *StuckTask) GetStuckAfterMs() int64 {
+	if x != nil {
+		return x.StuckAfterMs
+	}
+	return 0
+}
+
+func (x *StuckTask) GetDeadlineMs() int64 {
+	if x != nil {
+		return x.DeadlineMs
+	}
+	return 0
+}
+
+func (x *StuckTask) GetGrants() int32 {
+	if x != nil {
+		return x.Grants
+	}
+	return 0
+}
+
+func (x *StuckTask) GetCancelRequested() bool {
+	if x != nil {
+		return x.CancelRequested
+	}
+	return false
+}
+
 // CancelHint is published, as JSON and without a reply, on the subject hint.cancel of a domain when running tasks of that
 // domain are cancelled. It may get lost, and it is not proof: any client that may publish there can send one. A worker
 // that runs such a task sends a heartbeat at once; the answer says whether to stop. Updates that may change the deadline of an attempt send it too.
@@ -2821,7 +3199,7 @@ type CancelHint struct {
 
 func (x *CancelHint) Reset() {
 	*x = CancelHint{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[25]
+	mi := &file_yard_v1_tasks_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2833,7 +3211,7 @@ func (x *CancelHint) String() string {
 func (*CancelHint) ProtoMessage() {}
 
 func (x *CancelHint) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[25]
+	mi := &file_yard_v1_tasks_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2846,7 +3224,7 @@ func (x *CancelHint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelHint.ProtoReflect.Descriptor instead.
 func (*CancelHint) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{25}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *CancelHint) GetTaskIds() []string {
@@ -2876,7 +3254,7 @@ type UpdateRequest struct {
 
 func (x *UpdateRequest) Reset() {
 	*x = UpdateRequest{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[26]
+	mi := &file_yard_v1_tasks_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2888,7 +3266,7 @@ func (x *UpdateRequest) String() string {
 func (*UpdateRequest) ProtoMessage() {}
 
 func (x *UpdateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[26]
+	mi := &file_yard_v1_tasks_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2901,7 +3279,7 @@ func (x *UpdateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateRequest.ProtoReflect.Descriptor instead.
 func (*UpdateRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{26}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *UpdateRequest) GetTasks() []*TaskUpdate {
@@ -2970,7 +3348,7 @@ type TaskUpdate struct {
 
 func (x *TaskUpdate) Reset() {
 	*x = TaskUpdate{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[27]
+	mi := &file_yard_v1_tasks_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2982,7 +3360,7 @@ func (x *TaskUpdate) String() string {
 func (*TaskUpdate) ProtoMessage() {}
 
 func (x *TaskUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[27]
+	mi := &file_yard_v1_tasks_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2995,7 +3373,7 @@ func (x *TaskUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskUpdate.ProtoReflect.Descriptor instead.
 func (*TaskUpdate) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{27}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *TaskUpdate) GetTaskId() string {
@@ -3180,7 +3558,7 @@ type Task struct {
 
 func (x *Task) Reset() {
 	*x = Task{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[28]
+	mi := &file_yard_v1_tasks_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3192,7 +3570,7 @@ func (x *Task) String() string {
 func (*Task) ProtoMessage() {}
 
 func (x *Task) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[28]
+	mi := &file_yard_v1_tasks_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3205,7 +3583,7 @@ func (x *Task) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Task.ProtoReflect.Descriptor instead.
 func (*Task) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{28}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Task) GetTaskId() string {
@@ -3469,7 +3847,7 @@ type TaskEvent struct {
 
 func (x *TaskEvent) Reset() {
 	*x = TaskEvent{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[29]
+	mi := &file_yard_v1_tasks_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3481,7 +3859,7 @@ func (x *TaskEvent) String() string {
 func (*TaskEvent) ProtoMessage() {}
 
 func (x *TaskEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[29]
+	mi := &file_yard_v1_tasks_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3494,7 +3872,7 @@ func (x *TaskEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskEvent.ProtoReflect.Descriptor instead.
 func (*TaskEvent) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{29}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *TaskEvent) GetKind() TaskEventKind {
@@ -3562,7 +3940,7 @@ type DomainEvents struct {
 
 func (x *DomainEvents) Reset() {
 	*x = DomainEvents{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[30]
+	mi := &file_yard_v1_tasks_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3574,7 +3952,7 @@ func (x *DomainEvents) String() string {
 func (*DomainEvents) ProtoMessage() {}
 
 func (x *DomainEvents) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[30]
+	mi := &file_yard_v1_tasks_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3587,7 +3965,7 @@ func (x *DomainEvents) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DomainEvents.ProtoReflect.Descriptor instead.
 func (*DomainEvents) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{30}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *DomainEvents) GetKind() string {
@@ -3634,7 +4012,7 @@ type DomainEvent struct {
 
 func (x *DomainEvent) Reset() {
 	*x = DomainEvent{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[31]
+	mi := &file_yard_v1_tasks_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3646,7 +4024,7 @@ func (x *DomainEvent) String() string {
 func (*DomainEvent) ProtoMessage() {}
 
 func (x *DomainEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[31]
+	mi := &file_yard_v1_tasks_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3659,7 +4037,7 @@ func (x *DomainEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DomainEvent.ProtoReflect.Descriptor instead.
 func (*DomainEvent) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{31}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *DomainEvent) GetTaskId() string {
@@ -3903,7 +4281,39 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"nextCursor\"B\n" +
 	"\rCancelRequest\x12\x19\n" +
 	"\btask_ids\x18\x01 \x03(\tR\ataskIds\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"'\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xdd\x01\n" +
+	"\x0fEndTasksRequest\x12\x19\n" +
+	"\btask_ids\x18\x01 \x03(\tR\ataskIds\x12(\n" +
+	"\x05state\x18\x02 \x01(\x0e2\x12.yard.v1.TaskStateR\x05state\x12(\n" +
+	"\x06result\x18\x03 \x01(\v2\x10.yard.v1.PayloadR\x06result\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x0e\n" +
+	"\x02by\x18\x05 \x01(\tR\x02by\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x06 \x01(\tR\trequestId\x12\x14\n" +
+	"\x05tries\x18\a \x01(\x05R\x05tries\"\x7f\n" +
+	"\x11StuckTasksRequest\x12\x1a\n" +
+	"\btasklist\x18\x01 \x01(\tR\btasklist\x12\x12\n" +
+	"\x04type\x18\x02 \x01(\tR\x04type\x12$\n" +
+	"\x0erunning_for_ms\x18\x03 \x01(\x03R\frunningForMs\x12\x14\n" +
+	"\x05limit\x18\x04 \x01(\x05R\x05limit\"T\n" +
+	"\x12StuckTasksResponse\x12(\n" +
+	"\x05tasks\x18\x01 \x03(\v2\x12.yard.v1.StuckTaskR\x05tasks\x12\x14\n" +
+	"\x05found\x18\x02 \x01(\x03R\x05found\"\xf3\x02\n" +
+	"\tStuckTask\x12\x17\n" +
+	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x12\n" +
+	"\x04type\x18\x02 \x01(\tR\x04type\x12\x1a\n" +
+	"\btasklist\x18\x03 \x01(\tR\btasklist\x12\x14\n" +
+	"\x05group\x18\x04 \x01(\tR\x05group\x12\x16\n" +
+	"\x06worker\x18\x05 \x01(\tR\x06worker\x12\x1b\n" +
+	"\tworker_id\x18\x06 \x01(\tR\bworkerId\x12\"\n" +
+	"\rstarted_at_ms\x18\a \x01(\x03R\vstartedAtMs\x12$\n" +
+	"\x0erunning_for_ms\x18\b \x01(\x03R\frunningForMs\x12$\n" +
+	"\x0estuck_after_ms\x18\t \x01(\x03R\fstuckAfterMs\x12\x1f\n" +
+	"\vdeadline_ms\x18\n" +
+	" \x01(\x03R\n" +
+	"deadlineMs\x12\x16\n" +
+	"\x06grants\x18\v \x01(\x05R\x06grants\x12)\n" +
+	"\x10cancel_requested\x18\f \x01(\bR\x0fcancelRequested\"'\n" +
 	"\n" +
 	"CancelHint\x12\x19\n" +
 	"\btask_ids\x18\x01 \x03(\tR\ataskIds\"o\n" +
@@ -4078,54 +4488,58 @@ func file_yard_v1_tasks_proto_rawDescGZIP() []byte {
 }
 
 var file_yard_v1_tasks_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
-var file_yard_v1_tasks_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_yard_v1_tasks_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_yard_v1_tasks_proto_goTypes = []any{
-	(Encoding)(0),            // 0: yard.v1.Encoding
-	(Jitter)(0),              // 1: yard.v1.Jitter
-	(OnLost)(0),              // 2: yard.v1.OnLost
-	(OnTimeout)(0),           // 3: yard.v1.OnTimeout
-	(OrderPolicy)(0),         // 4: yard.v1.OrderPolicy
-	(OnConflict)(0),          // 5: yard.v1.OnConflict
-	(SubmitOutcome)(0),       // 6: yard.v1.SubmitOutcome
-	(TaskState)(0),           // 7: yard.v1.TaskState
-	(TaskEventKind)(0),       // 8: yard.v1.TaskEventKind
-	(*Payload)(nil),          // 9: yard.v1.Payload
-	(*RetryPolicy)(nil),      // 10: yard.v1.RetryPolicy
-	(*ErrorRetry)(nil),       // 11: yard.v1.ErrorRetry
-	(*NewTask)(nil),          // 12: yard.v1.NewTask
-	(*SubmitRequest)(nil),    // 13: yard.v1.SubmitRequest
-	(*SubmitResult)(nil),     // 14: yard.v1.SubmitResult
-	(*SubmitResponse)(nil),   // 15: yard.v1.SubmitResponse
-	(*PollRequest)(nil),      // 16: yard.v1.PollRequest
-	(*WorkerAlive)(nil),      // 17: yard.v1.WorkerAlive
-	(*PollResponse)(nil),     // 18: yard.v1.PollResponse
-	(*WorkerDrain)(nil),      // 19: yard.v1.WorkerDrain
-	(*PolledTask)(nil),       // 20: yard.v1.PolledTask
-	(*Completion)(nil),       // 21: yard.v1.Completion
-	(*CompleteRequest)(nil),  // 22: yard.v1.CompleteRequest
-	(*Failure)(nil),          // 23: yard.v1.Failure
-	(*FailRequest)(nil),      // 24: yard.v1.FailRequest
-	(*Beat)(nil),             // 25: yard.v1.Beat
-	(*HeartbeatRequest)(nil), // 26: yard.v1.HeartbeatRequest
-	(*OutcomeResponse)(nil),  // 27: yard.v1.OutcomeResponse
-	(*Verdict)(nil),          // 28: yard.v1.Verdict
-	(*GetRequest)(nil),       // 29: yard.v1.GetRequest
-	(*GetResponse)(nil),      // 30: yard.v1.GetResponse
-	(*ListRequest)(nil),      // 31: yard.v1.ListRequest
-	(*ListResponse)(nil),     // 32: yard.v1.ListResponse
-	(*CancelRequest)(nil),    // 33: yard.v1.CancelRequest
-	(*CancelHint)(nil),       // 34: yard.v1.CancelHint
-	(*UpdateRequest)(nil),    // 35: yard.v1.UpdateRequest
-	(*TaskUpdate)(nil),       // 36: yard.v1.TaskUpdate
-	(*Task)(nil),             // 37: yard.v1.Task
-	(*TaskEvent)(nil),        // 38: yard.v1.TaskEvent
-	(*DomainEvents)(nil),     // 39: yard.v1.DomainEvents
-	(*DomainEvent)(nil),      // 40: yard.v1.DomainEvent
-	nil,                      // 41: yard.v1.NewTask.HeadersEntry
-	nil,                      // 42: yard.v1.PolledTask.HeadersEntry
-	nil,                      // 43: yard.v1.ListRequest.HeadersEntry
-	nil,                      // 44: yard.v1.TaskUpdate.HeadersEntry
-	nil,                      // 45: yard.v1.Task.HeadersEntry
+	(Encoding)(0),              // 0: yard.v1.Encoding
+	(Jitter)(0),                // 1: yard.v1.Jitter
+	(OnLost)(0),                // 2: yard.v1.OnLost
+	(OnTimeout)(0),             // 3: yard.v1.OnTimeout
+	(OrderPolicy)(0),           // 4: yard.v1.OrderPolicy
+	(OnConflict)(0),            // 5: yard.v1.OnConflict
+	(SubmitOutcome)(0),         // 6: yard.v1.SubmitOutcome
+	(TaskState)(0),             // 7: yard.v1.TaskState
+	(TaskEventKind)(0),         // 8: yard.v1.TaskEventKind
+	(*Payload)(nil),            // 9: yard.v1.Payload
+	(*RetryPolicy)(nil),        // 10: yard.v1.RetryPolicy
+	(*ErrorRetry)(nil),         // 11: yard.v1.ErrorRetry
+	(*NewTask)(nil),            // 12: yard.v1.NewTask
+	(*SubmitRequest)(nil),      // 13: yard.v1.SubmitRequest
+	(*SubmitResult)(nil),       // 14: yard.v1.SubmitResult
+	(*SubmitResponse)(nil),     // 15: yard.v1.SubmitResponse
+	(*PollRequest)(nil),        // 16: yard.v1.PollRequest
+	(*WorkerAlive)(nil),        // 17: yard.v1.WorkerAlive
+	(*PollResponse)(nil),       // 18: yard.v1.PollResponse
+	(*WorkerDrain)(nil),        // 19: yard.v1.WorkerDrain
+	(*PolledTask)(nil),         // 20: yard.v1.PolledTask
+	(*Completion)(nil),         // 21: yard.v1.Completion
+	(*CompleteRequest)(nil),    // 22: yard.v1.CompleteRequest
+	(*Failure)(nil),            // 23: yard.v1.Failure
+	(*FailRequest)(nil),        // 24: yard.v1.FailRequest
+	(*Beat)(nil),               // 25: yard.v1.Beat
+	(*HeartbeatRequest)(nil),   // 26: yard.v1.HeartbeatRequest
+	(*OutcomeResponse)(nil),    // 27: yard.v1.OutcomeResponse
+	(*Verdict)(nil),            // 28: yard.v1.Verdict
+	(*GetRequest)(nil),         // 29: yard.v1.GetRequest
+	(*GetResponse)(nil),        // 30: yard.v1.GetResponse
+	(*ListRequest)(nil),        // 31: yard.v1.ListRequest
+	(*ListResponse)(nil),       // 32: yard.v1.ListResponse
+	(*CancelRequest)(nil),      // 33: yard.v1.CancelRequest
+	(*EndTasksRequest)(nil),    // 34: yard.v1.EndTasksRequest
+	(*StuckTasksRequest)(nil),  // 35: yard.v1.StuckTasksRequest
+	(*StuckTasksResponse)(nil), // 36: yard.v1.StuckTasksResponse
+	(*StuckTask)(nil),          // 37: yard.v1.StuckTask
+	(*CancelHint)(nil),         // 38: yard.v1.CancelHint
+	(*UpdateRequest)(nil),      // 39: yard.v1.UpdateRequest
+	(*TaskUpdate)(nil),         // 40: yard.v1.TaskUpdate
+	(*Task)(nil),               // 41: yard.v1.Task
+	(*TaskEvent)(nil),          // 42: yard.v1.TaskEvent
+	(*DomainEvents)(nil),       // 43: yard.v1.DomainEvents
+	(*DomainEvent)(nil),        // 44: yard.v1.DomainEvent
+	nil,                        // 45: yard.v1.NewTask.HeadersEntry
+	nil,                        // 46: yard.v1.PolledTask.HeadersEntry
+	nil,                        // 47: yard.v1.ListRequest.HeadersEntry
+	nil,                        // 48: yard.v1.TaskUpdate.HeadersEntry
+	nil,                        // 49: yard.v1.Task.HeadersEntry
 }
 var file_yard_v1_tasks_proto_depIdxs = []int32{
 	0,  // 0: yard.v1.Payload.encoding:type_name -> yard.v1.Encoding
@@ -4135,46 +4549,49 @@ var file_yard_v1_tasks_proto_depIdxs = []int32{
 	3,  // 4: yard.v1.RetryPolicy.on_timeout:type_name -> yard.v1.OnTimeout
 	9,  // 5: yard.v1.NewTask.payload:type_name -> yard.v1.Payload
 	10, // 6: yard.v1.NewTask.retry:type_name -> yard.v1.RetryPolicy
-	41, // 7: yard.v1.NewTask.headers:type_name -> yard.v1.NewTask.HeadersEntry
+	45, // 7: yard.v1.NewTask.headers:type_name -> yard.v1.NewTask.HeadersEntry
 	5,  // 8: yard.v1.NewTask.on_conflict:type_name -> yard.v1.OnConflict
 	4,  // 9: yard.v1.NewTask.order_policy:type_name -> yard.v1.OrderPolicy
 	12, // 10: yard.v1.SubmitRequest.tasks:type_name -> yard.v1.NewTask
 	6,  // 11: yard.v1.SubmitResult.outcome:type_name -> yard.v1.SubmitOutcome
 	14, // 12: yard.v1.SubmitResponse.results:type_name -> yard.v1.SubmitResult
-	37, // 13: yard.v1.SubmitResponse.task:type_name -> yard.v1.Task
+	41, // 13: yard.v1.SubmitResponse.task:type_name -> yard.v1.Task
 	20, // 14: yard.v1.PollResponse.tasks:type_name -> yard.v1.PolledTask
 	19, // 15: yard.v1.PollResponse.drain:type_name -> yard.v1.WorkerDrain
 	9,  // 16: yard.v1.PolledTask.payload:type_name -> yard.v1.Payload
-	42, // 17: yard.v1.PolledTask.headers:type_name -> yard.v1.PolledTask.HeadersEntry
+	46, // 17: yard.v1.PolledTask.headers:type_name -> yard.v1.PolledTask.HeadersEntry
 	9,  // 18: yard.v1.Completion.result:type_name -> yard.v1.Payload
 	21, // 19: yard.v1.CompleteRequest.tasks:type_name -> yard.v1.Completion
 	23, // 20: yard.v1.FailRequest.tasks:type_name -> yard.v1.Failure
 	9,  // 21: yard.v1.Beat.progress:type_name -> yard.v1.Payload
 	25, // 22: yard.v1.HeartbeatRequest.tasks:type_name -> yard.v1.Beat
 	28, // 23: yard.v1.OutcomeResponse.verdicts:type_name -> yard.v1.Verdict
-	37, // 24: yard.v1.GetResponse.task:type_name -> yard.v1.Task
+	41, // 24: yard.v1.GetResponse.task:type_name -> yard.v1.Task
 	7,  // 25: yard.v1.ListRequest.states:type_name -> yard.v1.TaskState
-	43, // 26: yard.v1.ListRequest.headers:type_name -> yard.v1.ListRequest.HeadersEntry
-	37, // 27: yard.v1.ListResponse.tasks:type_name -> yard.v1.Task
-	36, // 28: yard.v1.UpdateRequest.tasks:type_name -> yard.v1.TaskUpdate
-	10, // 29: yard.v1.TaskUpdate.retry:type_name -> yard.v1.RetryPolicy
-	44, // 30: yard.v1.TaskUpdate.headers:type_name -> yard.v1.TaskUpdate.HeadersEntry
-	9,  // 31: yard.v1.TaskUpdate.payload:type_name -> yard.v1.Payload
-	7,  // 32: yard.v1.Task.state:type_name -> yard.v1.TaskState
-	9,  // 33: yard.v1.Task.payload:type_name -> yard.v1.Payload
-	9,  // 34: yard.v1.Task.result:type_name -> yard.v1.Payload
-	9,  // 35: yard.v1.Task.progress:type_name -> yard.v1.Payload
-	38, // 36: yard.v1.Task.events:type_name -> yard.v1.TaskEvent
-	45, // 37: yard.v1.Task.headers:type_name -> yard.v1.Task.HeadersEntry
-	4,  // 38: yard.v1.Task.order_policy:type_name -> yard.v1.OrderPolicy
-	8,  // 39: yard.v1.TaskEvent.kind:type_name -> yard.v1.TaskEventKind
-	40, // 40: yard.v1.DomainEvents.tasks:type_name -> yard.v1.DomainEvent
-	7,  // 41: yard.v1.DomainEvent.state:type_name -> yard.v1.TaskState
-	42, // [42:42] is the sub-list for method output_type
-	42, // [42:42] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	47, // 26: yard.v1.ListRequest.headers:type_name -> yard.v1.ListRequest.HeadersEntry
+	41, // 27: yard.v1.ListResponse.tasks:type_name -> yard.v1.Task
+	7,  // 28: yard.v1.EndTasksRequest.state:type_name -> yard.v1.TaskState
+	9,  // 29: yard.v1.EndTasksRequest.result:type_name -> yard.v1.Payload
+	37, // 30: yard.v1.StuckTasksResponse.tasks:type_name -> yard.v1.StuckTask
+	40, // 31: yard.v1.UpdateRequest.tasks:type_name -> yard.v1.TaskUpdate
+	10, // 32: yard.v1.TaskUpdate.retry:type_name -> yard.v1.RetryPolicy
+	48, // 33: yard.v1.TaskUpdate.headers:type_name -> yard.v1.TaskUpdate.HeadersEntry
+	9,  // 34: yard.v1.TaskUpdate.payload:type_name -> yard.v1.Payload
+	7,  // 35: yard.v1.Task.state:type_name -> yard.v1.TaskState
+	9,  // 36: yard.v1.Task.payload:type_name -> yard.v1.Payload
+	9,  // 37: yard.v1.Task.result:type_name -> yard.v1.Payload
+	9,  // 38: yard.v1.Task.progress:type_name -> yard.v1.Payload
+	42, // 39: yard.v1.Task.events:type_name -> yard.v1.TaskEvent
+	49, // 40: yard.v1.Task.headers:type_name -> yard.v1.Task.HeadersEntry
+	4,  // 41: yard.v1.Task.order_policy:type_name -> yard.v1.OrderPolicy
+	8,  // 42: yard.v1.TaskEvent.kind:type_name -> yard.v1.TaskEventKind
+	44, // 43: yard.v1.DomainEvents.tasks:type_name -> yard.v1.DomainEvent
+	7,  // 44: yard.v1.DomainEvent.state:type_name -> yard.v1.TaskState
+	45, // [45:45] is the sub-list for method output_type
+	45, // [45:45] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_yard_v1_tasks_proto_init() }
@@ -4188,7 +4605,7 @@ func file_yard_v1_tasks_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_v1_tasks_proto_rawDesc), len(file_yard_v1_tasks_proto_rawDesc)),
 			NumEnums:      9,
-			NumMessages:   37,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,6 +1,6 @@
-// Package bulk cancels or changes the tasks of a domain that match a filter.
+// Package bulk cancels, ends or changes the tasks of a domain that match a filter.
 //
-// Owns: which tasks are taken, in which steps, and how fast. It lists them, and sends a cancel or an update for each one, by id.
+// Owns: which tasks are taken, in which steps, and how fast. It lists them, and sends a cancel, an end or an update for each one, by id.
 //
 // It reaches the whole backlog: tasks in memory, tasks in the timer store, and tasks on disk that are not admitted. A command about one
 // that is not admitted waits for its admission; about 2500 commands of a domain may wait in each partition, so a larger backlog takes as long as
@@ -23,6 +23,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/contracts/yard/operate"
 )
 
 // Options say which tasks are taken, and how fast.
@@ -41,7 +42,7 @@ type Options struct {
 
 // Done is what a call has done.
 type Done struct {
-	// Found tasks match, each counted once. Changed ones are changed or cancelled, or their worker was asked to stop. Refused ones had ended, or run
+	// Found tasks match, each counted once. Changed ones are changed, cancelled or ended, or their worker was asked to stop. Refused ones had ended, or run
 	// and do not take the change. Undecided ones could not be decided in time: a repeat of the call takes them.
 	Found, Changed, Refused, Undecided int64
 	// Sample are the first ones that were found, at most 10.
@@ -67,6 +68,16 @@ const (
 func Cancel(ctx context.Context, c *yard.Client, reason string, o Options) (Done, error) {
 	return run(ctx, c.Tasks, o, 0, func(tasks []string) ([]*yardv1.Verdict, error) {
 		return c.Wire().Cancel(ctx, &yardv1.CancelRequest{TaskIds: tasks, Reason: reason})
+	})
+}
+
+// End ends the tasks that match by hand, as operate.End does. The ending has no Result.
+func End(ctx context.Context, c *yard.Client, e operate.Ending, o Options) (Done, error) {
+	if e.Result != nil {
+		return Done{}, fault.New(fault.InvalidArgument, "an end of many tasks has no Result")
+	}
+	return run(ctx, c.Tasks, o, 0, func(tasks []string) ([]*yardv1.Verdict, error) {
+		return operate.EndVerdicts(ctx, c, e, tasks...)
 	})
 }
 

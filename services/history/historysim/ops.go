@@ -81,6 +81,7 @@ const (
 	Redrove   = taskstate.Redrove
 	Skipped   = taskstate.Skipped
 	Unblocked = taskstate.Unblocked
+	Ended     = taskstate.Ended
 
 	Running   = taskstate.Running
 	Completed = taskstate.Completed

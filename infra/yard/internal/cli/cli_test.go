@@ -83,6 +83,7 @@ var (
 	ageForm  = regexp.MustCompile(`oldest for \S+`)
 	utcForm  = regexp.MustCompile(`(at|until|since) \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC`)
 	lateForm = regexp.MustCompile(`(within the last|polled last,) [0-9hms]+`)
+	runsForm = regexp.MustCompile(`(<time>  +)\d[0-9.ms]*s\b`)
 	liveForm = regexp.MustCompile(`(these live): .* \(`)
 )
 
@@ -94,6 +95,7 @@ func steady(text string) string {
 	text = lateForm.ReplaceAllString(text, "$1 <age>")
 	text = msForm.ReplaceAllString(text, `"$1":0`)
 	text = revForm.ReplaceAllString(text, "${1}0")
+	text = runsForm.ReplaceAllString(text, "$1<age>")
 	text = liveForm.ReplaceAllString(text, "$1: <names> (")
 	return ageForm.ReplaceAllString(text, "oldest for <age>")
 }

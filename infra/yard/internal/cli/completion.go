@@ -54,7 +54,7 @@ func completions(a *command.App, root *cobra.Command) {
 	limits := complete(a, limitNames)
 	ids := complete(a, ofTasks(func(t *yardv1.Task) string { return t.TaskId }))
 	args := map[string]cobra.CompletionFunc{
-		"yard task get": ids, "yard task watch": ids, "yard task cancel": ids,
+		"yard task get": ids, "yard task watch": ids, "yard task cancel": ids, "yard task end": ids,
 		"yard task submit": flags["type"], "yard tasklist describe": flags["tasklist"], "yard tasklist pollers": flags["tasklist"],
 		"yard tasklist put": flags["tasklist"], "yard tasklist get": settings, "yard tasklist delete": settings,
 		"yard tasklist pause": flags["tasklist"], "yard tasklist peek": flags["tasklist"], "yard tasklist drain": flags["tasklist"], "yard tasklist purge": flags["tasklist"], "yard tasklist resume": paused,

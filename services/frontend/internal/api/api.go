@@ -96,7 +96,7 @@ func (a *API) Ready() <-chan struct{} { return a.ready }
 // Run serves until ctx ends. Then it takes no more requests and returns when
 // those that had arrived are in the gateway's hands.
 func (a *API) Run(ctx context.Context) error {
-	all := slices.Concat(a.endpoints(), a.scheduleEndpoints(), a.adminEndpoints())
+	all := slices.Concat(a.taskEndpoints(), a.endpoints(), a.scheduleEndpoints(), a.adminEndpoints())
 	service, err := micro.AddService(a.NATS, micro.Config{
 		Name: ServiceName, Version: Version, QueueGroup: ServiceName,
 		Description:  "The public API of Yardmaster, a durable task engine.",

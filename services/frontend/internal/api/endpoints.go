@@ -47,17 +47,6 @@ func (e endpoint) metadata() map[string]string {
 func (a *API) endpoints() []endpoint {
 	g := a.Gateway
 	return []endpoint{
-		of(a, "tasks.submit", "Accept 1 to 1000 tasks, all or none; may wait for the result of one.", g.Intake.Submit, &yardv1.SubmitResponse{}),
-		of(a, "tasks.poll", "Get up to max_tasks tasks of a tasklist, waiting for the first one.", g.Polls.Poll, &yardv1.PollResponse{}),
-		pollOf(of(a, "tasks.poll.tasklist", "The same for the tasklist that the subject names: permissions can fence a worker by it.", g.Polls.Poll, &yardv1.PollResponse{})),
-		of(a, "tasks.complete", "Report attempts that succeeded; returns one verdict per entry.", g.Outcomes.Complete, &yardv1.OutcomeResponse{}),
-		of(a, "tasks.fail", "Report failed attempts, or return attempts that were not started; returns one verdict per entry.", g.Outcomes.Fail, &yardv1.OutcomeResponse{}),
-		of(a, "tasks.heartbeat", "Extend attempts and report their progress; returns one verdict per entry.", g.Outcomes.Heartbeat, &yardv1.OutcomeResponse{}),
-		of(a, "tasks.cancel", "Cancel tasks by id; returns one verdict per entry.", g.Outcomes.Cancel, &yardv1.OutcomeResponse{}),
-		of(a, "tasks.update", "Change tasks by id; returns one verdict per entry.", g.Outcomes.Update, &yardv1.OutcomeResponse{}),
-		of(a, "tasks.get", "Get one task with its history; may wait for its end.", g.Queries.Get, &yardv1.GetResponse{}),
-		of(a, "tasks.list", "Find tasks of the domain, newest first, or those that wait by when they are due.", g.Queries.List, &yardv1.ListResponse{}),
-		of(a, "tasks.explain", "Say why a task does not start: all reasons at once.", g.Queries.Explain, &yardv1.ExplainResponse{}),
 		of(a, "audit.list", "List what operators did in the domain, the last first.", a.Audit.List, &yardv1.ListAuditResponse{}),
 		of(a, "timers.count", "Count the tasks of the domain that wait for their time, by when they are due.", g.Queries.CountTimers, &yardv1.CountTimersResponse{}),
 		of(a, "tasklists.describe", "Count the tasks of a tasklist, by state.", g.Queries.DescribeTasklist, &yardv1.DescribeTasklistResponse{}),
@@ -111,6 +100,26 @@ func (a *API) endpoints() []endpoint {
 		of(a, "groups.drain", "Drain a group: submits of its tasks are refused until it is resumed, or for a time.", g.Settings.Drain(validate.Group), &yardv1.DrainResponse{}),
 		of(a, "groups.resume", "End the pause or the drain of a group.", g.Settings.Resume(validate.Group), &yardv1.PauseResponse{}),
 		of(a, "groups.purge", "Cancel the tasks of a group that do not run, step by step, or count them.", g.Operator.Purge(validate.Group), &yardv1.PurgeResponse{}),
+	}
+}
+
+// taskEndpoints are those of single tasks.
+func (a *API) taskEndpoints() []endpoint {
+	g := a.Gateway
+	return []endpoint{
+		of(a, "tasks.submit", "Accept 1 to 1000 tasks, all or none; may wait for the result of one.", g.Intake.Submit, &yardv1.SubmitResponse{}),
+		of(a, "tasks.poll", "Get up to max_tasks tasks of a tasklist, waiting for the first one.", g.Polls.Poll, &yardv1.PollResponse{}),
+		pollOf(of(a, "tasks.poll.tasklist", "The same for the tasklist that the subject names: permissions can fence a worker by it.", g.Polls.Poll, &yardv1.PollResponse{})),
+		of(a, "tasks.complete", "Report attempts that succeeded; returns one verdict per entry.", g.Outcomes.Complete, &yardv1.OutcomeResponse{}),
+		of(a, "tasks.fail", "Report failed attempts, or return attempts that were not started; returns one verdict per entry.", g.Outcomes.Fail, &yardv1.OutcomeResponse{}),
+		of(a, "tasks.heartbeat", "Extend attempts and report their progress; returns one verdict per entry.", g.Outcomes.Heartbeat, &yardv1.OutcomeResponse{}),
+		of(a, "tasks.cancel", "Cancel tasks by id; returns one verdict per entry.", g.Outcomes.Cancel, &yardv1.OutcomeResponse{}),
+		of(a, "tasks.update", "Change tasks by id; returns one verdict per entry.", g.Outcomes.Update, &yardv1.OutcomeResponse{}),
+		of(a, "tasks.end", "End tasks by hand: completed, dead or cancelled; returns one verdict per entry.", g.Outcomes.End, &yardv1.OutcomeResponse{}),
+		of(a, "tasks.get", "Get one task with its history; may wait for its end.", g.Queries.Get, &yardv1.GetResponse{}),
+		of(a, "tasks.list", "Find tasks of the domain, newest first, or those that wait by when they are due.", g.Queries.List, &yardv1.ListResponse{}),
+		of(a, "tasks.explain", "Say why a task does not start: all reasons at once.", g.Queries.Explain, &yardv1.ExplainResponse{}),
+		of(a, "tasks.stuck", "List the tasks whose attempts run for too long, those that run for longest first.", g.Operator.StuckTasks, &yardv1.StuckTasksResponse{}),
 	}
 }
 

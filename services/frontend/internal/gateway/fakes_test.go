@@ -253,6 +253,9 @@ func noOwners() owners.Owners {
 		HistoryWorkers: func(context.Context, int, *rpcv1.ListWorkersRequest) (*rpcv1.ListWorkersResponse, error) {
 			return &rpcv1.ListWorkersResponse{}, nil
 		},
+		HistoryStuck: func(context.Context, int, *rpcv1.StuckTasksRequest) (*yardv1.StuckTasksResponse, error) {
+			return &yardv1.StuckTasksResponse{}, nil
+		},
 		HistoryBatch: func(context.Context, int, *rpcv1.CountBatchRequest) (*rpcv1.CountBatchResponse, error) {
 			return &rpcv1.CountBatchResponse{}, nil
 		},

@@ -6,6 +6,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 
@@ -20,6 +21,7 @@ func Owners(nc *nats.Conn) owners.Owners {
 		HistoryDescribe:  call[rpcv1.DescribePartitionRequest, rpcv1.DescribePartitionResponse](nc, topology.HistoryCall, "describe"),
 		HistoryWorkers:   call[rpcv1.ListWorkersRequest, rpcv1.ListWorkersResponse](nc, topology.HistoryCall, "workers"),
 		HistoryKeys:      call[rpcv1.ListKeysRequest, rpcv1.ListKeysResponse](nc, topology.HistoryCall, "keys"),
+		HistoryStuck:     call[rpcv1.StuckTasksRequest, yardv1.StuckTasksResponse](nc, topology.HistoryCall, "stuck"),
 		HistoryBatch:     call[rpcv1.CountBatchRequest, rpcv1.CountBatchResponse](nc, topology.HistoryCall, "batch"),
 		TimerGet:         call[rpcv1.GetTaskRequest, rpcv1.GetTaskResponse](nc, topology.TimerCall, "get"),
 		TimerList:        call[rpcv1.ListTasksRequest, rpcv1.ListTasksResponse](nc, topology.TimerCall, "list"),

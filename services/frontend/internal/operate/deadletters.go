@@ -201,7 +201,7 @@ func (o *Operator) PurgeDeadLetters(c call.Call, req *yardv1.PurgeDeadLettersReq
 		if done.Purged, err = o.DeadLetters.Delete(ctx, found); err != nil {
 			return nil, err
 		}
-		o.Log.Info("dead letters were purged", "domain", c.Domain, "reason", "by "+req.By, "tasks", done.Purged)
+		o.Log.Info("dead letters were purged", "domain", c.Domain, "reason", validate.ReasonOf("purged", req.By, req.Reason), "tasks", done.Purged)
 		return done, nil
 	})
 }

@@ -1,4 +1,4 @@
-// Package operate is the verbs of people who operate tasks in bulk: purges, dead letters, order keys, and the drains of workers.
+// Package operate is the verbs of people who operate tasks in bulk: purges, dead letters, order keys, stuck attempts, and the drains of workers.
 //
 // Owns: the steps of a bulk operation, and what this frontend says of drained workers.
 //

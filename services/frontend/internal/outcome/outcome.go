@@ -61,6 +61,15 @@ func (o *Outcomes) Update(c call.Call, req *yardv1.UpdateRequest, answer call.An
 	o.Send(c, false, entries, bad, answer)
 }
 
+// End ends tasks by hand (tasks.end).
+func (o *Outcomes) End(c call.Call, req *yardv1.EndTasksRequest, answer call.Answer) {
+	entries, bad := validate.EndTasks(req, c.Domain, c.Form())
+	if bad == nil {
+		bad = Date(c, req, entries)
+	}
+	o.Send(c, false, entries, bad, answer)
+}
+
 // drained refuses an update that moves a task to a tasklist that takes no new ones. A repeat may have been made before the drain.
 func (o *Outcomes) drained(c call.Call, req *yardv1.UpdateRequest) error {
 	for i, t := range req.Tasks {
@@ -244,12 +253,12 @@ func (r *outcomeRequest) count(n int) {
 	r.answer(&yardv1.OutcomeResponse{Verdicts: r.verdicts}, nil)
 }
 
-// hinted are the entries that workers are to hear of: cancels, and updates that change when an attempt must end.
+// hinted are the entries that workers are to hear of: cancels, ends by hand, and updates that change when an attempt must end.
 func hinted(entries []validate.Outcome) []bool {
 	var hints []bool
 	for i := range entries {
 		e := entries[i].Event
-		if e.Kind != logv1.EventKind_EVENT_KIND_CANCEL && !e.CancelRunning && e.Update.GetPolicy().GetStartToCloseMs() == 0 && e.Update.GetExpiry().GetFinishWithinMs() == 0 {
+		if e.Kind != logv1.EventKind_EVENT_KIND_CANCEL && e.Kind != logv1.EventKind_EVENT_KIND_ENDED && !e.CancelRunning && e.Update.GetPolicy().GetStartToCloseMs() == 0 && e.Update.GetExpiry().GetFinishWithinMs() == 0 {
 			continue
 		}
 		if hints == nil {
@@ -303,17 +312,18 @@ func (s *share) weight() int { return max(s.bytes, len(s.events)*eventBytesMin) 
 // Load implements groupcommit.Item.
 func (s *share) Load() (domain string, weight int) { return s.request.call.Domain, s.weight() }
 
-// cancels tells whether these are cancels, or updates, redrives, or commands about order keys, which are like them in all here: a request is of one kind.
+// cancels tells whether these are cancels, or updates, redrives, ends by hand, or commands about order keys, which are like them in all here: a request is of one
+// kind.
 func (s *share) cancels() bool {
 	switch s.events[0].Kind {
 	case logv1.EventKind_EVENT_KIND_CANCEL, logv1.EventKind_EVENT_KIND_UPDATE, logv1.EventKind_EVENT_KIND_REDRIVEN,
-		logv1.EventKind_EVENT_KIND_SKIPPED, logv1.EventKind_EVENT_KIND_UNBLOCKED:
+		logv1.EventKind_EVENT_KIND_SKIPPED, logv1.EventKind_EVENT_KIND_UNBLOCKED, logv1.EventKind_EVENT_KIND_ENDED:
 		return true
 	}
 	return false
 }
 
-// brings tells whether these are updates with payloads, which may be as large as those of tasks.
+// brings tells whether these are updates with payloads, or ends by hand with results, which may be as large as those of tasks.
 func (s *share) brings() bool {
 	return slices.ContainsFunc(s.events, func(e *logv1.Event) bool { return e.Update.GetHasPayload() })
 }

@@ -9,6 +9,7 @@ import (
 	"context"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 )
 
 // Owners asks the owner of a partition or a shard. Each func is one call, not
@@ -18,6 +19,7 @@ type Owners struct {
 	HistoryList      func(ctx context.Context, p int, req *rpcv1.ListTasksRequest) (*rpcv1.ListTasksResponse, error)
 	HistoryWorkers   func(ctx context.Context, p int, req *rpcv1.ListWorkersRequest) (*rpcv1.ListWorkersResponse, error)
 	HistoryKeys      func(ctx context.Context, p int, req *rpcv1.ListKeysRequest) (*rpcv1.ListKeysResponse, error)
+	HistoryStuck     func(ctx context.Context, p int, req *rpcv1.StuckTasksRequest) (*yardv1.StuckTasksResponse, error)
 	HistoryBatch     func(ctx context.Context, p int, req *rpcv1.CountBatchRequest) (*rpcv1.CountBatchResponse, error)
 	HistoryDescribe  func(ctx context.Context, p int, req *rpcv1.DescribePartitionRequest) (*rpcv1.DescribePartitionResponse, error)
 	TimerGet         func(ctx context.Context, p int, req *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error)
@@ -29,6 +31,6 @@ type Owners struct {
 
 // Missing tells whether one of the calls is not there.
 func (o Owners) Missing() bool {
-	return o.HistoryGet == nil || o.HistoryList == nil || o.HistoryDescribe == nil || o.HistoryWorkers == nil || o.HistoryKeys == nil || o.HistoryBatch == nil ||
+	return o.HistoryGet == nil || o.HistoryList == nil || o.HistoryDescribe == nil || o.HistoryWorkers == nil || o.HistoryKeys == nil || o.HistoryStuck == nil || o.HistoryBatch == nil ||
 		o.TimerGet == nil || o.TimerList == nil || o.TimerDescribe == nil || o.TimerAhead == nil || o.MatchingDescribe == nil
 }

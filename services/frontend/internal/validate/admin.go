@@ -90,6 +90,8 @@ func PutType(req *yardv1.PutTypeRequest) error {
 		between("/type/max_concurrency_per_group", t.MaxConcurrencyPerGroup, 0, ConcurrencyMax),
 		rate("/type/rate", t.Rate),
 		optional("/type/cost", t.Cost, 1, CostMax),
+		optional("/type/completed_retention_ms", t.CompletedRetentionMs, ms(RetentionMin), ms(RetentionMax)),
+		optional("/type/stuck_after_ms", t.StuckAfterMs, ms(SlowAfterMin), ms(AheadMax)),
 		limitNames(t.Limits),
 		revision("/type/revision", t.Revision),
 	)

@@ -130,7 +130,7 @@ func PurgeDeadLetters(req *yardv1.PurgeDeadLettersRequest) (DeadLetterStep, erro
 	if err != nil {
 		return s, err
 	}
-	return s, text("/by", req.By, PauserBytesMax)
+	return s, firstError(text("/by", req.By, PauserBytesMax), text("/reason", req.Reason, PurgeReasonBytesMax))
 }
 
 // step checks what a redrive or a purge is about: tasks by id, or a filter. One without either would be about all, by mistake.

@@ -8,7 +8,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
 
-// Outcome is one entry of complete, fail, heartbeat, cancel or update, ready for the log.
+// Outcome is one entry of complete, fail, heartbeat, cancel, update or end, ready for the log.
 type Outcome struct {
 	ID    ids.TaskID
 	Event *logv1.Event
@@ -125,6 +125,46 @@ func Cancel(req *yardv1.CancelRequest, domain string) ([]Outcome, error) {
 		}
 		out[i].Event.TaskId = out[i].ID[:]
 		out[i].Event.Message = req.Reason
+	}
+	return out, nil
+}
+
+// EndTasks checks an end by hand and returns its events, one per id in order.
+func EndTasks(req *yardv1.EndTasksRequest, domain string, form Form) ([]Outcome, error) {
+	const state, result = "/state", "/result"
+	if n := len(req.TaskIds); n == 0 || n > UpdatesMax {
+		return nil, invalid("/task_ids", "holds %d entries, 1 to %d are allowed", n, UpdatesMax)
+	}
+	switch req.State {
+	case yardv1.TaskState_TASK_STATE_COMPLETED, yardv1.TaskState_TASK_STATE_DEAD, yardv1.TaskState_TASK_STATE_CANCELLED:
+	default:
+		return nil, invalid(state, "must be completed, dead or cancelled")
+	}
+	if req.Result != nil && (req.State != yardv1.TaskState_TASK_STATE_COMPLETED || len(req.TaskIds) > 1) {
+		return nil, invalid(result, "needs the state completed and a single task")
+	}
+	if err := firstError(payload(result, req.Result, PayloadBytesMax, form), text("/reason", req.Reason, PurgeReasonBytesMax), text("/by", req.By, PauserBytesMax)); err != nil {
+		return nil, err
+	}
+	request, err := requestOf(req)
+	if err != nil {
+		return nil, err
+	}
+	out, err := outcomes(len(req.TaskIds), domain, logv1.EventKind_EVENT_KIND_ENDED)
+	if err != nil {
+		return nil, err
+	}
+	message := ReasonOf("ended", req.By, req.Reason)
+	for i, s := range req.TaskIds {
+		e := out[i].Event
+		if out[i].ID, err = ids.ParseTaskID(s); err != nil {
+			return nil, invalid(at("task_ids", i, ""), "%v", err)
+		}
+		e.TaskId, e.Message = out[i].ID[:], message
+		e.Update = &logv1.Update{Request: entry(append(request[:], out[i].ID[:]...)), EndState: int32(req.State)}
+		if req.Result != nil {
+			e.Update.Payload, e.Update.PayloadEncoding, e.Update.HasPayload = req.Result.Data, int32(req.Result.Encoding), true
+		}
 	}
 	return out, nil
 }

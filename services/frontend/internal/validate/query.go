@@ -25,6 +25,17 @@ func Explain(req *yardv1.ExplainRequest) (ids.TaskID, error) {
 	return Get(&yardv1.GetRequest{TaskId: req.TaskId})
 }
 
+// StuckTasks checks a tasks.stuck and fills in its default limit.
+func StuckTasks(req *yardv1.StuckTasksRequest) error {
+	req.Limit = cmp.Or(req.Limit, ListDefault)
+	return firstError(
+		ifNamed(name, "/tasklist", req.Tasklist),
+		ifNamed(typeName, "/type", req.Type),
+		optional("/running_for_ms", req.RunningForMs, 1, ms(AheadMax)),
+		between("/limit", req.Limit, 1, ListMax),
+	)
+}
+
 // List checks a list and fills in its default limit.
 func List(req *yardv1.ListRequest) error {
 	if err := firstError(

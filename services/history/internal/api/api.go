@@ -55,6 +55,7 @@ func Serve(ctx context.Context, nc *nats.Conn, questions queries.Queries, replie
 	add(serve(nc, call("retrigger"), replies, log, o.Retrigger))
 	add(serve(nc, call("workers"), replies, log, questions.ListWorkers))
 	add(serve(nc, call("keys"), replies, log, questions.Keys))
+	add(serve(nc, call("stuck"), replies, log, questions.Stuck))
 	add(serve(nc, call("batch"), replies, log, func(ctx context.Context, req *rpcv1.CountBatchRequest) (*rpcv1.CountBatchResponse, error) {
 		return batches.Count(ctx, o, o.Log, req)
 	}))

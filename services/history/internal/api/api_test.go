@@ -16,6 +16,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/api"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/memhistory"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/queries"
@@ -29,7 +30,7 @@ func serve(t *testing.T, w *memhistory.World) *nats.Conn {
 	t.Helper()
 	o := partition.New(partition.Deps{
 		Partitioning: topology.Partitioning{History: 1, Matching: 1}, Node: "node", Config: partition.DefaultConfig(),
-		Log: w, Archive: memhistory.Archive{World: w, Retention: func(string) time.Duration { return time.Hour }},
+		Log: w, Archive: memhistory.Archive{World: w, Retention: func(*taskstate.Task) time.Duration { return time.Hour }},
 		Reader: memhistory.Reader{World: w}, TimerStore: w, Timer: w, Checkpoints: w, Snapshots: memhistory.Snapshots{World: w}, Wire: w,
 		Quarantine: func(context.Context, partition.Quarantined) error { return errors.New("nothing is to be set apart") },
 		LogVersion: func() uint32 { return 1 }, Tokens: ids.NewTokens([ids.TokenSecretBytes]byte{}),

@@ -30,6 +30,8 @@ type Settings struct {
 type Config struct {
 	// Domain is the settings of a domain.
 	Domain func(name string) Settings
+	// TypeStuckMS is after how long an attempt of a type is stuck; 0 = the type does not say; nil = no type does.
+	TypeStuckMS func(domain, typ string) int64
 	// Publish sends a message by core NATS.
 	Publish func(subject string, data []byte) error
 }
@@ -42,10 +44,23 @@ func (c Config) Of(domain string) Settings {
 	return c.Domain(domain)
 }
 
-// SlowAfter returns after how long tasks of a domain are late, and attempts stuck, ms; 0 = they never are.
-func (c Config) SlowAfter(domain string) (lateMS, stuckMS int64) {
+// SlowAfter returns after how long tasks of a domain are late, and attempts of a type of it stuck, ms; 0 = they never are. A nil stuckMS: the domain has no events.
+func (c Config) SlowAfter(domain string) (lateMS int64, stuckMS func(typ string) int64) {
 	s := c.Of(domain)
-	return s.LateMS, s.StuckMS
+	if !s.On {
+		return 0, nil
+	}
+	return s.LateMS, func(typ string) int64 { return c.StuckMS(domain, typ) }
+}
+
+// StuckMS is after how long an attempt of a type is stuck; 0 = neither the type nor the domain says.
+func (c Config) StuckMS(domain, typ string) int64 {
+	if c.TypeStuckMS != nil {
+		if ms := c.TypeStuckMS(domain, typ); ms > 0 {
+			return ms
+		}
+	}
+	return c.Of(domain).StuckMS
 }
 
 // Publisher gathers the events of a flush. It is not safe for concurrent use.

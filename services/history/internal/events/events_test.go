@@ -129,3 +129,17 @@ func TestAMessageIsBounded(t *testing.T) {
 		t.Errorf("a message has %d bytes", r.bytes)
 	}
 }
+
+// A type says after how long its attempts are stuck, and otherwise its domain. Without events nothing is late or stuck, but operators may ask.
+func TestATypeSaysWhenItsAttemptsAreStuck(t *testing.T) {
+	c := events.Config{
+		Domain: func(domain string) events.Settings {
+			return events.Settings{On: domain == "shop", LateMS: 2000, StuckMS: 3000}
+		},
+		TypeStuckMS: func(_, typ string) int64 { return map[string]int64{"film": 60_000}[typ] },
+	}
+	late, stuck := c.SlowAfter("shop")
+	testkit.Equal(t, "of a domain with events", fmt.Sprint(late, stuck("film"), stuck("mail")), "2000 60000 3000")
+	late, stuck = c.SlowAfter("bank")
+	testkit.Equal(t, "of a domain without", fmt.Sprint(late, stuck == nil, c.StuckMS("bank", "film")), "0 true 60000")
+}

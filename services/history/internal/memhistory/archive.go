@@ -25,8 +25,8 @@ func (f filed) kept() bool { return f.task != nil && time.Now().Before(f.expireA
 // Archive implements partition.Archive on a world.
 type Archive struct {
 	World *World
-	// Retention tells how long finished tasks of a domain are kept.
-	Retention func(domain string) time.Duration
+	// Retention is for how long a finished task is kept.
+	Retention func(t *taskstate.Task) time.Duration
 }
 
 // Last implements partition.Archive.
@@ -52,7 +52,7 @@ func (a Archive) File(_ context.Context, tasks []*taskstate.Task, last uint64) (
 	}
 	var write []filed
 	for _, t := range tasks {
-		f := filed{stored(t), time.Now().Add(a.Retention(t.Domain))}
+		f := filed{stored(t), time.Now().Add(a.Retention(t))}
 		write = append(write, f)
 		w.archive = append(w.archive, f.task)
 		if was := w.found[t.ID]; was.task == nil || was.task.Parkings <= t.Parkings {

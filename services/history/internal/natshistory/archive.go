@@ -37,7 +37,7 @@ const (
 // archive's last sequence, so that a rival, or a write whose answer was lost, is noticed.
 type Archive struct {
 	cfg       Config
-	retention func(domain string) time.Duration
+	retention func(t *taskstate.Task) time.Duration
 	enc       record.Encoder
 	tail      archive.Tail
 	// indexAfter is how much may be filed before the index follows.
@@ -46,8 +46,8 @@ type Archive struct {
 	known      bool
 }
 
-// NewArchive makes the writer. retention tells how long finished tasks of a domain are kept.
-func NewArchive(c Config, retention func(domain string) time.Duration) *Archive {
+// NewArchive makes the writer. retention is for how long a finished task is kept.
+func NewArchive(c Config, retention func(t *taskstate.Task) time.Duration) *Archive {
 	return &Archive{cfg: c, retention: retention, indexAfter: archive.IndexAfter}
 }
 
@@ -155,7 +155,7 @@ func (a *Archive) fileSome(ctx context.Context, tasks []*taskstate.Task, last ui
 func (a *Archive) share(tasks []*taskstate.Task, encoded [][]byte) ([]natslog.Msg, []archive.Message) {
 	items := make([]archive.Item, len(tasks))
 	for i, t := range tasks {
-		items[i] = archive.Item{Domain: t.Domain, RetentionS: a.retentionS(t.Domain), Bytes: len(encoded[i])}
+		items[i] = archive.Item{Domain: t.Domain, RetentionS: a.retentionS(t), Bytes: len(encoded[i])}
 	}
 	parts := archive.Share(items)
 	msgs := make([]natslog.Msg, len(parts), len(parts)+8)
@@ -172,9 +172,9 @@ func (a *Archive) share(tasks []*taskstate.Task, encoded [][]byte) ([]natslog.Ms
 	return msgs, parts
 }
 
-// retentionS is for how long finished tasks of a domain are kept, in seconds.
-func (a *Archive) retentionS(domain string) int64 {
-	return max(1, int64(a.retention(domain)/time.Second))
+// retentionS is for how long a finished task is kept, in seconds.
+func (a *Archive) retentionS(t *taskstate.Task) int64 {
+	return max(1, int64(a.retention(t)/time.Second))
 }
 
 // encode encodes tasks, up to a chunk.
@@ -187,7 +187,7 @@ func (a *Archive) encode(tasks []*taskstate.Task) (n int, encoded [][]byte, err 
 		buf = a.enc.AppendTask(buf, tasks[n])
 		one := buf[from:len(buf):len(buf)] // stays where it is if buf moves on
 		if len(one) > limit {
-			return 0, nil, tooLarge(tasks[n], a.retentionS(tasks[n].Domain), len(one), limit)
+			return 0, nil, tooLarge(tasks[n], a.retentionS(tasks[n]), len(one), limit)
 		}
 		total += len(one)
 		encoded = append(encoded, one)

@@ -39,7 +39,7 @@ func benchTask(domain string, created time.Time) *taskstate.Task {
 
 func domainName(i int) string { return fmt.Sprintf("domain-%d", i%1000) }
 
-func hour(string) time.Duration { return time.Hour }
+func hour(*taskstate.Task) time.Duration { return time.Hour }
 
 // BenchmarkFile is one write of n tasks that were created within the last seconds.
 func BenchmarkFile(b *testing.B) {

@@ -52,7 +52,7 @@ func TestEndKeys(t *testing.T) {
 	t.Parallel()
 	owner, _ := serverPorts(t)
 	c := Config{NATS: owner.NATS, JetStream: owner.JetStream, LogVersion: version1}
-	a := NewArchive(c, func(string) time.Duration { return time.Hour })
+	a := NewArchive(c, hour)
 	first, other := gives(t, c, "one", 1, 0), gives(t, c, "two", 2, 0)
 	for range 2 { // the second is by an owner that does not know of the first
 		testkit.Eventually(t, 10*time.Second, func() error { return a.EndKeys(t.Context(), []*taskstate.Task{first}) })

@@ -34,7 +34,7 @@ func (a *Archive) singleOut(ctx context.Context, tasks []*taskstate.Task, last u
 		case !mayBeBad(err):
 			return err
 		case len(half) == 1 && natslog.BadMessage(err):
-			return &partition.RefusedTaskError{Task: half[0].ID, KeepS: a.retentionS(half[0].Domain), Reason: err}
+			return &partition.RefusedTaskError{Task: half[0].ID, KeepS: a.retentionS(half[0]), Reason: err}
 		case len(half) == 1:
 			return err
 		default:

@@ -40,7 +40,7 @@ func fileRest(t *testing.T, a *Archive, tasks []*taskstate.Task) (refused []ids.
 		case err == nil:
 			return refused, nil
 		case errors.As(err, &bad):
-			if !errors.Is(err, partition.ErrRefused) || bad.KeepS != int64(suiteRetention("shop")/time.Second) {
+			if !errors.Is(err, partition.ErrRefused) || bad.KeepS != int64(time.Hour/time.Second) {
 				t.Errorf("refused: %v, kept for %d s", err, bad.KeepS)
 			}
 			refused = append(refused, bad.Task)

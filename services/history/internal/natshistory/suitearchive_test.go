@@ -18,12 +18,12 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-// briefDomain keeps its finished tasks for a second, all others for an hour at least.
-const briefDomain = "brief"
+// briefDomain keeps its finished tasks for a second, and so does each domain those of briefType. All others are kept for an hour.
+const briefDomain, briefType = "brief", "brief"
 
 // suiteRetention is the retention that the archives of the suite are made with.
-func suiteRetention(domain string) time.Duration {
-	if domain == briefDomain {
+func suiteRetention(t *taskstate.Task) time.Duration {
+	if t.Domain == briefDomain || t.Type == briefType {
 		return time.Second
 	}
 	return time.Hour
@@ -232,13 +232,16 @@ func filedTwice(t *testing.T, p archivePorts) {
 
 func retention(t *testing.T, p archivePorts) {
 	a := p.Archive()
-	tasks := many(400, func(i int) string { return []string{"shop", briefDomain}[i%2] }, func(int) time.Time { return time.Now() })
+	tasks := many(400, func(i int) string { return []string{"shop", briefDomain, "shop", "shop"}[i%4] }, func(int) time.Time { return time.Now() })
+	for i := range 100 { // domains may keep tasks for different times
+		tasks[4*i+3].Type = briefType
+	}
 	for some := range slices.Chunk(tasks, 4) { // across the index's coming into being
 		fileAll(t, a, some)
 	}
 	var kept, gone []*taskstate.Task
 	for _, task := range tasks {
-		if task.Domain == briefDomain {
+		if suiteRetention(task) == time.Second {
 			gone = append(gone, task)
 		} else {
 			kept = append(kept, task)

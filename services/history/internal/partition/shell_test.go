@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/memhistory"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -38,7 +39,7 @@ func newShell(t *testing.T) *shell {
 
 // shellOn hears nothing of its world.
 func shellOn(w *memhistory.World) *shell {
-	return &shell{world: w, archive: memhistory.Archive{World: w, Retention: func(string) time.Duration { return time.Hour }}}
+	return &shell{world: w, archive: memhistory.Archive{World: w, Retention: func(*taskstate.Task) time.Duration { return time.Hour }}}
 }
 
 // inBubble runs a test in a bubble, on a world of its own.

@@ -12,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/memhistory"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -42,7 +43,7 @@ func (l *line) run(node string) (o *partition.Owner, ended chan error, stop func
 	w := l.world
 	d := partition.Deps{
 		Partitioning: topology.Partitioning{History: 1, Matching: 1}, Node: node, Config: partition.DefaultConfig(),
-		Log: w, Archive: memhistory.Archive{World: w, Retention: func(string) time.Duration { return time.Hour }},
+		Log: w, Archive: memhistory.Archive{World: w, Retention: func(*taskstate.Task) time.Duration { return time.Hour }},
 		Reader: memhistory.Reader{World: w}, TimerStore: w, Timer: w, Checkpoints: w, Snapshots: memhistory.Snapshots{World: w}, Wire: w,
 		Quarantine: func(_ context.Context, item partition.Quarantined) error {
 			l.t.Errorf("set apart: %+v", item)

@@ -36,7 +36,7 @@ func storedUpdate(u *taskstate.Update) *logv1.Update {
 	out := &logv1.Update{
 		IfRevision: u.IfRevision, Priority: u.Priority, DueAtMs: u.DueAt, DelayMs: u.DelayMS, RunNow: u.Now,
 		Expiry: storedExpiry(taskstate.Expiry{StartWithinMS: u.StartWithinMS, FinishWithinMS: u.FinishWithinMS}),
-		Group:  u.Group, Tasklist: u.Tasklist, Headers: storedHeaders(u.Headers), Request: u.Request, SinceMs: u.Since, SoleUntilMs: u.SoleUntil,
+		Group:  u.Group, Tasklist: u.Tasklist, Headers: storedHeaders(u.Headers), Request: u.Request, SinceMs: u.Since, SoleUntilMs: u.SoleUntil, EndState: int32(u.EndState),
 		Payload: u.Payload.Data, PayloadEncoding: u.Payload.Encoding, HasPayload: u.HasPayload, Policy: storedPart(u.Policy),
 	}
 	if w := u.Whole; w != nil {

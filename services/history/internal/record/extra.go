@@ -1,6 +1,7 @@
 package record
 
 import (
+	"math"
 	"strings"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -65,7 +66,7 @@ func (d *Decoder) update(u *logv1.Update) *taskstate.Update {
 		IfRevision: u.IfRevision, Priority: priority(u.Priority), DueAt: u.DueAtMs, DelayMS: u.DelayMs, Now: u.RunNow,
 		StartWithinMS: u.Expiry.GetStartWithinMs(), FinishWithinMS: u.Expiry.GetFinishWithinMs(),
 		Group: strings.Clone(u.Group), Tasklist: d.tasklist(u.Tasklist), Headers: d.headers(u.Headers), Request: u.Request,
-		Since: u.SinceMs, SoleUntil: u.SoleUntilMs,
+		Since: u.SinceMs, SoleUntil: u.SoleUntilMs, EndState: taskstate.State(min(uint32(u.EndState), math.MaxUint8)),
 	}
 	if u.HasPayload {
 		out.Payload, out.HasPayload = blob(u.Payload, u.PayloadEncoding), true

@@ -53,6 +53,8 @@ func typeFlags(flags *pflag.FlagSet, t *yard.TaskType) {
 	command.DurationVar(flags, &t.HeartbeatTimeout, "heartbeat", t.HeartbeatTimeout, "time without a heartbeat after which an attempt is lost; 0 = never")
 	command.DurationVar(flags, &t.StartWithin, "start-within", t.StartWithin, "a task that has not started by then expires; 0 = never")
 	command.DurationVar(flags, &t.FinishWithin, "finish-within", t.FinishWithin, "a task that is not completed by then expires; 0 = never")
+	command.DurationVar(flags, &t.CompletedRetention, "completed-retention", t.CompletedRetention, "how long completed tasks are kept, 15m to 8784h; 0 = as the domain says")
+	command.DurationVar(flags, &t.StuckAfter, "stuck-after", t.StuckAfter, "list an attempt as stuck that runs for so long, 1s to 8784h, see yard task stuck; 0 = as the domain says")
 	if t.Retry == nil {
 		t.Retry = &yard.RetryPolicy{}
 	}
@@ -95,6 +97,12 @@ func printType(a *command.App, t yard.TaskType) error {
 		about.Row("heartbeat", command.Or(t.HeartbeatTimeout, "not needed"))
 		about.Row("start within", command.Or(t.StartWithin, "no limit"))
 		about.Row("finish within", command.Or(t.FinishWithin, "no limit"))
+		if t.StuckAfter > 0 {
+			about.Row("stuck after", t.StuckAfter)
+		}
+		if t.CompletedRetention > 0 {
+			about.Row("completed tasks", "kept for", t.CompletedRetention)
+		}
 		tasks.PolicyRows(about, *cmp.Or(t.Retry, &yard.RetryPolicy{}))
 	})
 }

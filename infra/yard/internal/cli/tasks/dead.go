@@ -209,8 +209,9 @@ func deadDelete(a *command.App) *cobra.Command {
 	var o yard.PurgeDeadLettersOptions
 	cmd := &cobra.Command{
 		Use: "delete [TASK...]", Short: "Delete dead letters, or count them first",
-		Long: `Delete dead letters: their tasks stay ended, and cannot be redriven any more. Without --yes they are only
-counted. It goes step by step at --rate, with progress; ctrl-C ends it.`,
+		Long: `Delete dead letters, which acknowledges them: their tasks remain dead, can be read for the retention of the domain,
+and cannot be redriven any more. Without --yes they are only counted. It goes step by step at --rate, with
+progress; ctrl-C ends it.`,
 		Example: "  yard dead delete --until 30d\n  yard dead delete --until 30d --yes",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := cmp.Or(f.which(args), command.CheckRate(o.Rate, "letter")); err != nil {
@@ -223,6 +224,7 @@ counted. It goes step by step at --rate, with progress; ctrl-C ends it.`,
 	flags := cmd.Flags()
 	f.addChange(flags)
 	flags.IntVar(&o.Rate, "rate", 500, "the most letters to delete a second")
+	flags.StringVar(&o.Reason, "reason", "", "the reason, for people; the audit has it")
 	command.ByFlag(flags, &o.By, "deletes them")
 	return cmd
 }

@@ -25,8 +25,8 @@ const watchEvery = 200 * time.Millisecond
 
 // TaskCommand is `yard task`.
 func TaskCommand(a *command.App) *cobra.Command {
-	return command.Group("task", "Submit, look at, watch, change and cancel tasks",
-		taskSubmit(a), taskGet(a), taskExplain(a), taskTrace(a), taskList(a), taskWatch(a), taskCancel(a), taskUpdate(a), taskRunNow(a))
+	return command.Group("task", "Submit, look at, watch, change, cancel and end tasks",
+		taskSubmit(a), taskGet(a), taskExplain(a), taskTrace(a), taskList(a), taskStuck(a), taskWatch(a), taskCancel(a), taskEnd(a), taskUpdate(a), taskRunNow(a))
 }
 
 func taskGet(a *command.App) *cobra.Command {

@@ -86,13 +86,16 @@ func Fingerprint(id ids.TaskID) uint64 {
 	return binary.BigEndian.Uint64(id[:8])&^math.MaxUint16 | uint64(binary.BigEndian.Uint16(id[8:]))
 }
 
-// Paginate makes the pages for entries, which it reorders. With a page of a span goes one of the longer span around it,
+// Paginate makes the pages for entries, which it reorders. Tasks of a domain that are kept for different times are on different pages, since a page expires with the
+// last of its tasks. With a page of a span goes one of the longer span around it,
 // which is empty if it has no tasks: so a list comes from the longer spans to the shorter ones.
 func Paginate(entries []Entry) (pages []Page) {
-	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Or(cmp.Compare(a.Domain, b.Domain), a.compare(b.Place)) })
+	slices.SortFunc(entries, func(a, b Entry) int {
+		return cmp.Or(cmp.Compare(a.Domain, b.Domain), cmp.Compare(a.RetentionS, b.RetentionS), a.compare(b.Place))
+	})
 	for from := 0; from < len(entries); {
-		domain, to := entries[from].Domain, from+1
-		for to < len(entries) && entries[to].Domain == domain {
+		domain, keptS, to := entries[from].Domain, entries[from].RetentionS, from+1
+		for to < len(entries) && entries[to].Domain == domain && entries[to].RetentionS == keptS {
 			to++
 		}
 		begin := len(pages)

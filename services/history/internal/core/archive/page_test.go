@@ -22,7 +22,7 @@ func made(at time.Duration, random uint64) Filed {
 
 func entry(t Filed, seq uint64) Entry { return Entry{Place{Fingerprint(t.ID), seq}, 60, t.Domain} }
 
-// Every entry is in a page of its domain and of one of its spans, with its message among the places. A span with a page
+// Every entry is in a page of its domain, of its retention and of one of its spans, with its message among the places. A span with a page
 // is in a longer one that has a page.
 func TestPaginate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -56,7 +56,7 @@ func TestPaginate(t *testing.T) {
 		testkit.MustEqual(t, "entries in pages", stored, n)
 		for _, e := range entries {
 			if !slices.ContainsFunc(pages, func(p Page) bool {
-				return p.Domain == e.Domain && int64(e.Fingerprint>>16)/spanMS[p.Level] == p.Span && slices.Contains(p.Find(e.Fingerprint, nil), e.Seq) && p.RetentionS >= e.RetentionS
+				return p.Domain == e.Domain && int64(e.Fingerprint>>16)/spanMS[p.Level] == p.Span && slices.Contains(p.Find(e.Fingerprint, nil), e.Seq) && p.RetentionS == e.RetentionS
 			}) {
 				t.Fatalf("%v is in no page", e)
 			}

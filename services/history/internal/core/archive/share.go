@@ -11,7 +11,7 @@ const (
 // Item is what matters of one finished task.
 type Item struct {
 	Domain string
-	// RetentionS is for how long its domain keeps it, in seconds.
+	// RetentionS is for how long it is kept, in seconds.
 	RetentionS int64
 	// Bytes is its encoded size.
 	Bytes int

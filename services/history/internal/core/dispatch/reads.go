@@ -277,3 +277,44 @@ func (x *Lists) WorkersRun(domain string, ids []string, most int) map[string]*Wo
 	}
 	return all
 }
+
+// StuckQuery asks for the attempts of a domain that run for too long.
+type StuckQuery struct {
+	Domain string
+	// Tasklist and Type are those of their tasks; empty = any.
+	Tasklist, Type string
+	// AfterMS is after how long an attempt of a type is stuck.
+	AfterMS func(typ string) int64
+	NowMS   int64
+	// Most is how many are listed.
+	Most int
+}
+
+// Stuck are the attempts that run for longest, and how many are stuck in all. It visits attempts only, however many tasks wait.
+func (d *DomainLists) Stuck(q *StuckQuery) (oldest []*taskstate.Task, found int64) {
+	of := d.domains[q.Domain]
+	if of == nil {
+		return nil, 0
+	}
+	after := make(map[string]int64) // the settings of a type are read once
+	for _, l := range of.lists {
+		if q.Tasklist != "" && q.Tasklist != l.key.tasklist {
+			continue
+		}
+		for e := range l.attempts() {
+			if q.Type != "" && q.Type != e.Type {
+				continue
+			}
+			ms, known := after[e.Type]
+			if !known {
+				ms = q.AfterMS(e.Type)
+				after[e.Type] = ms
+			}
+			if q.NowMS-e.Attempt.StartedAt > ms {
+				found++
+				oldest = KeepFirst(oldest, e.Task, q.Most, compareStarts)
+			}
+		}
+	}
+	return oldest, found
+}

@@ -34,16 +34,17 @@ func FindSlow(x *Lists, mono time.Duration, nowMS int64, found []Slow) []Slow {
 			break
 		}
 		l := x.order[(x.slowFrom+n)%len(x.order)]
-		lateMS, stuckMS := x.cfg.SlowAfter(l.key.domain)
-		if lateMS == 0 && stuckMS == 0 {
-			continue
-		}
+		s.lateMS, s.stuckMS = x.cfg.SlowAfter(l.key.domain)
 		s.most = len(s.found) + slowMax
-		s.visitRuns(&l.here, stuckMS) // before those that wait, which may be very many
-		for _, shard := range slices.Sorted(maps.Keys(l.elsewhere)) {
-			s.visitRuns(l.elsewhere[shard], stuckMS)
+		if s.stuckMS != nil {
+			s.visitRuns(&l.here) // before those that wait, which may be very many
+			for _, shard := range slices.Sorted(maps.Keys(l.elsewhere)) {
+				s.visitRuns(l.elsewhere[shard])
+			}
 		}
-		s.visit(&l.sent, false, lateMS)
+		if s.lateMS > 0 {
+			s.visit(&l.sent, false)
+		}
 	}
 	x.slowAt = mono + max(oldestEvery, time.Duration(s.visited)*oldestPerTask)
 	return s.found
@@ -55,25 +56,30 @@ type slowSearch struct {
 	found []Slow
 	// most is how many may be found up to the end of a tasklist.
 	most, visited int
+	// lateMS and stuckMS are those of its domain (Config.SlowAfter).
+	lateMS  int64
+	stuckMS func(typ string) int64
 }
 
-func (s *slowSearch) visitRuns(r *runs, afterMS int64) {
-	s.visit(&r.booked, true, afterMS)
-	s.visit(&r.unbooked, true, afterMS)
+func (s *slowSearch) visitRuns(r *runs) {
+	s.visit(&r.booked, true)
+	s.visit(&r.unbooked, true)
 }
 
-// visit finds the slow ones of a list, after so many ms; 0 = none is.
-func (s *slowSearch) visit(all *entryList, stuck bool, afterMS int64) {
-	if afterMS == 0 {
-		return
-	}
+// visit finds the slow ones of a list.
+func (s *slowSearch) visit(all *entryList, stuck bool) {
 	for e := all.first; e != nil && len(s.found) < s.most; e = e.after {
 		s.visited++
-		since := e.Attempt.StartedAt
-		if !stuck {
+		if e.reported {
+			continue
+		}
+		since, afterMS := e.Attempt.StartedAt, s.lateMS
+		if stuck {
+			afterMS = s.stuckMS(e.Type)
+		} else {
 			since = e.dueSince()
 		}
-		if !e.reported && s.nowMS-since > afterMS {
+		if afterMS > 0 && s.nowMS-since > afterMS {
 			e.reported = true
 			s.found = append(s.found, Slow{Task: e.Task, Stuck: stuck, Since: since})
 		}

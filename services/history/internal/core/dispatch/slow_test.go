@@ -6,17 +6,23 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/line"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // slowLists are lists in which tasks of the domain shop are late after 5 s and stuck after 10 s. Those of the domain late are never stuck, and the other way
-// around.
+// around. Attempts of the type film are stuck after a minute.
 func slowLists() *Lists {
-	return New(Config{Shards: 1, SlowAfter: func(domain string) (lateMS, stuckMS int64) {
+	return New(Config{Shards: 1, SlowAfter: func(domain string) (lateMS int64, stuckMS func(typ string) int64) {
 		after := map[string][2]int64{"shop": {5000, 10_000}, "late": {5000, 0}, "stuck": {0, 10_000}}[domain]
-		return after[0], after[1]
+		return after[0], func(typ string) int64 {
+			if typ == "film" {
+				return 60_000
+			}
+			return after[1]
+		}
 	}})
 }
 
@@ -63,6 +69,64 @@ func TestATaskIsSlowOnceEachTime(t *testing.T) {
 	limited.Attempt.Limits = new(taskstate.Path)
 	x.starts(limited, 70_000)
 	testkit.Equal(t, "an attempt that has a slot of a limit", found(x, 90_000), []string{"stuck 70000 mail"})
+}
+
+// The type of a task says after how long its attempt is stuck, and otherwise its domain.
+func TestATypeSaysWhenAnAttemptIsStuck(t *testing.T) {
+	x := slowLists()
+	for n, typ := range []string{"film", "mail"} {
+		e := ready(x, typ, uint64(n))
+		e.Type = typ
+		x.starts(e, 1000)
+	}
+	testkit.Equal(t, "after 10 s", found(x, 12_000), []string{"stuck 1000 mail"})
+	testkit.Equal(t, "after a minute", found(x, 62_000), []string{"stuck 1000 film"})
+}
+
+// Attempts that run for too long are listed, those that run for longest first, of all shards, however many tasks wait.
+func TestStuckAttemptsAreListed(t *testing.T) {
+	x, fx := slowLists(), new(Effects)
+	for n := range uint64(100) {
+		x.Trigger(ready(x, "mail", 1000+n), 1, fx)
+	}
+	run := func(domain, tasklist, typ string, n uint64, shard uint16, atMS int64) {
+		e := &Entry{Task: &taskstate.Task{ID: ids.NewTaskID(time.UnixMilli(1), 0, n), Domain: domain, Tasklist: tasklist, Type: typ, State: taskstate.Ready}}
+		x.Enqueue(e)
+		x.Recount(e)
+		e.Attempt.Shard = shard
+		x.starts(e, atMS)
+	}
+	run("shop", "mail", "send", 1, 0, 3000)
+	run("shop", "mail", "film", 2, 3, 2000)
+	run("shop", "sms", "send", 3, 0, 1000)
+	run("shop", "mail", "send", 4, 0, 99_000)
+	run("bank", "mail", "send", 5, 0, 1000)
+	after := func(typ string) int64 {
+		if typ == "film" {
+			return 50_000
+		}
+		return 10_000
+	}
+	for name, c := range map[string]struct {
+		q    StuckQuery
+		want string
+	}{
+		"all":                {StuckQuery{Domain: "shop", Most: 9, NowMS: 100_000}, "3 [3 2 1]"},
+		"two of them":        {StuckQuery{Domain: "shop", Most: 2, NowMS: 100_000}, "3 [3 2]"},
+		"of a tasklist":      {StuckQuery{Domain: "shop", Tasklist: "mail", Most: 9, NowMS: 100_000}, "2 [2 1]"},
+		"of a type":          {StuckQuery{Domain: "shop", Type: "film", Most: 9, NowMS: 100_000}, "1 [2]"},
+		"before the type is": {StuckQuery{Domain: "shop", Most: 9, NowMS: 40_000}, "2 [3 1]"},
+		"of another domain":  {StuckQuery{Domain: "bank", Most: 9, NowMS: 100_000}, "1 [5]"},
+		"of no domain":       {StuckQuery{Domain: "cafe", Most: 9, NowMS: 100_000}, "0 []"},
+	} {
+		c.q.AfterMS = after
+		oldest, found := x.Stuck(&c.q)
+		var got []int
+		for _, task := range oldest {
+			got = append(got, int(task.ID[15]))
+		}
+		testkit.Equal(t, name, fmt.Sprint(found, got), c.want)
+	}
 }
 
 // TestAnUpdateDoesNotReportATaskAgain: it has waited for as long as before.

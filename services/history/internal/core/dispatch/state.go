@@ -15,8 +15,9 @@ type Config struct {
 	Shards int
 	// Partitions tells how many partitions a tasklist has; nil = each has one.
 	Partitions func(domain, tasklist string) int
-	// SlowAfter tells after how long tasks of a domain are late, and attempts stuck, ms; 0 = they never are; nil = none ever is.
-	SlowAfter func(domain string) (lateMS, stuckMS int64)
+	// SlowAfter returns after how long tasks of a domain are late, and attempts of a type of it stuck, ms; 0 = they never are; a nil stuckMS = no attempt is; nil = none
+	// ever is.
+	SlowAfter func(domain string) (lateMS int64, stuckMS func(typ string) int64)
 	// Paused returns which tasks of a domain are paused now; nil = none is. It is for metrics only, and may be nil itself.
 	Paused func(domain string) func(tasklist, typ, group string) bool
 }

@@ -38,9 +38,9 @@ type Config struct {
 	// Partitions tells how many partitions a tasklist has, 1 to ids.PartitionsMax; nil = each has one. It decides only where triggers go,
 	// so owners may hear of a change at different times.
 	Partitions func(domain, tasklist string) int
-	// SlowAfter tells after how long tasks of a domain are late, and attempts stuck, ms; 0 = they never are; nil = none ever is. It decides
+	// SlowAfter returns after how long tasks of a domain are late, and attempts of its types stuck, as in dispatch.Config; nil = none ever is. It decides
 	// about events only.
-	SlowAfter func(domain string) (lateMS, stuckMS int64)
+	SlowAfter func(domain string) (lateMS int64, stuckMS func(typ string) int64)
 	// Paused returns which tasks of a domain are paused now; nil = none is. It decides nothing; metrics leave such tasks out.
 	Paused func(domain string) func(tasklist, typ, group string) bool
 }

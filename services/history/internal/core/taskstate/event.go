@@ -31,13 +31,15 @@ const (
 	// Skipped: an operator makes the first task of an order key a dead letter. Unblocked: he gives the one that blocks it another attempt.
 	Skipped   Kind = 20
 	Unblocked Kind = 21
+	// Ended: an operator ends the task.
+	Ended Kind = 22
 
-	kinds = Unblocked + 1
+	kinds = Ended + 1
 )
 
 // Known tells whether events of a kind have a meaning.
 func (k Kind) Known() bool {
-	return k >= Started && k <= Expired || k >= Fence && k <= Displace || k == Changed || k == Redrove || k.OfKey()
+	return k >= Started && k <= Expired || k >= Fence && k <= Displace || k == Changed || k == Redrove || k.OfKey() || k == Ended
 }
 
 // OfAttempt tells whether a worker says events of a kind about its attempt.
@@ -47,7 +49,7 @@ func (k Kind) OfAttempt() bool { return k >= Succeeded && k <= Released }
 func (k Kind) OfKey() bool { return k == Skipped || k == Unblocked }
 
 // Changes tells whether events of a kind change a task for a caller who may repeat them: they have an Update.
-func (k Kind) Changes() bool { return k == Changed || k.OfKey() }
+func (k Kind) Changes() bool { return k == Changed || k.OfKey() || k == Ended }
 
 // ByPolicy reports whether the policy of a task says what events of a kind do to it.
 func (k Kind) ByPolicy() bool { return k == Started || k == Failed || k == Expired }
@@ -57,7 +59,7 @@ func (k Kind) Command() bool { return k == Cancel || k == Redrove || k.Changes()
 
 // String names the kind.
 func (k Kind) String() string {
-	names := [...]string{"none", "started", "succeeded", "failed", "heartbeat", "released", "cancel", "expired", 9: "fence", "lapse", "reject", "displace", 14: "update", 16: "redrive", 20: "skip", 21: "unblock"}
+	names := [...]string{"none", "started", "succeeded", "failed", "heartbeat", "released", "cancel", "expired", 9: "fence", "lapse", "reject", "displace", 14: "update", 16: "redrive", 20: "skip", 21: "unblock", 22: "end"}
 	if int(k) < len(names) && names[k] != "" {
 		return names[k]
 	}
@@ -96,7 +98,7 @@ type Event struct {
 	DelayMS      int64
 	// Snooze: the attempt that ended did not fail, and the next one comes after DelayMS.
 	Snooze bool
-	// Update is what a Changed event changes, or names the request of a Skipped or an Unblocked one. Seq is its place in the log, At when the log took
+	// Update is what a Changed event changes, how an Ended one ends the task, or names the request of a Skipped or an Unblocked one. Seq is its place in the log, At when the log took
 	// it, Unix ms.
 	Update *Update
 	Seq    uint64

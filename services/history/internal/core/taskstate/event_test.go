@@ -9,8 +9,8 @@ import (
 
 // TestWhatAnEventMayBe: another kind stops its partition, so that no program passes over what it does not know (I13).
 func TestWhatAnEventMayBe(t *testing.T) {
-	known := append(slices.Clone(allKinds), Fence, Changed, Redrove, Skipped, Unblocked)
-	commands := []Kind{Cancel, Changed, Redrove, Skipped, Unblocked}
+	known := append(slices.Clone(allKinds), Fence, Changed, Redrove, Skipped, Unblocked, Ended)
+	commands := []Kind{Cancel, Changed, Redrove, Skipped, Unblocked, Ended}
 	for k := range kinds + 1 {
 		if k.Known() != slices.Contains(known, k) || k.Command() != slices.Contains(commands, k) {
 			t.Errorf("kind %d is known: %v, a command: %v", k, k.Known(), k.Command())

@@ -50,6 +50,10 @@ var transitions = []transition{
 	{From: Ready, On: Unblocked, To: []State{Ready}, do: unblock},
 	{From: Backoff, On: Unblocked, To: []State{Backoff, Ready}, do: unblock},
 	{From: Running, On: Unblocked, To: []State{Running}, do: unblock},
+	{From: Waiting, On: Ended, To: []State{Completed, Dead, Cancelled}, do: endByHand},
+	{From: Ready, On: Ended, To: []State{Completed, Dead, Cancelled}, do: endByHand},
+	{From: Backoff, On: Ended, To: []State{Completed, Dead, Cancelled}, do: endByHand},
+	{From: Running, On: Ended, To: []State{Completed, Dead, Cancelled}, do: endByHand},
 }
 
 // table is transitions by state and kind; absent pairs have a nil do.
@@ -111,7 +115,7 @@ func (t *Task) repeated(e *Event) (Verdict, bool) {
 		if t.State == Cancelled {
 			return Verdict{}, true
 		}
-	case Changed, Skipped, Unblocked:
+	case Changed, Skipped, Unblocked, Ended:
 		if t.State.Finished() {
 			return t.Again(e)
 		}

@@ -34,6 +34,8 @@ type Update struct {
 	Since int64
 	// SoleUntil is a time up to which the log has this event and no other copy, Unix ms; 0 = it may have others from Since on.
 	SoleUntil int64
+	// EndState is how the task of an Ended event ends: Completed, with Payload as its result, Dead or Cancelled.
+	EndState State
 	// Whole is all else of a submit that replaces the task; nil = what is 0 or empty stays as it is.
 	Whole *Whole
 }

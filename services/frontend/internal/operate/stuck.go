@@ -1,0 +1,30 @@
+package operate
+
+import (
+	"context"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/shared/paging"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/gather"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/owners"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+)
+
+// StuckTasks lists the attempts that run for too long (tasks.stuck). Every owner of a history partition knows those of its partition.
+func (o *Operator) StuckTasks(c call.Call, req *yardv1.StuckTasksRequest, answer call.Answer) {
+	o.Run.Ask(c, validate.StuckTasks(req), answer, func(ctx context.Context) (codec.Message, error) {
+		parts, err := owners.Every(ctx, o.Tasks.Partitions, func(ctx context.Context, p int) (*yardv1.StuckTasksResponse, error) {
+			return o.Tasks.HistoryStuck(ctx, p, &rpcv1.StuckTasksRequest{Domain: c.Domain, Filter: req})
+		})
+		if err != nil {
+			return nil, err
+		}
+		resp := gather.Stuck(parts)
+		resp.Tasks, _ = paging.Cut(resp.Tasks, int(req.Limit), paging.BytesMax, func(t *yardv1.StuckTask) int { return c.Size(t) })
+		return resp, nil
+	})
+}
