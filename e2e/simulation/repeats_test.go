@@ -49,6 +49,9 @@ func (c *checker) otherwise(e *historysim.Event, v *historysim.Verdict, at place
 	if !ok || e.Kind == historysim.Started && first.verdict.Code == fault.FailedPrecondition || first.verdict.Code == fault.Unavailable {
 		return
 	}
+	if e.Kind == historysim.Started && first.verdict.Code == fault.ResourceExhausted {
+		return // it fits into the answer now, since the attempt that was granted beside it has ended; matching hands it back
+	}
 	if expired := e.Kind == historysim.Started && c.w.plan.has(steppingServer) && c.w.plan.has(expiries); expired && first.verdict.Code == fault.Stale {
 		return // the log's time may have gone back since
 	}
