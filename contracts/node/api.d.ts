@@ -2423,7 +2423,7 @@ export type TaskEventKind =
   | "fired"
   /** Granted to a worker. */
   | "started"
-  /** The worker finished it. */
+  /** The worker finished it. With a message, an operator ended it, and the message says who and why. */
   | "completed"
   /** The worker reported a failure. */
   | "failed"
@@ -2464,9 +2464,9 @@ export type TaskState =
   | "running"
   /** Failed; waits for the time of the next attempt. */
   | "backoff"
-  /** A worker finished it. */
+  /** A worker finished it, or an operator ended it as completed (tasks.end). */
   | "completed"
-  /** Out of attempts, or failed for good: a dead letter. */
+  /** Out of attempts, failed for good, or ended so by an operator: a dead letter. */
   | "dead"
   /** Cancelled by a client. */
   | "cancelled"

@@ -431,9 +431,9 @@ const (
 	TaskState_TASK_STATE_RUNNING TaskState = 4
 	// Failed; waits for the time of the next attempt.
 	TaskState_TASK_STATE_BACKOFF TaskState = 5
-	// A worker finished it.
+	// A worker finished it, or an operator ended it as completed (tasks.end).
 	TaskState_TASK_STATE_COMPLETED TaskState = 6
-	// Out of attempts, or failed for good: a dead letter.
+	// Out of attempts, failed for good, or ended so by an operator: a dead letter.
 	TaskState_TASK_STATE_DEAD TaskState = 7
 	// Cancelled by a client.
 	TaskState_TASK_STATE_CANCELLED TaskState = 8
@@ -508,7 +508,7 @@ const (
 	TaskEventKind_TASK_EVENT_KIND_FIRED TaskEventKind = 3
 	// Granted to a worker.
 	TaskEventKind_TASK_EVENT_KIND_STARTED TaskEventKind = 4
-	// The worker finished it.
+	// The worker finished it. With a message, an operator ended it, and the message says who and why.
 	TaskEventKind_TASK_EVENT_KIND_COMPLETED TaskEventKind = 5
 	// The worker reported a failure.
 	TaskEventKind_TASK_EVENT_KIND_FAILED TaskEventKind = 6

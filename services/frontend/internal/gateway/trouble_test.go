@@ -18,7 +18,7 @@ import (
 func TestStuckTasksOfAllPartitionsAreJoined(t *testing.T) {
 	one := func(id string, at int64) *yardv1.StuckTask { return &yardv1.StuckTask{TaskId: id, StartedAtMs: at} }
 	parts := [rigPartitions]*yardv1.StuckTasksResponse{
-		0: {Tasks: []*yardv1.StuckTask{one("c", 3), one("e", 5)}, Found: 12}, 1: {Tasks: []*yardv1.StuckTask{one("a", 1), one("d", 3)}, Found: 2}, 2: {},
+		0: {Tasks: []*yardv1.StuckTask{one("c", 3), one("e", 5), one("f", 6)}, Found: 12}, 1: {Tasks: []*yardv1.StuckTask{one("a", 1), one("d", 3)}, Found: 2}, 2: {},
 	}
 	synctest.Test(t, func(t *testing.T) {
 		asks := make(chan *rpcv1.StuckTasksRequest, rigPartitions)

@@ -9,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/dispatch"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/shared/paging"
 )
 
 // stuckAfterMS is after how long an attempt is listed as stuck if neither the request nor the settings say.
@@ -31,6 +32,7 @@ func (q Queries) Stuck(ctx context.Context, req *rpcv1.StuckTasksRequest) (*yard
 			out.Tasks = append(out.Tasks, stuckTask(t, after(t.Type), now))
 		}
 	})
+	out.Tasks, _ = paging.Cut(out.Tasks, len(out.Tasks), paging.BytesMax, (*yardv1.StuckTask).SizeVT)
 	return out, err
 }
 
