@@ -106,13 +106,3 @@ func (w Wire) GetKey(ctx context.Context, key string) (*yardv1.OrderKey, error) 
 	resp, err := call[yardv1.GetKeyResponse](ctx, &w.c.transport, w.c.subject("keys.get"), &yardv1.GetKeyRequest{OrderKey: key})
 	return resp.GetKey(), err
 }
-
-// UnblockKey gives the task that blocks an order key one more attempt.
-func (w Wire) UnblockKey(ctx context.Context, req *yardv1.UnblockKeyRequest) (*yardv1.UnblockKeyResponse, error) {
-	return call[yardv1.UnblockKeyResponse](ctx, &w.c.transport, w.c.subject("keys.unblock"), req)
-}
-
-// SkipKey makes the first task of an order key a dead letter.
-func (w Wire) SkipKey(ctx context.Context, req *yardv1.SkipKeyRequest) (*yardv1.SkipKeyResponse, error) {
-	return call[yardv1.SkipKeyResponse](ctx, &w.c.transport, w.c.subject("keys.skip"), req)
-}
