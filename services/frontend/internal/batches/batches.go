@@ -62,7 +62,7 @@ func (b *Batches) CreateBatch(c call.Call, req *yardv1.CreateBatchRequest, answe
 				err = fault.New(fault.ResourceExhausted, "the domain has %d batches with the home of this one, with those that are over and still kept: %d are allowed", n, topology.BatchesMax).After(call.FullRetryAfter)
 			}
 			if err == nil && req.Callback != nil { // it is submitted now, though it starts later
-				err = cmp.Or(validate.OfCallback(b.Drained(c, validate.CallbackSubmit(req.Callback))), charge.Take())
+				err = cmp.Or(validate.OfCallback(b.Drained(c, validate.Single(req.Callback))), charge.Take())
 			}
 			fresh = true
 			return home, err
@@ -91,7 +91,7 @@ func batchRequest(req *yardv1.CreateBatchRequest) ([]byte, error) {
 
 // batchCallback is the callback of a batch as it goes into the log, but for its id.
 func (b *Batches) batchCallback(c call.Call, t *yardv1.NewTask) *logv1.Record {
-	return validate.Accept(validate.CallbackSubmit(t), validate.Terms{
+	return validate.Accept(validate.Single(t), validate.Terms{
 		Domain: c.Domain, Now: c.Now, Trace: func(string) []byte { return nil }, RequestTrace: c.Trace,
 		Type:     func(name string) *yardv1.TaskType { return catalog.Types.Of(b.Catalog, c.Domain, name) },
 		Tasklist: func(name string) *yardv1.Tasklist { return catalog.Tasklists.Of(b.Catalog, c.Domain, name) },

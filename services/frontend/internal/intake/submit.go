@@ -14,7 +14,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
@@ -87,17 +86,9 @@ func (in *Intake) submission(c call.Call, req *yardv1.SubmitRequest, answer call
 
 // named takes the request's id into s, if it has one.
 func (in *Intake) named(s *submission, req *yardv1.SubmitRequest) error {
-	switch {
-	case req.Tries < 0:
-		return fault.At(fault.InvalidArgument, "/tries", "is negative")
-	case req.RequestId == "" && req.Tries != 0:
-		return fault.At(fault.InvalidArgument, "/tries", "counts the tries of a request_id, and there is none")
-	case req.RequestId == "":
-		return nil
-	}
-	id, err := ids.ParseRequestID(req.RequestId)
-	if err != nil {
-		return fault.At(fault.InvalidArgument, "/request_id", "%v", err)
+	id, named, err := validate.RequestID(req)
+	if err != nil || !named {
+		return err
 	}
 	if refused := s.badTime(s.call.Now.Sub(id.Time()), req.Tries); refused != nil {
 		return refused

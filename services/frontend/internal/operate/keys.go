@@ -35,7 +35,7 @@ func (o *Operator) SkipKey(c call.Call, req *yardv1.SkipKeyRequest, answer call.
 }
 
 // commandKey asks the log for what is to be done with the first task of an order key.
-func (o *Operator) commandKey(c call.Call, req outcome.Request, k *validate.KeyCommand, bad error, answer call.Answer, done func(*yardv1.Verdict) codec.Message) {
+func (o *Operator) commandKey(c call.Call, req validate.Repeatable, k *validate.KeyCommand, bad error, answer call.Answer, done func(*yardv1.Verdict) codec.Message) {
 	o.Run.Ask(c, bad, answer, func(ctx context.Context) (codec.Message, error) {
 		if k.Named {
 			if err := o.mayCommand(ctx, c, k); err != nil {

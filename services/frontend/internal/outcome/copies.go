@@ -14,15 +14,9 @@ import (
 // may have been decided before the last one (decision 0043). The first sending says in addition until when it is alone. Both are times of the
 // log, which may differ from ours by tries.ClocksApart.
 
-// Request is one that may come again.
-type Request interface {
-	GetRequestId() string
-	GetTries() int32
-}
-
 // Date says of the updates of a request with an id when copies of them may be in the log. It refuses a repeat that comes too early: the first try may be
 // alone still.
-func Date(c call.Call, req Request, updates []validate.Outcome) error {
+func Date(c call.Call, req validate.Repeatable, updates []validate.Outcome) error {
 	id, err := ids.ParseRequestID(req.GetRequestId())
 	if err != nil {
 		return nil // it has none

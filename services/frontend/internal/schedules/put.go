@@ -105,7 +105,7 @@ func (s *Schedules) accepts(ctx context.Context, c Call, of *yardv1.Schedule, fr
 	if !s.d.TakesTasks(p) {
 		return storageFull()
 	}
-	if err := s.d.Drained(c.Domain, c.Now(), validate.ScheduleSubmit(of)); err != nil {
+	if err := s.d.Drained(c.Domain, c.Now(), validate.Single(of.Task)); err != nil {
 		return validate.OfScheduleTask(err)
 	}
 	if !fresh {

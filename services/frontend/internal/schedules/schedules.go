@@ -200,7 +200,7 @@ func storageFull() error {
 
 // record is the task of a run as it goes into the log, without an id.
 func (s *Schedules) record(c Call, of *yardv1.Schedule) *logv1.Record {
-	return validate.Accept(validate.ScheduleSubmit(of), validate.Terms{
+	return validate.Accept(validate.Single(of.Task), validate.Terms{
 		Domain: c.Domain, Now: c.Now(), Trace: func(string) []byte { return nil },
 		Type:     func(name string) *yardv1.TaskType { return catalog.Types.Of(s.d.Catalog, c.Domain, name) },
 		Tasklist: func(name string) *yardv1.Tasklist { return catalog.Tasklists.Of(s.d.Catalog, c.Domain, name) },

@@ -56,7 +56,7 @@ func Accept(req *yardv1.SubmitRequest, terms Terms) Accepted {
 		}
 		p := policies.of(t)
 		r.Policy, r.Expiry, r.Cost = p.policy, p.expiry, cost(t.Cost, p.cost)
-		r.DueAtMs, r.DelayMs = dueAt(t, terms.Now), t.DelayMs
+		r.DueAtMs, r.DelayMs = dueAt(t.DelayMs, t.RunAtMs, terms.Now), t.DelayMs
 		r.Trace = traceOf(t, terms)
 		r.Headers, r.Group = storedHeaders(t.Headers), t.Group
 		if t.UniqueKey != "" {
@@ -90,15 +90,15 @@ func (p *priorities) of(tasklist string) int32 {
 	return p.priority
 }
 
-// dueAt is when t must run, at the earliest if it has a delay: that counts from when the log stores it. 0 = at once.
-func dueAt(t *yardv1.NewTask, now time.Time) int64 {
-	if t.DelayMs > 0 {
-		return now.UnixMilli() + t.DelayMs
+// dueAt is when a task must run, at the earliest if it has a delay: that counts from when the log stores it. 0 = at once.
+func dueAt(delayMs, runAtMs int64, now time.Time) int64 {
+	if delayMs > 0 {
+		return now.UnixMilli() + delayMs
 	}
-	if t.RunAtMs <= now.UnixMilli()+1 {
+	if runAtMs <= now.UnixMilli()+1 {
 		return 0
 	}
-	return t.RunAtMs
+	return runAtMs
 }
 
 func traceOf(t *yardv1.NewTask, terms Terms) []byte {

@@ -17,11 +17,9 @@ func PutDomain(req *yardv1.PutDomainRequest) error {
 	if d == nil {
 		return invalid("/domain", "is missing")
 	}
-	if err := domainName("/domain/name", d.Name); err != nil {
-		return err
-	}
 	d.RetentionMs = cmp.Or(d.RetentionMs, ms(RetentionDefault))
 	return firstError(
+		domainName("/domain/name", d.Name),
 		text("/domain/description", d.Description, DescriptionBytesMax),
 		between("/domain/retention_ms", d.RetentionMs, ms(RetentionMin), ms(RetentionMax)),
 		between("/domain/max_concurrency", d.MaxConcurrency, 0, ConcurrencyMax),
@@ -75,15 +73,9 @@ func PutType(req *yardv1.PutTypeRequest) error {
 	if t == nil {
 		return invalid("/type", "is missing")
 	}
-	if err := typeName("/type/name", t.Name); err != nil {
-		return err
-	}
-	if t.Retry != nil {
-		if err := retry("/type/retry", t.Retry); err != nil {
-			return err
-		}
-	}
 	return firstError(
+		typeName("/type/name", t.Name),
+		retry("/type/retry", t.Retry),
 		timeouts("/type", t.StartToCloseMs, t.HeartbeatTimeoutMs),
 		expiry("/type", t.StartWithinMs, t.FinishWithinMs),
 		between("/type/max_concurrency", t.MaxConcurrency, 0, ConcurrencyMax),
@@ -103,7 +95,7 @@ func limitNames(limits []string) error {
 		return invalid("/type/limits", "holds %d limits, at most %d are allowed", len(limits), LimitsOfTypeMax)
 	}
 	for i, l := range limits {
-		path := at("type/limits", i, "")
+		path := at("/type/limits", i)
 		if err := name(path, l); err != nil {
 			return err
 		}
@@ -220,3 +212,21 @@ func traceRatio(path string, r *float64) error {
 }
 
 func revision(path string, n int64) error { return between(path, n, 0, math.MaxInt64) }
+
+// rate checks how many attempts may start in a time; nil = any number.
+func rate(path string, r *yardv1.Rate) error {
+	if r == nil {
+		return nil
+	}
+	if err := firstError(
+		between(path+"/tasks", r.Tasks, 1, RateTasksMax),
+		optional(path+"/per_ms", r.PerMs, 1, RatePerMax.Milliseconds()),
+		optional(path+"/burst", r.Burst, 1, RateTasksMax),
+	); err != nil {
+		return err
+	}
+	if per := cmp.Or(r.PerMs, RatePerDefault.Milliseconds()); int64(r.Tasks) > per*RateTasksPerMSMax {
+		return invalid(path+"/tasks", "is %d in %d ms, at most %d in each ms are allowed", r.Tasks, per, RateTasksPerMSMax)
+	}
+	return nil
+}

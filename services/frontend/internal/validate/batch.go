@@ -2,14 +2,11 @@ package validate
 
 import (
 	"cmp"
-	"errors"
 	"math"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
-	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 )
@@ -34,15 +31,10 @@ const (
 
 // BatchID checks the name of a batch.
 func BatchID(path, id string) error {
-	switch {
-	case id == "":
+	if id == "" {
 		return invalid(path, "is missing")
-	case len(id) > BatchIDBytesMax:
-		return invalid(path, "has %d bytes, at most %d are allowed", len(id), BatchIDBytesMax)
-	case !utf8.ValidString(id):
-		return invalid(path, "is not UTF-8")
 	}
-	return nil
+	return key(path, id, BatchIDBytesMax)
 }
 
 // batchIDs checks the batch of the tasks of a request: all have the same one, or none has one.
@@ -50,13 +42,13 @@ func batchIDs(tasks []*yardv1.NewTask) error {
 	batch := tasks[0].BatchId
 	for i, t := range tasks {
 		if t.BatchId != batch {
-			return invalid(at("tasks", i, "batch_id"), "all tasks of a request have the same one, or none has one: send the others in a request of their own")
+			return invalid(at("/tasks", i)+"/batch_id", "all tasks of a request have the same one, or none has one: send the others in a request of their own")
 		}
 	}
 	if batch == "" {
 		return nil
 	}
-	return BatchID(at("tasks", 0, "batch_id"), batch)
+	return BatchID("/tasks/0/batch_id", batch)
 }
 
 // CreateBatch checks a batches.create, and sets what it leaves out.
@@ -85,7 +77,7 @@ func callback(t *yardv1.NewTask, now time.Time, form Form) error {
 	if len(t.Headers) > HeadersMax-batchHeaders || size > HeaderBytesMax-batchHeaderBytes {
 		return invalid(callbackPath+"/headers", "take the place of those that tell of the batch: %d headers of %d bytes in all are allowed", HeadersMax-batchHeaders, HeaderBytesMax-batchHeaderBytes)
 	}
-	return OfCallback(Submit(CallbackSubmit(t), now, form))
+	return OfCallback(Submit(Single(t), now, form))
 }
 
 // byItself refuses what a task may not have that the engine submits.
@@ -107,24 +99,16 @@ func byItself(path string, t *yardv1.NewTask, noun string) error {
 	return nil
 }
 
-// CallbackSubmit is the submit of a callback alone.
-func CallbackSubmit(t *yardv1.NewTask) *yardv1.SubmitRequest {
+// Single is the submit of one task that the engine submits by itself.
+func Single(t *yardv1.NewTask) *yardv1.SubmitRequest {
 	return &yardv1.SubmitRequest{Tasks: []*yardv1.NewTask{t}}
 }
 
-// OfCallback is what refuses such a submit as what refuses the batch.
-func OfCallback(err error) error { return ofOneTask(callbackPath, err) }
+// singlePath is where such a submit has its task.
+const singlePath = "/tasks/0"
 
-// ofOneTask is what refuses the submit of one task as what refuses a request that has the task at a path.
-func ofOneTask(path string, err error) error {
-	var refused *fault.Error
-	if !errors.As(err, &refused) {
-		return err
-	}
-	own := *refused
-	own.Path = path + strings.TrimPrefix(own.Path, "/tasks/0")
-	return &own
-}
+// OfCallback is what refuses the submit of a callback as what refuses the batch.
+func OfCallback(err error) error { return renamed(singlePath, callbackPath, err) }
 
 // BatchPage is where a list of batches begins: behind a message of the log of a partition.
 type BatchPage struct {
@@ -146,7 +130,7 @@ func batchPage(cursor string, partitions int) (p BatchPage, err error) {
 		p.After, err = strconv.ParseUint(after, 10, 64)
 	}
 	if err != nil || p.After == math.MaxUint64 || p.Partition < 0 || p.Partition >= partitions {
-		return p, invalid("/cursor", "is not the next_cursor of an answer")
+		return p, notNext()
 	}
 	return p, nil
 }
@@ -157,16 +141,8 @@ func ListBatches(req *yardv1.ListBatchesRequest, partitions int) (BatchPage, err
 	if err != nil {
 		return page, err
 	}
-	if len(req.States) > len(yardv1.BatchState_name) {
-		return page, invalid("/states", "holds %d entries, there are not so many states", len(req.States))
-	}
-	for i, s := range req.States {
-		if _, known := yardv1.BatchState_name[int32(s)]; !known || s == 0 {
-			return page, invalid(at("states", i, ""), "%d is not a state of a batch", s)
-		}
-	}
 	req.Limit = cmp.Or(req.Limit, BatchListMax)
-	return page, between("/limit", req.Limit, 1, BatchListMax)
+	return page, firstError(states(req.States, yardv1.BatchState_name, "not a state of a batch"), between("/limit", req.Limit, 1, BatchListMax))
 }
 
 // WaitBatch checks a batches.wait, and sets what it leaves out.

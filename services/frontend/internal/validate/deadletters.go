@@ -76,7 +76,7 @@ func Letters(named []string, path string) (s DeadLetterStep, err error) {
 	for i, id := range named {
 		where := path
 		if where == "" {
-			where = at("task_ids", i, "")
+			where = at("/task_ids", i)
 		}
 		parsed, err := ids.ParseTaskID(id)
 		if err != nil {
@@ -103,13 +103,15 @@ func Redrive(req *yardv1.RedriveRequest) (DeadLetterStep, error) {
 	if err != nil {
 		return s, err
 	}
-	if err := firstError(text("/reason", req.Reason, PurgeReasonBytesMax), text("/by", req.By, PauserBytesMax), ifNamed(name, "/tasklist", req.Tasklist)); err != nil {
+	if err := firstError(
+		text("/reason", req.Reason, PurgeReasonBytesMax),
+		text("/by", req.By, PauserBytesMax),
+		ifNamed(name, "/tasklist", req.Tasklist),
+		retry("/retry", req.Retry),
+	); err != nil {
 		return s, err
 	}
 	if req.Retry != nil {
-		if err := retry("/retry", req.Retry); err != nil {
-			return s, err
-		}
 		s.Policy = partOf(req.Retry)
 	}
 	s.Preview, s.To, s.Reason = req.Preview, req.Tasklist, ReasonOf("redriven", req.By, req.Reason)
@@ -139,7 +141,7 @@ func step(named []string, filter *yardv1.DeadLetterFilter, limit, otherwise, mos
 	case len(named) > 0 && (filter != nil || limit != 0 || cursor != ""):
 		return DeadLetterStep{}, invalid("/task_ids", "excludes filter, limit and cursor")
 	case len(named) > DeadLettersNamedMax:
-		return DeadLetterStep{}, invalid("/task_ids", "holds %d entries, at most %d are allowed", len(named), DeadLettersNamedMax)
+		return DeadLetterStep{}, few("/task_ids", len(named), DeadLettersNamedMax)
 	case len(named) > 0:
 		return Letters(named, "")
 	case filter == nil:
@@ -161,7 +163,7 @@ func deadLetterStep(f *yardv1.DeadLetterFilter, limit, otherwise, most int32, cu
 	s.After, errs[0] = strconv.ParseUint(after, 10, 63)
 	s.UpTo, errs[1] = strconv.ParseUint(upTo, 10, 64)
 	if firstError(errs[:]...) != nil || s.After > s.UpTo {
-		return s, invalid("/cursor", "is not the next_cursor of an answer")
+		return s, notNext()
 	}
 	return s, nil
 }

@@ -74,11 +74,11 @@ func due(req *yardv1.ListRequest) error {
 	}
 	for i, s := range req.States {
 		if s != yardv1.TaskState_TASK_STATE_WAITING && s != yardv1.TaskState_TASK_STATE_BACKOFF {
-			return invalid(at("states", i, ""), "with due_within_ms it must be waiting or backoff")
+			return invalid(at("/states", i), "with due_within_ms it must be waiting or backoff")
 		}
 	}
 	if _, ok := DueCursor(req.Cursor); !ok {
-		return invalid("/cursor", "is not the next_cursor of an answer")
+		return notNext()
 	}
 	return between("/due_within_ms", req.DueWithinMs, 1, ms(AheadMax))
 }

@@ -1,7 +1,9 @@
 package validate
 
 import (
+	"errors"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -19,13 +21,22 @@ type Form struct {
 	JSON bool
 }
 
-// at is the path of a field of entry i of a list.
-func at(list string, i int, field string) string {
-	path := "/" + list + "/" + strconv.Itoa(i)
-	if field != "" {
-		path += "/" + field
+// at is the path of entry i of a list.
+func at(list string, i int) string { return list + "/" + strconv.Itoa(i) }
+
+// inside is what refuses a part of a request as what refuses the request. The checks of entries name the field in the
+// entry, so that no path is built unless something is wrong.
+func inside(path string, err error) error { return renamed("", path, err) }
+
+// renamed is an error about a field under from as an error about the same field under to.
+func renamed(from, to string, err error) error {
+	var refused *fault.Error
+	if !errors.As(err, &refused) {
+		return err
 	}
-	return path
+	own := *refused
+	own.Path = to + strings.TrimPrefix(own.Path, from)
+	return &own
 }
 
 func invalid(path, format string, args ...any) error {
@@ -65,6 +76,9 @@ func ifNamed(check func(path, s string) error, path, s string) error {
 	return check(path, s)
 }
 
+// notNext refuses a cursor.
+func notNext() error { return invalid("/cursor", "is not the next_cursor of an answer") }
+
 // ReasonOf is the reason of what somebody did; by and why may be left out.
 func ReasonOf(done, by, why string) string {
 	if by != "" {
@@ -83,6 +97,56 @@ func text(path, s string, bytesMax int) error {
 	}
 	if !utf8.ValidString(s) {
 		return invalid(path, "is not valid UTF-8")
+	}
+	return nil
+}
+
+// key checks a key, or an id, that clients make up.
+func key(path, s string, bytesMax int) error {
+	if len(s) > bytesMax {
+		return invalid(path, "has %d bytes, at most %d are allowed", len(s), bytesMax)
+	}
+	if !utf8.ValidString(s) {
+		return invalid(path, "is not UTF-8")
+	}
+	return nil
+}
+
+// known checks the number of an enum's value.
+func known(path string, value int32, names map[int32]string) error {
+	if _, ok := names[value]; !ok {
+		return invalid(path, "%d is not known", value)
+	}
+	return nil
+}
+
+// states checks those that a list names.
+func states[S ~int32](all []S, names map[int32]string, noun string) error {
+	if len(all) > len(names) {
+		return invalid("/states", "holds %d entries, there are not so many states", len(all))
+	}
+	return each("/states", all, func(path string, s S) error {
+		if s == 0 || known("", int32(s), names) != nil {
+			return invalid(path, "%d is %s", s, noun)
+		}
+		return nil
+	})
+}
+
+// each checks the entries of a list.
+func each[T any](list string, all []T, check func(path string, one T) error) error {
+	for i, one := range all {
+		if err := check("", one); err != nil {
+			return inside(at(list, i), err)
+		}
+	}
+	return nil
+}
+
+// few checks the length of a list that may hold nothing.
+func few(path string, n, most int) error {
+	if n > most {
+		return invalid(path, "holds %d entries, at most %d are allowed", n, most)
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ func ListKeys(req *yardv1.ListKeysRequest, domain string) (*rpcv1.ListKeysReques
 	since, key, _ := strings.Cut(req.Cursor, ".")
 	at, err := strconv.ParseInt(since, 10, 64)
 	if err != nil || key == "" || orderKey("", key) != nil {
-		return nil, invalid("/cursor", "is not the next_cursor of an answer")
+		return nil, notNext()
 	}
 	ask.AfterSinceMs, ask.AfterKey = at, key
 	return ask, nil
@@ -63,11 +63,11 @@ func (k *KeyCommand) Outcome() Outcome {
 
 // UnblockKey checks a keys.unblock.
 func UnblockKey(req *yardv1.UnblockKeyRequest, domain string) (*KeyCommand, error) {
+	if err := retry("/retry", req.Retry); err != nil {
+		return nil, err
+	}
 	event := &logv1.Event{Kind: logv1.EventKind_EVENT_KIND_UNBLOCKED, Domain: domain, Update: &logv1.Update{}}
 	if req.Retry != nil {
-		if err := retry("/retry", req.Retry); err != nil {
-			return nil, err
-		}
 		event.Update.Policy = partOf(req.Retry)
 	}
 	return keyCommand(req, event, "unblocked")

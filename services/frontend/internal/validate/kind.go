@@ -44,7 +44,7 @@ func (k Kind) Delete(req interface {
 func (k Kind) List(limit *int32, cursor string) error {
 	*limit = cmp.Or(*limit, ListMax)
 	if cursor != "" && k.name("/cursor", cursor) != nil {
-		return invalid("/cursor", "is not the next_cursor of an answer")
+		return notNext()
 	}
 	return between("/limit", *limit, 1, ListMax)
 }

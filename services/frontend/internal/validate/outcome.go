@@ -19,24 +19,25 @@ type Outcome struct {
 
 // Complete checks a complete and returns its events, one per entry in order.
 func Complete(req *yardv1.CompleteRequest, domain string, tokens *ids.Tokens, form Form) ([]Outcome, error) {
-	return withData(logv1.EventKind_EVENT_KIND_COMPLETED, domain, tokens, form, req.Tasks, "result", (*yardv1.Completion).GetResult, PayloadBytesMax)
+	return withData(logv1.EventKind_EVENT_KIND_COMPLETED, domain, tokens, form, req.Tasks, "/result", (*yardv1.Completion).GetResult, PayloadBytesMax)
 }
 
 // withData are the events of attempts that bring a payload, of most bytes, in a field of this name, or none.
 func withData[A attempt](
-	kind logv1.EventKind, domain string, tokens *ids.Tokens, form Form, all []A, name string, data func(A) *yardv1.Payload, most int,
+	kind logv1.EventKind, domain string, tokens *ids.Tokens, form Form, all []A, field string, data func(A) *yardv1.Payload, most int,
 ) ([]Outcome, error) {
 	out, err := outcomes(len(all), domain, kind)
 	if err != nil {
 		return nil, err
 	}
 	for i, a := range all {
-		if err := fence(i, &out[i], tokens, a); err != nil {
-			return nil, err
+		err := fence(&out[i], tokens, a)
+		if err != nil {
+			return nil, inside(at("/tasks", i), err)
 		}
 		p := data(a)
-		if payload("", p, most, form) != nil {
-			return nil, payload(at("tasks", i, name), p, most, form)
+		if err = payload(field, p, most, form); err != nil {
+			return nil, inside(at("/tasks", i), err)
 		}
 		if p != nil {
 			out[i].Event.Data, out[i].Event.DataEncoding = p.Data, int32(p.Encoding)
@@ -54,11 +55,12 @@ func Fail(req *yardv1.FailRequest, domain string, tokens *ids.Tokens) ([]Outcome
 	}
 	for i, t := range req.Tasks {
 		e := out[i].Event
-		if err := fence(i, &out[i], tokens, t); err != nil {
-			return nil, err
+		err := fence(&out[i], tokens, t)
+		if err == nil {
+			err = failure(t)
 		}
-		if err := failure(i, t); err != nil {
-			return nil, err
+		if err != nil {
+			return nil, inside(at("/tasks", i), err)
 		}
 		e.Message, e.ErrorType, e.NonRetryable, e.DelayMs, e.Snooze = t.Message, t.ErrorType, t.NonRetryable, t.DelayMs, t.Snooze
 		if t.NotStarted {
@@ -68,51 +70,37 @@ func Fail(req *yardv1.FailRequest, domain string, tokens *ids.Tokens) ([]Outcome
 	return out, nil
 }
 
-func failure(i int, t *yardv1.Failure) error {
-	if err := text("", t.Message, ErrorMessageBytesMax); err != nil {
-		return text(at("tasks", i, "message"), t.Message, ErrorMessageBytesMax)
+func failure(t *yardv1.Failure) error {
+	if err := firstError(
+		text("/message", t.Message, ErrorMessageBytesMax),
+		text("/error_type", t.ErrorType, ErrorTypeBytesMax),
+		between("/delay_ms", t.DelayMs, 0, ms(IntervalCapMax)),
+	); err != nil {
+		return err
 	}
-	if err := text("", t.ErrorType, ErrorTypeBytesMax); err != nil {
-		return text(at("tasks", i, "error_type"), t.ErrorType, ErrorTypeBytesMax)
-	}
-	if t.DelayMs != 0 {
-		if err := between(at("tasks", i, "delay_ms"), t.DelayMs, 0, ms(IntervalCapMax)); err != nil {
-			return err
-		}
-	}
-	if t.NonRetryable && t.DelayMs != 0 {
-		return invalid(at("tasks", i, "delay_ms"), "excludes non_retryable: there is no next attempt")
-	}
-	if t.NotStarted && (t.NonRetryable || t.DelayMs != 0) {
-		return invalid(at("tasks", i, "not_started"), "excludes non_retryable and delay_ms: the task is ready again at once")
-	}
-	return snooze(i, t)
-}
-
-// snooze checks what an attempt that is put off may say besides.
-func snooze(i int, t *yardv1.Failure) error {
 	switch {
+	case t.NonRetryable && t.DelayMs != 0:
+		return invalid("/delay_ms", "excludes non_retryable: there is no next attempt")
+	case t.NotStarted && (t.NonRetryable || t.DelayMs != 0):
+		return invalid("/not_started", "excludes non_retryable and delay_ms: the task is ready again at once")
 	case !t.Snooze:
 		return nil
 	case t.DelayMs == 0:
-		return invalid(at("tasks", i, "delay_ms"), "is required with snooze: when to try again")
+		return invalid("/delay_ms", "is required with snooze: when to try again")
 	case t.NonRetryable || t.NotStarted || t.ErrorType != "":
-		return invalid(at("tasks", i, "snooze"), "excludes non_retryable, not_started and error_type: it is no failure")
+		return invalid("/snooze", "excludes non_retryable, not_started and error_type: it is no failure")
 	}
 	return nil
 }
 
 // Heartbeat checks a heartbeat and returns its events, one per entry in order.
 func Heartbeat(req *yardv1.HeartbeatRequest, domain string, tokens *ids.Tokens, form Form) ([]Outcome, error) {
-	return withData(logv1.EventKind_EVENT_KIND_HEARTBEAT, domain, tokens, form, req.Tasks, "progress", (*yardv1.Beat).GetProgress, ProgressBytesMax)
+	return withData(logv1.EventKind_EVENT_KIND_HEARTBEAT, domain, tokens, form, req.Tasks, "/progress", (*yardv1.Beat).GetProgress, ProgressBytesMax)
 }
 
 // Cancel checks a cancel and returns its events, one per id in order.
 func Cancel(req *yardv1.CancelRequest, domain string) ([]Outcome, error) {
-	if err := count("/task_ids", len(req.TaskIds)); err != nil {
-		return nil, err
-	}
-	if err := text("/reason", req.Reason, ReasonBytesMax); err != nil {
+	if err := firstError(count("/task_ids", len(req.TaskIds)), text("/reason", req.Reason, ReasonBytesMax)); err != nil {
 		return nil, err
 	}
 	out, err := outcomes(len(req.TaskIds), domain, logv1.EventKind_EVENT_KIND_CANCEL)
@@ -121,7 +109,7 @@ func Cancel(req *yardv1.CancelRequest, domain string) ([]Outcome, error) {
 	}
 	for i, s := range req.TaskIds {
 		if out[i].ID, err = ids.ParseTaskID(s); err != nil {
-			return nil, invalid(at("task_ids", i, ""), "%v", err)
+			return nil, invalid(at("/task_ids", i), "%v", err)
 		}
 		out[i].Event.TaskId = out[i].ID[:]
 		out[i].Event.Message = req.Reason
@@ -158,7 +146,7 @@ func EndTasks(req *yardv1.EndTasksRequest, domain string, form Form) ([]Outcome,
 	for i, s := range req.TaskIds {
 		e := out[i].Event
 		if out[i].ID, err = ids.ParseTaskID(s); err != nil {
-			return nil, invalid(at("task_ids", i, ""), "%v", err)
+			return nil, invalid(at("/task_ids", i), "%v", err)
 		}
 		e.TaskId, e.Message = out[i].ID[:], message
 		e.Update = &logv1.Update{Request: entry(append(request[:], out[i].ID[:]...)), EndState: int32(req.State)}
@@ -192,18 +180,18 @@ type attempt interface {
 
 // fence fills in which attempt of which task is meant. A token of an earlier attempt
 // is history's to refuse.
-func fence[A attempt](i int, o *Outcome, tokens *ids.Tokens, a A) error {
+func fence[A attempt](o *Outcome, tokens *ids.Tokens, a A) error {
 	var missing A
 	if a == missing {
-		return invalid(at("tasks", i, ""), "is missing")
+		return invalid("", "is missing")
 	}
 	var err error
 	if o.ID, err = ids.ParseTaskID(a.GetTaskId()); err != nil {
-		return invalid(at("tasks", i, "task_id"), "%v", err)
+		return invalid("/task_id", "%v", err)
 	}
 	t, err := tokens.Read(o.ID, a.GetToken())
 	if o.Forged = errors.Is(err, ids.ErrForgedToken); err != nil && !o.Forged {
-		return invalid(at("tasks", i, "token"), "%v", err)
+		return invalid("/token", "%v", err)
 	}
 	o.Event.TaskId = o.ID[:]
 	o.Event.Position, o.Event.Version, o.Event.Nonce = uint64(t.Position), t.Version, t.Nonce

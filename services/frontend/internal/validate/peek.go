@@ -44,5 +44,5 @@ func Peek(req *yardv1.PeekTasklistRequest) (after Place, err error) {
 			return Place{int32(priority), at, id}, nil
 		}
 	}
-	return after, invalid("/cursor", "is not the next_cursor of an answer")
+	return after, notNext()
 }

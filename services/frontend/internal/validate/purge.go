@@ -50,17 +50,16 @@ func (k Kind) Purge(req *yardv1.PurgeRequest, now time.Time) (Purge, error) {
 
 // purge checks what the purges of tasklists, types and groups have in common.
 func purge(filter *yardv1.ListRequest, req *yardv1.PurgeRequest, now time.Time) (Purge, error) {
-	if len(req.States) > len(purgeable) {
-		return Purge{}, invalid("/states", "holds %d entries, at most %d are allowed", len(req.States), len(purgeable))
-	}
-	for i, s := range req.States {
-		if !slices.Contains(purgeable, s) {
-			return Purge{}, invalid(at("states", i, ""), "must be waiting, ready or backoff; /running selects running tasks")
-		}
-	}
 	limit := cmp.Or(req.Limit, PurgeDefault)
-	if err := firstError(ifNamed(typeName, "/group", filter.Group), between("/older_than_ms", req.OlderThanMs, 0, ms(AheadMax)), between("/limit", limit, 1, PurgeMax),
-		text("/reason", req.Reason, PurgeReasonBytesMax), text("/by", req.By, PauserBytesMax)); err != nil {
+	if err := firstError(
+		few("/states", len(req.States), len(purgeable)),
+		each("/states", req.States, mayPurge),
+		ifNamed(typeName, "/group", filter.Group),
+		between("/older_than_ms", req.OlderThanMs, 0, ms(AheadMax)),
+		between("/limit", limit, 1, PurgeMax),
+		text("/reason", req.Reason, PurgeReasonBytesMax),
+		text("/by", req.By, PauserBytesMax),
+	); err != nil {
 		return Purge{}, err
 	}
 	filter.Limit, filter.States = limit, slices.Clone(req.States)
@@ -72,7 +71,7 @@ func purge(filter *yardv1.ListRequest, req *yardv1.PurgeRequest, now time.Time) 
 	}
 	p := Purge{Filter: filter, Preview: req.Preview, Reason: ReasonOf("purged", req.By, req.Reason), Before: ids.NewTaskID(now.Add(-time.Duration(req.OlderThanMs)*time.Millisecond), 0, 0)}
 	if req.Cursor != "" && !p.goOn(req.Cursor) {
-		return Purge{}, invalid("/cursor", "is not the next_cursor of an answer")
+		return Purge{}, notNext()
 	}
 	if p.Later {
 		filter.States = slices.DeleteFunc(filter.States, func(s yardv1.TaskState) bool { return s == yardv1.TaskState_TASK_STATE_RUNNING })
@@ -81,6 +80,13 @@ func purge(filter *yardv1.ListRequest, req *yardv1.PurgeRequest, now time.Time) 
 		filter.Cursor = p.Before.String()
 	}
 	return p, nil
+}
+
+func mayPurge(path string, s yardv1.TaskState) error {
+	if !slices.Contains(purgeable, s) {
+		return invalid(path, "must be waiting, ready or backoff; /running selects running tasks")
+	}
+	return nil
 }
 
 // Cursor is where the step goes on that follows; at is where the list of tasks goes on, or empty where a pass begins.

@@ -44,16 +44,9 @@ func List(req *yardv1.ListRequest) error {
 		ifNamed(typeName, "/group", req.Group),
 		orderKey("/order_key", req.OrderKey),
 		ifNamed(BatchID, "/batch_id", req.BatchId),
+		states(req.States, yardv1.TaskState_name, "no task state"),
 	); err != nil {
 		return err
-	}
-	if len(req.States) > len(yardv1.TaskState_name) {
-		return invalid("/states", "holds %d entries, there are not so many states", len(req.States))
-	}
-	for i, s := range req.States {
-		if _, known := yardv1.TaskState_name[int32(s)]; !known || s == yardv1.TaskState_TASK_STATE_UNSPECIFIED {
-			return invalid(at("states", i, ""), "%d is no task state", s)
-		}
 	}
 	if len(req.Headers) > HeaderFiltersMax {
 		return invalid("/headers", "holds %d headers, at most %d are allowed", len(req.Headers), HeaderFiltersMax)
@@ -68,7 +61,7 @@ func List(req *yardv1.ListRequest) error {
 	if req.Cursor != "" && !(strings.HasPrefix(req.Cursor, paging.Far) && !OnlyQueued(req)) {
 		_, err := ids.ParseTaskID(req.Cursor)
 		if part, _ := QueuedCursor(req.Cursor); OnlyQueued(req) != (part >= 0) || part < 0 && err != nil {
-			return invalid("/cursor", "is not the next_cursor of an answer")
+			return notNext()
 		}
 	}
 	return between("/limit", req.Limit, 1, ListMax)

@@ -1,32 +1,33 @@
 package validate
 
 import (
-	"strconv"
-
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 )
 
-// retry checks what is to happen after a failure.
+// retry checks what is to happen after a failure; nil says nothing about it.
 func retry(path string, r *yardv1.RetryPolicy) error {
+	if r == nil {
+		return nil
+	}
 	if err := firstError(
 		waits(path, r),
 		optional(path+"/max_deliveries", r.MaxDeliveries, 1, DeliveriesMax),
 		known(path+"/jitter", int32(r.Jitter), yardv1.Jitter_name),
 		known(path+"/on_lost", int32(r.OnLost), yardv1.OnLost_name),
 		known(path+"/on_timeout", int32(r.OnTimeout), yardv1.OnTimeout_name),
-		few(path+"/non_retryable", len(r.NonRetryable)),
-		few(path+"/by_error", len(r.ByError)),
+		few(path+"/non_retryable", len(r.NonRetryable), ErrorTypesMax),
+		few(path+"/by_error", len(r.ByError), ErrorTypesMax),
 	); err != nil {
 		return err
 	}
 	for i, one := range r.NonRetryable {
-		path := path + "/non_retryable/" + strconv.Itoa(i)
+		path := at(path+"/non_retryable", i)
 		if err := errorType(path, one, i, func(j int) string { return r.NonRetryable[j] }); err != nil {
 			return err
 		}
 	}
 	for i, one := range r.ByError {
-		path := path + "/by_error/" + strconv.Itoa(i)
+		path := at(path+"/by_error", i)
 		if one == nil {
 			return invalid(path, "is missing")
 		}
@@ -58,21 +59,6 @@ func waits(path string, r waiting) error {
 		optional(path+"/backoff", r.GetBackoff(), 1, BackoffMax),
 		optional(path+"/max_interval_ms", r.GetMaxIntervalMs(), 1, ms(IntervalCapMax)),
 	)
-}
-
-// known checks the number of an enum's value.
-func known(path string, value int32, names map[int32]string) error {
-	if _, ok := names[value]; !ok {
-		return invalid(path, "%d is not known", value)
-	}
-	return nil
-}
-
-func few(path string, n int) error {
-	if n > ErrorTypesMax {
-		return invalid(path, "holds %d entries, at most %d are allowed", n, ErrorTypesMax)
-	}
-	return nil
 }
 
 // errorType checks entry i of a list of error types; others returns the entries before it.

@@ -2,7 +2,6 @@ package validate
 
 import (
 	"cmp"
-	"errors"
 	"math"
 	"time"
 
@@ -46,8 +45,8 @@ func PutSchedule(req *yardv1.PutScheduleRequest, now time.Time, form Form) error
 	if err := firstError(
 		text(schedulePath+"/note", s.Note, DescriptionBytesMax),
 		byItself(schedulePath+"/task", s.Task, "the task of a schedule"),
-		OfScheduleTask(Submit(ScheduleSubmit(s), now, form)),
-		inSchedule(schedule.CheckTask(s, scheduleSizes)),
+		OfScheduleTask(Submit(Single(s.Task), now, form)),
+		inside(schedulePath, schedule.CheckTask(s, scheduleSizes)),
 	); err != nil {
 		return err
 	}
@@ -93,27 +92,11 @@ func jitter(s *yardv1.Schedule, times *schedule.Times, now time.Time) error {
 // ScheduleTimes are the times of a schedule of a request. It checks all of its fields but its name and its task.
 func ScheduleTimes(s *yardv1.Schedule) (*schedule.Times, error) {
 	times, err := schedule.Parse(s)
-	return times, inSchedule(err)
+	return times, inside(schedulePath, err)
 }
 
-// inSchedule is what refuses a schedule as what refuses a request that has it.
-func inSchedule(err error) error {
-	var refused *fault.Error
-	if !errors.As(err, &refused) {
-		return err
-	}
-	own := *refused
-	own.Path = schedulePath + own.Path
-	return &own
-}
-
-// ScheduleSubmit is the submit of the task of a run.
-func ScheduleSubmit(s *yardv1.Schedule) *yardv1.SubmitRequest {
-	return &yardv1.SubmitRequest{Tasks: []*yardv1.NewTask{s.Task}}
-}
-
-// OfScheduleTask is what refuses such a submit as what refuses the schedule.
-func OfScheduleTask(err error) error { return ofOneTask(schedulePath+"/task", err) }
+// OfScheduleTask is what refuses the submit of a run's task as what refuses the schedule.
+func OfScheduleTask(err error) error { return renamed(singlePath, schedulePath+"/task", err) }
 
 // ScheduleName checks the name of a schedule, and the note that a request leaves with it.
 func ScheduleName(s, note string) error {

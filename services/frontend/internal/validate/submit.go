@@ -26,93 +26,58 @@ func Submit(req *yardv1.SubmitRequest, now time.Time, form Form) error {
 		return err
 	}
 	for i, t := range req.Tasks {
-		if err := newTask(i, t, req.Tasklist, now, form); err != nil {
-			return err
+		if err := newTask(t, req.Tasklist, now, form); err != nil {
+			return inside(at("/tasks", i), err)
 		}
 	}
-	if err := orderKeys(req.Tasks); err != nil {
-		return err
-	}
-	if err := batchIDs(req.Tasks); err != nil {
-		return err
-	}
-	return uniqueKeys(req.Tasks)
+	return firstError(orderKeys(req.Tasks), batchIDs(req.Tasks), uniqueKeys(req.Tasks))
 }
 
-// newTask builds a path only where something is wrong: this runs for every task.
-func newTask(i int, t *yardv1.NewTask, tasklist string, now time.Time, form Form) error {
+// newTask checks a task of a request for a tasklist, or for none.
+func newTask(t *yardv1.NewTask, tasklist string, now time.Time, form Form) error {
 	if t == nil {
-		return invalid(at("tasks", i, ""), "is missing")
+		return invalid("", "is missing")
 	}
-	if err := typeName("", t.Type); err != nil {
-		return typeName(at("tasks", i, "type"), t.Type)
+	if err := typeName("/type", t.Type); err != nil {
+		return err
 	}
-	if t.Tasklist != "" {
-		if name("", t.Tasklist) != nil {
-			return name(at("tasks", i, "tasklist"), t.Tasklist)
-		}
-	} else if tasklist == "" {
-		return invalid(at("tasks", i, "tasklist"), "is missing, and the request names no tasklist either")
+	if t.Tasklist == "" && tasklist == "" {
+		return invalid("/tasklist", "is missing, and the request names no tasklist either")
 	}
-	if payload("", t.Payload, PayloadBytesMax, form) != nil {
-		return payload(at("tasks", i, "payload"), t.Payload, PayloadBytesMax, form)
-	}
-	if t.Priority < 0 || t.Priority > PriorityLast {
-		return optional(at("tasks", i, "priority"), t.Priority, PriorityFirst, PriorityLast)
-	}
-	if len(t.Headers) > 0 {
-		if err := headers(at("tasks", i, "headers"), t.Headers); err != nil {
-			return err
-		}
-	}
-	if t.Group != "" {
-		if err := typeName(at("tasks", i, "group"), t.Group); err != nil {
-			return err
-		}
-	}
-	if t.Cost < 0 || t.Cost > CostMax {
-		return optional(at("tasks", i, "cost"), t.Cost, 1, CostMax)
-	}
-	if t.DelayMs != 0 || t.RunAtMs != 0 {
-		if err := dueTime(i, t, now); err != nil {
-			return err
-		}
-	}
-	if t.Retry != nil {
-		if err := retry(at("tasks", i, "retry"), t.Retry); err != nil {
-			return err
-		}
-	}
-	if t.StartWithinMs != 0 || t.FinishWithinMs != 0 {
-		if err := expiry(at("tasks", i, ""), t.StartWithinMs, t.FinishWithinMs); err != nil {
-			return err
-		}
-	}
-	if t.StartToCloseMs != 0 || t.HeartbeatTimeoutMs != 0 {
-		return timeouts(at("tasks", i, ""), t.StartToCloseMs, t.HeartbeatTimeoutMs)
-	}
-	return nil
+	return firstError(
+		ifNamed(name, "/tasklist", t.Tasklist),
+		payload("/payload", t.Payload, PayloadBytesMax, form),
+		optional("/priority", t.Priority, PriorityFirst, PriorityLast),
+		headers("/headers", t.Headers),
+		ifNamed(typeName, "/group", t.Group),
+		optional("/cost", t.Cost, 1, CostMax),
+		dueTime(t.DelayMs, t.RunAtMs, now),
+		retry("/retry", t.Retry),
+		expiry("", t.StartWithinMs, t.FinishWithinMs),
+		timeouts("", t.StartToCloseMs, t.HeartbeatTimeoutMs),
+	)
 }
 
-func dueTime(i int, t *yardv1.NewTask, now time.Time) error {
+// dueTime checks the delay of a task, or when it is due; 0 = neither.
+func dueTime(delayMs, runAtMs int64, now time.Time) error {
 	switch {
-	case t.DelayMs != 0 && t.RunAtMs != 0:
-		return invalid(at("tasks", i, "delay_ms"), "delay_ms and run_at_ms exclude each other")
-	case t.DelayMs < 0:
-		return invalid(at("tasks", i, "delay_ms"), "is negative")
-	case t.RunAtMs < 0:
-		return fault.At(fault.InvalidTime, at("tasks", i, "run_at_ms"), "is negative")
-	case t.DelayMs > ms(AheadMax):
-		return fault.At(fault.InvalidTime, at("tasks", i, "delay_ms"), "is %d, at most %d (366 days) is allowed", t.DelayMs, ms(AheadMax))
-	case t.RunAtMs == 0:
+	case delayMs != 0 && runAtMs != 0:
+		return invalid("/delay_ms", "delay_ms and run_at_ms exclude each other")
+	case delayMs < 0:
+		return invalid("/delay_ms", "is negative")
+	case runAtMs < 0:
+		return fault.At(fault.InvalidTime, "/run_at_ms", "is negative")
+	case delayMs > ms(AheadMax):
+		return fault.At(fault.InvalidTime, "/delay_ms", "is %d, at most %d (366 days) is allowed", delayMs, ms(AheadMax))
+	case runAtMs == 0:
 		return nil
 	}
-	ahead := t.RunAtMs - now.UnixMilli() // neither is negative: cannot overflow
+	ahead := runAtMs - now.UnixMilli() // neither is negative: cannot overflow
 	if ahead < -ms(PastGrace) {
-		return fault.At(fault.InvalidTime, at("tasks", i, "run_at_ms"), "is %d ms in the past, at most %d are allowed", -ahead, ms(PastGrace))
+		return fault.At(fault.InvalidTime, "/run_at_ms", "is %d ms in the past, at most %d are allowed", -ahead, ms(PastGrace))
 	}
 	if ahead > ms(AheadMax) {
-		return fault.At(fault.InvalidTime, at("tasks", i, "run_at_ms"), "is %d ms ahead, at most %d (366 days) are allowed", ahead, ms(AheadMax))
+		return fault.At(fault.InvalidTime, "/run_at_ms", "is %d ms ahead, at most %d (366 days) are allowed", ahead, ms(AheadMax))
 	}
 	return nil
 }

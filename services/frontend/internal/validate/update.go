@@ -29,14 +29,8 @@ func Update(req *yardv1.UpdateRequest, domain string, now time.Time, form Form) 
 		return nil, err
 	}
 	for i, t := range req.Tasks {
-		if t == nil {
-			return nil, invalid(at("tasks", i, ""), "is missing")
-		}
-		if out[i].ID, err = ids.ParseTaskID(t.TaskId); err != nil {
-			return nil, invalid(at("tasks", i, "task_id"), "%v", err)
-		}
-		if err := update(i, t, now, form); err != nil {
-			return nil, err
+		if out[i].ID, err = update(t, now, form); err != nil {
+			return nil, inside(at("/tasks", i), err)
 		}
 		out[i].Event.TaskId = out[i].ID[:]
 		out[i].Event.Update = storedUpdate(t, now)
@@ -45,23 +39,34 @@ func Update(req *yardv1.UpdateRequest, domain string, now time.Time, form Form) 
 	return out, nil
 }
 
-// requestOf is the id of a request. One without gets one: history must recognise the event that a frontend sends twice.
-func requestOf(req interface {
+// Repeatable is a request that may come again.
+type Repeatable interface {
 	GetRequestId() string
 	GetTries() int32
-},
-) (id ids.RequestID, err error) {
+}
+
+// RequestID is the id of a request; named: the client has named it.
+func RequestID(req Repeatable) (id ids.RequestID, named bool, err error) {
+	named = req.GetRequestId() != ""
 	switch {
 	case req.GetTries() < 0:
-		err = invalid("/tries", "is negative")
-	case req.GetRequestId() == "" && req.GetTries() != 0:
-		err = invalid("/tries", "counts the tries of a request_id, and there is none")
-	case req.GetRequestId() == "":
+		return id, named, invalid("/tries", "is negative")
+	case !named && req.GetTries() != 0:
+		return id, named, invalid("/tries", "counts the tries of a request_id, and there is none")
+	case !named:
+		return id, named, nil
+	}
+	if id, err = ids.ParseRequestID(req.GetRequestId()); err != nil {
+		err = invalid("/request_id", "%v", err)
+	}
+	return id, named, err
+}
+
+// requestOf is the id of a request. One without gets one: history must recognise the event that a frontend sends twice.
+func requestOf(req Repeatable) (ids.RequestID, error) {
+	id, named, err := RequestID(req)
+	if err == nil && !named {
 		_, err = rand.Read(id[:])
-	default:
-		if id, err = ids.ParseRequestID(req.GetRequestId()); err != nil {
-			err = invalid("/request_id", "%v", err)
-		}
 	}
 	return id, err
 }
@@ -91,42 +96,39 @@ func entry(name []byte) uint64 {
 	return binary.BigEndian.Uint64(sum[:]) | 1
 }
 
-func update(i int, t *yardv1.TaskUpdate, now time.Time, form Form) error {
-	if t.IfRevision < 0 {
-		return invalid(at("tasks", i, "if_revision"), "is negative")
+func update(t *yardv1.TaskUpdate, now time.Time, form Form) (ids.TaskID, error) {
+	if t == nil {
+		return ids.TaskID{}, invalid("", "is missing")
 	}
-	if t.Priority < 0 || t.Priority > PriorityLast {
-		return optional(at("tasks", i, "priority"), t.Priority, PriorityFirst, PriorityLast)
-	}
+	id, err := ids.ParseTaskID(t.TaskId)
 	moved := t.DelayMs != 0 || t.RunAtMs != 0
-	if moved {
-		if t.RunNow {
-			return invalid(at("tasks", i, "run_now"), "excludes delay_ms and run_at_ms")
-		}
-		if err := dueTime(i, &yardv1.NewTask{DelayMs: t.DelayMs, RunAtMs: t.RunAtMs}, now); err != nil {
-			return err
-		}
-	}
-	if t.Retry != nil {
-		if err := retry(at("tasks", i, "retry"), t.Retry); err != nil {
-			return err
-		}
+	switch {
+	case err != nil:
+		return id, invalid("/task_id", "%v", err)
+	case t.IfRevision < 0:
+		return id, invalid("/if_revision", "is negative")
+	case t.Priority < 0 || t.Priority > PriorityLast:
+		return id, optional("/priority", t.Priority, PriorityFirst, PriorityLast)
+	case moved && t.RunNow:
+		return id, invalid("/run_now", "excludes delay_ms and run_at_ms")
 	}
 	if err := firstError(
-		timeouts(at("tasks", i, ""), t.StartToCloseMs, t.HeartbeatTimeoutMs),
-		expiry(at("tasks", i, ""), t.StartWithinMs, t.FinishWithinMs),
-		headers(at("tasks", i, "headers"), t.Headers),
-		payload(at("tasks", i, "payload"), t.Payload, PayloadBytesMax, form),
-		ifNamed(typeName, at("tasks", i, "group"), t.Group),
-		ifNamed(name, at("tasks", i, "tasklist"), t.Tasklist),
+		dueTime(t.DelayMs, t.RunAtMs, now),
+		retry("/retry", t.Retry),
+		timeouts("", t.StartToCloseMs, t.HeartbeatTimeoutMs),
+		expiry("", t.StartWithinMs, t.FinishWithinMs),
+		headers("/headers", t.Headers),
+		payload("/payload", t.Payload, PayloadBytesMax, form),
+		ifNamed(typeName, "/group", t.Group),
+		ifNamed(name, "/tasklist", t.Tasklist),
 	); err != nil {
-		return err
+		return id, err
 	}
 	if !moved && !t.RunNow && t.Priority == 0 && t.Retry == nil && t.StartToCloseMs == 0 && t.HeartbeatTimeoutMs == 0 &&
 		t.StartWithinMs == 0 && t.FinishWithinMs == 0 && t.Group == "" && t.Tasklist == "" && len(t.Headers) == 0 && t.Payload == nil {
-		return invalid(at("tasks", i, ""), "names nothing to change")
+		return id, invalid("", "names nothing to change")
 	}
-	return nil
+	return id, nil
 }
 
 // storedUpdate is an update as the log keeps it.
@@ -135,7 +137,7 @@ func storedUpdate(t *yardv1.TaskUpdate, now time.Time) *logv1.Update {
 		IfRevision: uint64(t.IfRevision), Priority: t.Priority, RunNow: t.RunNow, Group: t.Group, Tasklist: t.Tasklist, Headers: storedHeaders(t.Headers),
 	}
 	if t.DelayMs != 0 || t.RunAtMs != 0 {
-		u.DueAtMs = dueAt(&yardv1.NewTask{DelayMs: t.DelayMs, RunAtMs: t.RunAtMs}, now)
+		u.DueAtMs = dueAt(t.DelayMs, t.RunAtMs, now)
 		u.RunNow, u.DelayMs = u.DueAtMs == 0, t.DelayMs
 	}
 	if t.StartWithinMs != 0 || t.FinishWithinMs != 0 {
