@@ -54,6 +54,11 @@ func Every[T any](ctx context.Context, n int, ask func(ctx context.Context, i in
 	return answers, nil
 }
 
+// Same is Every where all are asked the same.
+func Same[Q, A any](ctx context.Context, n int, call func(ctx context.Context, i int, ask Q) (A, error), ask Q) ([]A, error) {
+	return Every(ctx, n, func(ctx context.Context, i int) (A, error) { return call(ctx, i, ask) })
+}
+
 // Some asks n owners at once, and has an error for each that has not answered within so long.
 func Some[T any](ctx context.Context, n int, within time.Duration, ask func(ctx context.Context, i int) (T, error)) ([]T, []error) {
 	ctx, cancel := context.WithTimeout(ctx, within)

@@ -28,7 +28,7 @@ func (q *Queries) CountTimers(c call.Call, req *yardv1.CountTimersRequest, answe
 	q.Run.Ask(c, validate.CountTimers(req), answer, func(ctx context.Context) (codec.Message, error) {
 		span, now := req.SpanMs/minuteMS, c.ServerNow().UnixMilli()
 		first, until := now/req.SpanMs*span, (now+req.WithinMs+req.SpanMs-1)/req.SpanMs*span
-		parts, err := q.countAhead(ctx, &rpcv1.CountAheadRequest{
+		parts, err := owners.Same(ctx, q.Partitioning.History, q.Tasks.TimerAhead, &rpcv1.CountAheadRequest{
 			Domain: c.Domain, Tasklist: req.Tasklist, Type: req.Type, UntilMinute: until, FirstMinute: first, SpanMinutes: span, SpansMax: validate.SpansMax + 2,
 		})
 		if err != nil {
@@ -54,12 +54,6 @@ func (q *Queries) CountTimers(c call.Call, req *yardv1.CountTimersRequest, answe
 		}
 		resp.Counts = largest(kinds)
 		return resp, nil
-	})
-}
-
-func (q *Queries) countAhead(ctx context.Context, ask *rpcv1.CountAheadRequest) ([]*rpcv1.CountAheadResponse, error) {
-	return owners.Every(ctx, q.Partitioning.History, func(ctx context.Context, p int) (*rpcv1.CountAheadResponse, error) {
-		return q.Tasks.TimerAhead(ctx, p, ask)
 	})
 }
 
@@ -103,7 +97,7 @@ func (q *Queries) duePage(ctx context.Context, c call.Call, req *yardv1.ListRequ
 	if from.Partition > 0 || from.Seq > 0 {
 		return q.dueInMinute(ctx, c, req, from, until)
 	}
-	parts, err := q.countAhead(ctx, &rpcv1.CountAheadRequest{
+	parts, err := owners.Same(ctx, q.Partitioning.History, q.Tasks.TimerAhead, &rpcv1.CountAheadRequest{
 		Domain: c.Domain, Tasklist: req.Tasklist, Type: req.Type, FromMinute: from.Minute, UntilMinute: until, SpanMinutes: 1, SpansMax: req.Limit,
 	})
 	if err != nil {

@@ -22,9 +22,7 @@ import (
 func (q *Queries) ListKeys(c call.Call, req *yardv1.ListKeysRequest, answer call.Answer) {
 	ask, bad := validate.ListKeys(req, c.Domain)
 	q.Run.Ask(c, bad, answer, func(ctx context.Context) (codec.Message, error) {
-		parts, err := owners.Every(ctx, q.Partitioning.History, func(ctx context.Context, p int) (*rpcv1.ListKeysResponse, error) {
-			return q.Tasks.HistoryKeys(ctx, p, ask)
-		})
+		parts, err := owners.Same(ctx, q.Partitioning.History, q.Tasks.HistoryKeys, ask)
 		if err != nil {
 			return nil, err
 		}
@@ -46,10 +44,7 @@ func compareKeys(a, b *yardv1.OrderKey) int {
 func (q *Queries) GetKey(c call.Call, req *yardv1.GetKeyRequest, answer call.Answer) {
 	q.Run.Ask(c, validate.GetKey(req), answer, func(ctx context.Context) (codec.Message, error) {
 		key, err := q.Line(ctx, c.Domain, req.OrderKey)
-		if err != nil {
-			return nil, err
-		}
-		return &yardv1.GetKeyResponse{Key: key}, nil
+		return &yardv1.GetKeyResponse{Key: key}, err
 	})
 }
 

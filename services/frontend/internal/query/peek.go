@@ -23,9 +23,7 @@ func (q *Queries) PeekTasklist(c call.Call, req *yardv1.PeekTasklistRequest, ans
 		if req.Cursor != "" {
 			ask.AfterPriority, ask.AfterReadyAtMs, ask.AfterId = after.Priority, after.ReadyAtMs, after.ID[:]
 		}
-		found, err := owners.Every(ctx, q.Partitioning.History, func(ctx context.Context, i int) (*rpcv1.ListTasksResponse, error) {
-			return q.Tasks.HistoryList(ctx, i, ask)
-		})
+		found, err := owners.Same(ctx, q.Partitioning.History, q.Tasks.HistoryList, ask)
 		if err != nil {
 			return nil, err
 		}
@@ -71,9 +69,7 @@ func mergeNext(c call.Call, found []*rpcv1.ListTasksResponse, limit int) (page [
 
 // Unread counts the log messages that history has not read.
 func (q *Queries) Unread(ctx context.Context, domain, tasklist string) (batches int64, err error) {
-	parts, err := owners.Every(ctx, q.Partitioning.History, func(ctx context.Context, i int) (*rpcv1.DescribePartitionResponse, error) {
-		return q.Tasks.HistoryDescribe(ctx, i, &rpcv1.DescribePartitionRequest{Domain: domain, Tasklist: tasklist})
-	})
+	parts, err := owners.Same(ctx, q.Partitioning.History, q.Tasks.HistoryDescribe, &rpcv1.DescribePartitionRequest{Domain: domain, Tasklist: tasklist})
 	for _, d := range parts {
 		batches += d.UnreadBatches
 	}

@@ -54,13 +54,8 @@ func (q *Queries) Get(c call.Call, req *yardv1.GetRequest, answer call.Answer) {
 // List finds tasks of a domain, newest first or by due time (tasks.list).
 func (q *Queries) List(c call.Call, req *yardv1.ListRequest, answer call.Answer) {
 	q.Run.Ask(c, validate.List(req), answer, func(ctx context.Context) (codec.Message, error) {
-		resp := &yardv1.ListResponse{}
-		var err error
-		resp.Tasks, resp.NextCursor, err = q.Page(ctx, c, req)
-		if err != nil {
-			return nil, err
-		}
-		return resp, nil
+		page, next, err := q.Page(ctx, c, req)
+		return &yardv1.ListResponse{Tasks: page, NextCursor: next}, err
 	})
 }
 

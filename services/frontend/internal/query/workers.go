@@ -32,9 +32,7 @@ func (q *Queries) ListWorkers(c call.Call, req *yardv1.ListWorkersRequest, answe
 
 // Workers asks all owners of partitions.
 func (q *Queries) Workers(ctx context.Context, ask *rpcv1.ListWorkersRequest) (*rpcv1.ListWorkersResponse, error) {
-	parts, err := owners.Every(ctx, q.Partitioning.History, func(ctx context.Context, p int) (*rpcv1.ListWorkersResponse, error) {
-		return q.Tasks.HistoryWorkers(ctx, p, ask)
-	})
+	parts, err := owners.Same(ctx, q.Partitioning.History, q.Tasks.HistoryWorkers, ask)
 	if err != nil {
 		return nil, err
 	}

@@ -56,9 +56,7 @@ func (s *Settings) GetLimit(c call.Call, req *yardv1.GetLimitRequest, answer cal
 
 // shards asks each matching shard for the slots of one limit.
 func (s *Settings) shards(ctx context.Context, domain, ref string) ([]*rpcv1.DescribeShardResponse, error) {
-	return owners.Every(ctx, s.Partitioning.Matching, func(ctx context.Context, m int) (*rpcv1.DescribeShardResponse, error) {
-		return s.Tasks.MatchingDescribe(ctx, m, &rpcv1.DescribeShardRequest{Domain: domain, Limits: []string{ref}})
-	})
+	return owners.Same(ctx, s.Partitioning.Matching, s.Tasks.MatchingDescribe, &rpcv1.DescribeShardRequest{Domain: domain, Limits: []string{ref}})
 }
 
 // ListLimits tells of the limits that types share, page by page (limits.list).
