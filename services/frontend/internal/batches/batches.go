@@ -5,13 +5,11 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"errors"
 	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -19,11 +17,10 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
-	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
-	"github.com/yardmaster-io/yardmaster/shared/parallel"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/home"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/owners"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/quotas"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
@@ -91,11 +88,9 @@ func batchRequest(req *yardv1.CreateBatchRequest) ([]byte, error) {
 
 // batchCallback is the callback of a batch as it goes into the log, but for its id.
 func (b *Batches) batchCallback(c call.Call, t *yardv1.NewTask) *logv1.Record {
-	return validate.Accept(validate.Single(t), validate.Terms{
-		Domain: c.Domain, Now: c.Now, Trace: func(string) []byte { return nil }, RequestTrace: c.Trace,
-		Type:     func(name string) *yardv1.TaskType { return catalog.Types.Of(b.Catalog, c.Domain, name) },
-		Tasklist: func(name string) *yardv1.Tasklist { return catalog.Tasklists.Of(b.Catalog, c.Domain, name) },
-	}).Records[0]
+	terms := call.Terms(b.Catalog, c.Domain, c.Now)
+	terms.RequestTrace = c.Trace
+	return validate.Accept(validate.Single(t), terms).Records[0]
 }
 
 // GetBatch tells of a batch (batches.get).
@@ -226,42 +221,11 @@ func noBatch(id string) error {
 	return fault.At(fault.NotFound, "/batch_id", "there is no batch %q", id)
 }
 
-// changeBatch stores what change makes of a batch, nil = as it is, over what it was made of. It returns the batch as it is then. Where it is not
-// known whether it was stored, it is read what is.
+// changeBatch changes a batch as home.Change does.
 func (b *Batches) changeBatch(ctx context.Context, domain, id string, change func(was *logv1.BatchHome) (*logv1.BatchHome, error)) (*logv1.BatchHome, error) {
-	p := topology.BatchPartition(domain, id, b.Partitioning)
-	for delay := backoff.New(changeFirst, changeLast); ; {
-		was, seq, err := b.Homes.Home(ctx, domain, id)
-		if err != nil {
-			return nil, err
-		}
-		home, err := change(was)
-		if err != nil || home == nil {
-			return was, err
-		}
-		data, err := home.MarshalVT()
-		if err != nil {
-			return nil, fault.New(fault.Internal, "encode a batch: %v", err)
-		}
-		kept := time.Duration(home.ExpiresAtMs-home.CreatedAtMs)*time.Millisecond + topology.BatchLifeMax - topology.BatchExpiresMax
-		once, cancel := context.WithTimeout(ctx, b.AppendTimeout)
-		_, _, err = b.Log.Append(once, natslog.Msg{Subject: topology.BatchHome(p, domain, id), Data: data}.InPlace(kept).Over(seq))
-		cancel()
-		switch {
-		case err == nil:
-			return home, nil
-		case errors.Is(err, natslog.ErrFull):
-			return nil, call.StorageFull()
-		}
-		delay.Sleep(ctx)
-		if ctx.Err() != nil {
-			code := fault.Unavailable
-			if !errors.Is(err, natslog.ErrNotStored) {
-				code = fault.Unknown
-			}
-			return nil, fault.New(code, "the log did not say in time that the batch is stored: repeat the request").After(call.AwayRetryAfter)
-		}
-	}
+	return home.Change(ctx, b.Log, b.place(domain, id), b.AppendTimeout, func(h *logv1.BatchHome, m natslog.Msg) natslog.Msg {
+		return m.InPlace(time.Duration(h.ExpiresAtMs-h.CreatedAtMs)*time.Millisecond + topology.BatchLifeMax - topology.BatchExpiresMax)
+	}, change)
 }
 
 // countedBatch is a batch as the API shows it, with how many tasks it has now.
@@ -270,13 +234,8 @@ func (b *Batches) countedBatch(ctx context.Context, domain string, home *logv1.B
 	if home.EndedAtMs != 0 {
 		return counted, nil
 	}
-	answers := make([]*rpcv1.CountBatchResponse, b.Partitioning.History)
-	err := parallel.Each(ctx, len(answers), askedAtOnce, func(ctx context.Context, p int) (err error) {
-		answers[p], err = owners.Retry(ctx, time.Time{}, func(ctx context.Context) (*rpcv1.CountBatchResponse, error) {
-			return b.Tasks.HistoryBatch(ctx, p, &rpcv1.CountBatchRequest{Domain: domain, BatchId: home.BatchId, MadeMs: home.CreatedAtMs})
-		})
-		return err
-	})
+	ask := &rpcv1.CountBatchRequest{Domain: domain, BatchId: home.BatchId, MadeMs: home.CreatedAtMs}
+	answers, err := owners.Same(ctx, b.Partitioning.History, b.Tasks.HistoryBatch, ask)
 	if err != nil {
 		return nil, err
 	}

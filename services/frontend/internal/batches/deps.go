@@ -27,8 +27,6 @@ import (
 const (
 	// askedAtOnce bounds the partitions that are asked at once.
 	askedAtOnce = 16
-	// A change of unknown outcome is tried again so soon; more seldom as it goes on.
-	changeFirst, changeLast = 100 * time.Millisecond, time.Second
 )
 
 // List reads of batches what the log does not hold as a single message that is known by name. Its errors are *fault.Error.

@@ -6,13 +6,13 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/batchclose"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/parallel"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/home"
 )
 
 // CloseMembers closes a batch, whose home is marked, in all partitions. After an error its keeper closes the others, or a repeat.
@@ -34,22 +34,16 @@ func (h Homes) CloseMembers(ctx context.Context, domain string, home *logv1.Batc
 	return nil
 }
 
-// Home reads a batch; nil = there is none. Seq is where it lies.
-func (h Homes) Home(ctx context.Context, domain, id string) (home *logv1.BatchHome, seq uint64, err error) {
+// place is where the log has a batch.
+func (h Homes) place(domain, id string) home.Place {
 	p := topology.BatchPartition(domain, id, h.Partitioning)
-	m, err := h.Log.LastFor(ctx, p, topology.BatchHome(p, domain, id))
-	if err != nil {
-		return nil, 0, fault.New(fault.Unavailable, "the log does not answer: %v", err).After(call.AwayRetryAfter)
-	}
-	if m == nil {
-		return nil, 0, nil
-	}
-	home = &logv1.BatchHome{}
-	if err := home.UnmarshalVT(m.Data); err != nil {
-		return nil, 0, fault.New(fault.Internal, "message %d of partition %d is no batch: %v", m.Seq, p, err)
-	}
-	if err := logversion.Check(home.LogVersion); err != nil {
-		return nil, 0, fault.New(fault.Internal, "message %d of partition %d: %v", m.Seq, p, err)
-	}
-	return home, m.Seq, nil
+	return home.Place{Partition: p, Subject: topology.BatchHome(p, domain, id), Noun: Noun}
+}
+
+// Noun is what people call a batch.
+const Noun = "batch"
+
+// Home reads a batch; nil = there is none. Seq is where it lies.
+func (h Homes) Home(ctx context.Context, domain, id string) (found *logv1.BatchHome, seq uint64, err error) {
+	return home.Read[logv1.BatchHome](ctx, h.Log, h.place(domain, id))
 }

@@ -13,8 +13,10 @@ package call
 import (
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/paging"
 
@@ -101,6 +103,15 @@ func Cut[M codec.Message](c Call, all []M, limit int32, more bool, cursor func(l
 		next = cursor(page[n-1])
 	}
 	return page, next
+}
+
+// Terms are those that the tasks of a domain are accepted under, but for their traces.
+func Terms(c *catalog.Catalog, domain string, now time.Time) validate.Terms {
+	return validate.Terms{
+		Domain: domain, Now: now,
+		Type:     func(name string) *yardv1.TaskType { return catalog.Types.Of(c, domain, name) },
+		Tasklist: func(name string) *yardv1.Tasklist { return catalog.Tasklists.Of(c, domain, name) },
+	}
 }
 
 // Later is the later of two instants.

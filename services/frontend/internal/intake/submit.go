@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -63,11 +62,9 @@ func (in *Intake) submission(c call.Call, req *yardv1.SubmitRequest, answer call
 	var requestTrace []byte
 	s.span, requestTrace = in.startSubmit(c)
 	s.conflicts = conflictsOf(req.Tasks)
-	s.accepted = validate.Accept(req, validate.Terms{
-		Domain: c.Domain, Now: c.Now, Trace: telemetry.ParseTraceparent, RequestTrace: requestTrace,
-		Type:     func(name string) *yardv1.TaskType { return catalog.Types.Of(in.Catalog, c.Domain, name) },
-		Tasklist: func(name string) *yardv1.Tasklist { return catalog.Tasklists.Of(in.Catalog, c.Domain, name) },
-	})
+	terms := call.Terms(in.Catalog, c.Domain, c.Now)
+	terms.Trace, terms.RequestTrace = telemetry.ParseTraceparent, requestTrace
+	s.accepted = validate.Accept(req, terms)
 	in.startTasks(s, requestTrace)
 	if s.HasID {
 		s.date(tries.AliveFor)

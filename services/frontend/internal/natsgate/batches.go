@@ -5,11 +5,11 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
-	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/batches"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/home"
 )
 
 // Batches reads of batches (batches.List).
@@ -26,14 +26,11 @@ func (b Batches) Page(ctx context.Context, p int, domain string, after uint64, l
 		return nil, false, fault.New(fault.Unavailable, "the log does not answer: %v", err)
 	}
 	for _, r := range answers[0].Records {
-		home := &logv1.BatchHome{}
-		if err := home.UnmarshalVT(r.Data); err != nil {
-			return nil, false, fault.New(fault.Internal, "message %d of partition %d is no batch: %v", r.Seq, p, err)
+		batch, err := home.Decode[logv1.BatchHome](home.Place{Partition: p, Noun: batches.Noun}, &r)
+		if err != nil {
+			return nil, false, err
 		}
-		if err := logversion.Check(home.LogVersion); err != nil {
-			return nil, false, fault.New(fault.Internal, "message %d of partition %d: %v", r.Seq, p, err)
-		}
-		page = append(page, batches.Kept{Seq: r.Seq, Home: home})
+		page = append(page, batches.Kept{Seq: r.Seq, Home: batch})
 	}
 	return page, answers[0].More, nil
 }

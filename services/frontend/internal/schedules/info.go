@@ -86,7 +86,7 @@ func (s *Schedules) each(ctx context.Context, domain, after string, f func(*logv
 	for some := range slices.Chunk(names, readAtOnce) {
 		homes := make([]*logv1.ScheduleHome, len(some))
 		err := parallel.Each(ctx, len(some), readAtOnce, func(ctx context.Context, i int) (err error) {
-			homes[i], _, err = s.home(ctx, domain, some[i])
+			homes[i], err = s.home(ctx, domain, some[i])
 			return err
 		})
 		if err != nil {

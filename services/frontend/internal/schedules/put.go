@@ -14,6 +14,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
@@ -103,7 +104,7 @@ func expects(req *yardv1.PutScheduleRequest, was *logv1.ScheduleHome, exists boo
 func (s *Schedules) accepts(ctx context.Context, c Call, of *yardv1.Schedule, fresh bool) error {
 	p := topology.SchedulePartition(c.Domain, of.Name, s.d.Partitioning)
 	if !s.d.TakesTasks(p) {
-		return storageFull()
+		return call.StorageFull()
 	}
 	if err := s.d.Drained(c.Domain, c.Now(), validate.Single(of.Task)); err != nil {
 		return validate.OfScheduleTask(err)
@@ -113,7 +114,7 @@ func (s *Schedules) accepts(ctx context.Context, c Call, of *yardv1.Schedule, fr
 	}
 	names, err := s.d.Names.Names(ctx, p, c.Domain)
 	if n := len(names); err == nil && n >= topology.SchedulesMax {
-		err = fault.New(fault.ResourceExhausted, "the domain has %d schedules with the home of this one, with those that were deleted in the last %v: %d are allowed", n, deletedFor, topology.SchedulesMax).After(fullAfter)
+		err = fault.New(fault.ResourceExhausted, "the domain has %d schedules with the home of this one, with those that were deleted in the last %v: %d are allowed", n, deletedFor, topology.SchedulesMax).After(call.FullRetryAfter)
 	}
 	return err
 }

@@ -19,6 +19,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/home"
 )
 
 // memLog is a log in memory that has the last message of each subject.
@@ -158,7 +160,7 @@ func (r *rig) home(name string) (*logv1.ScheduleHome, natslog.Record) {
 	if !ok {
 		r.t.Fatalf("nothing is stored of %s", name)
 	}
-	h, err := Decode(p, &m)
+	h, err := home.Decode[logv1.ScheduleHome](home.Place{Partition: p, Noun: "schedule"}, &m)
 	testkit.NoError(r.t, err)
 	return h, m
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/schedule"
 
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
@@ -103,9 +104,9 @@ func runOf(home *logv1.ScheduleHome, id string, reason logv1.RunReason) *logv1.S
 func (s *Schedules) takesRuns(c Call, home *logv1.ScheduleHome, wait int) error {
 	switch {
 	case wait > dueMax:
-		return fault.New(fault.ResourceExhausted, "more than %d runs of the schedule would wait: wait until some have started, or take a shorter stretch", dueMax).After(fullAfter)
+		return fault.New(fault.ResourceExhausted, "more than %d runs of the schedule would wait: wait until some have started, or take a shorter stretch", dueMax).After(call.FullRetryAfter)
 	case !s.d.TakesTasks(topology.SchedulePartition(c.Domain, home.Name, s.d.Partitioning)):
-		return storageFull()
+		return call.StorageFull()
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ type Terms struct {
 	// Tasklist returns the settings of a tasklist, or nil where it has none.
 	Tasklist func(name string) *yardv1.Tasklist
 	// Trace reads a W3C trace context, and returns nil for one that is malformed:
-	// the standard wants it ignored, not refused.
+	// the standard wants it ignored, not refused. nil = tasks have none of their own.
 	Trace func(traceparent string) []byte
 	// RequestTrace is what a task without a context of its own gets; nil = none.
 	RequestTrace []byte
@@ -102,7 +102,7 @@ func dueAt(delayMs, runAtMs int64, now time.Time) int64 {
 }
 
 func traceOf(t *yardv1.NewTask, terms Terms) []byte {
-	if t.Traceparent != "" {
+	if t.Traceparent != "" && terms.Trace != nil {
 		if own := terms.Trace(t.Traceparent); own != nil {
 			return own
 		}
