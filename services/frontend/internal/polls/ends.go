@@ -25,11 +25,11 @@ func (p *Polls) DrainOf(at *Poll) *yardv1.WorkerDrain {
 }
 
 // hold keeps the poll of a drained worker for a while, so that its worker comes again no sooner, and answers it then. The caller holds the lock.
-func (p *Polls) hold(at *Poll, now time.Time) effect {
+func (p *Polls) hold(at *Poll, now time.Time) {
 	delete(p.waiting, at.number)
 	if p.stopped {
-		p.forget(at)
-		return effect{at: at, empty: true}
+		p.end(at, at.empty)
+		return
 	}
 	p.resting[at.number] = at
 	ends := now.Add(DrainedRest)
@@ -37,38 +37,25 @@ func (p *Polls) hold(at *Poll, now time.Time) effect {
 		ends = at.Until
 	}
 	p.endsAt(at, ends)
-	return effect{}
 }
 
-// ReleaseDrained answers the polls that are held, or wait here, of workers whose drain has changed.
+// ReleaseDrained answers the polls that are held, or wait here, of workers whose drain has changed, if the catalog has other drains than at the last call.
 func (p *Polls) ReleaseDrained() {
 	p.mu.Lock()
-	all := p.takeDrained()
-	p.mu.Unlock()
-	for _, at := range all {
-		at.empty()
-	}
-}
-
-// takeDrained forgets the polls that are held, or wait here, of workers whose drain has changed, if the catalog has other drains than at the last call.
-// The caller holds the lock, and answers them.
-func (p *Polls) takeDrained() (all []*Poll) {
+	defer p.unlock()
 	revision := catalog.Workers.Revision(p.Catalog)
 	if revision == p.drains {
-		return nil
+		return
 	}
 	p.drains = revision
 	for _, some := range []map[uint64]*Poll{p.resting, p.here} {
 		for _, at := range some {
 			if d := p.DrainOf(at); !SameDrain(d, at.drain) {
-				at.drain, all = d, append(all, at)
+				at.drain = d
+				p.end(at, at.empty)
 			}
 		}
 	}
-	for _, at := range all {
-		p.forget(at)
-	}
-	return all
 }
 
 // FellSilent answers the polls of silent and of drained workers that no owner of matching has, so that no further task is granted to them. The
@@ -79,13 +66,14 @@ func (p *Polls) FellSilent(workers []*rpcv1.SilentWorker) {
 	for _, w := range workers {
 		silent[key{w.Domain, w.WorkerId}] = true
 	}
+	p.mu.Lock()
+	defer p.unlock()
 	for _, some := range []map[uint64]*Poll{p.waiting, p.here} {
-		p.endEach(some, func(at *Poll) bool {
-			ended := at.Req.WorkerId != "" && silent[key{at.Req.Domain, at.Req.WorkerId}]
-			if ended {
+		for _, at := range some {
+			if at.Req.WorkerId != "" && silent[key{at.Req.Domain, at.Req.WorkerId}] {
 				at.drain = p.DrainOf(at)
+				p.end(at, at.empty)
 			}
-			return ended
-		})
+		}
 	}
 }

@@ -36,27 +36,24 @@ func (p *Polls) keep(at *Poll, now time.Time, take func(idle.Tasklist, idle.Poll
 // Heard takes in how many triggers of a tasklist wait at matching.
 func (p *Polls) Heard(l *rpcv1.PartitionLoad, now time.Time) {
 	at := idle.Tasklist{Domain: l.Domain, Name: l.Tasklist}
-	p.send(now, func() []uint64 { return p.idle.Heard(at, int(min(l.Triggers, math.MaxInt32)), l.Types, now) })
-}
-
-// send sends polls to matching that do not stay any longer.
-func (p *Polls) send(now time.Time, which func() []uint64) {
 	p.mu.Lock()
-	var all []effect
-	for _, number := range which() {
-		all = append(all, p.leave(p.here[number], now))
-	}
-	p.mu.Unlock()
-	for _, e := range all {
-		p.apply(e)
+	defer p.unlock()
+	p.leave(p.idle.Heard(at, int(min(l.Triggers, math.MaxInt32)), l.Types, now), now)
+}
+
+// leave sends polls to matching that were here. The caller holds the lock.
+func (p *Polls) leave(numbers []uint64, now time.Time) {
+	for _, number := range numbers {
+		at := p.here[number]
+		delete(p.here, number)
+		p.forward(at, now)
 	}
 }
 
-// leave sends a poll to matching that was here. The caller holds the lock.
-func (p *Polls) leave(at *Poll, now time.Time) effect {
-	delete(p.here, at.number)
+// forward sends a poll to matching that does not stay here any longer. The caller holds the lock.
+func (p *Polls) forward(at *Poll, now time.Time) {
 	p.endsAt(at, at.Until.Add(OverAfter))
-	return p.route(at, now)
+	p.route(at, now)
 }
 
 // Submit is tasks of one tasklist on their way into the log.
@@ -179,31 +176,23 @@ func (p *Polls) NotStored(s *Submit) {
 
 // decided answers the polls of s that wait for nothing else. Those that get nothing wait on.
 func (p *Polls) decided(s *Submit) {
-	var all []effect
 	now := time.Now()
 	p.mu.Lock()
+	defer p.unlock()
 	for _, at := range s.polls {
 		if at.open--; at.open > 0 || at.over {
 			continue
 		}
-		if len(at.gets) > 0 {
-			p.forget(at)
-			all = append(all, effect{at: at, given: true})
-			continue
-		}
 		switch {
+		case len(at.gets) > 0:
+			p.end(at, func() { p.answerGiven(at) })
 		case p.stopped:
-			p.forget(at)
-			all = append(all, effect{at: at, empty: true})
+			p.end(at, at.empty)
 		case !p.keep(at, now, p.idle.Back):
-			all = append(all, p.leave(at, now))
+			p.forward(at, now)
 		}
 	}
-	p.mu.Unlock()
 	s.polls = nil
-	for _, e := range all {
-		p.apply(e)
-	}
 }
 
 // answerGiven answers a poll with what it gets.
@@ -233,14 +222,12 @@ func (p *Polls) TakeGivenUp(data []byte) {
 // giveUp ends a poll that is here, or that submits are being stored for, and returns the attempts that it was to get.
 func (p *Polls) giveUp(of inbox) []direct.Attempt {
 	p.mu.Lock()
+	defer p.unlock()
 	at := p.byInbox[of]
 	if at == nil || p.here[at.number] == nil && at.open == 0 {
-		p.mu.Unlock()
 		return nil
 	}
-	p.forget(at)
-	p.mu.Unlock()
-	at.empty()
+	p.end(at, at.empty)
 	return at.attempts
 }
 

@@ -69,6 +69,21 @@ type Polls struct {
 	// byEnd are all, by when they are answered here.
 	byEnd   heap.Heap[*Poll]
 	stopped bool
+	// calls are what changes of state have left to do once the lock is given up.
+	calls []func()
+}
+
+// later has a call made once the lock is given up, by unlock. The caller holds the lock.
+func (p *Polls) later(call func()) { p.calls = append(p.calls, call) }
+
+// unlock gives the lock up, and makes the calls that wait for that.
+func (p *Polls) unlock() {
+	calls := p.calls
+	p.calls = nil
+	p.mu.Unlock()
+	for _, call := range calls {
+		call()
+	}
 }
 
 // inbox is where the polls of a domain are answered.
@@ -105,19 +120,6 @@ type Poll struct {
 	attempts []direct.Attempt
 	// over: it is forgotten.
 	over bool
-}
-
-// effect is what is left to do for a poll once the lock is given up. Zero: nothing.
-type effect struct {
-	at *Poll
-	// epoch is that of the owner that it is sent to, with this id; 0 = it is not sent.
-	epoch, id uint64
-	data      []byte
-	// err is what it is answered with; empty: without a task.
-	err   error
-	empty bool
-	// given: it is answered with what it gets.
-	given bool
 }
 
 // Config is what Polls need.
@@ -172,44 +174,51 @@ func (p *Polls) Len() int {
 
 // Forward takes a new poll. If it is not to stay here, it is sent to the newest owner of its shard, also if it may not wait.
 func (p *Polls) Forward(at *Poll) {
-	var e effect
 	now := time.Now()
 	p.mu.Lock()
+	defer p.unlock()
 	p.last++
 	at.number, at.ends, at.shard = p.last, at.Until.Add(OverAfter), p.shardOf(at, int(at.Req.TasklistPartition))
 	p.byEnd.Push(at)
 	p.byInbox[at.inbox()] = at
 	if !p.keep(at, now, p.idle.Keep) {
-		e = p.route(at, now)
+		p.route(at, now)
 	}
-	p.mu.Unlock()
-	p.apply(e)
 }
 
 // route has a poll that no one has sent to the newest owner of its shard. Where none is known
 // it waits. A poll of a drained worker is held. The caller holds the lock.
-func (p *Polls) route(at *Poll, now time.Time) effect {
+func (p *Polls) route(at *Poll, now time.Time) {
 	if at.drain = p.DrainOf(at); at.drain != nil {
-		return p.hold(at, now)
+		p.hold(at, now)
+		return
 	}
 	epoch := p.Epochs[at.shard]
 	if epoch == 0 {
-		return p.rest(at, now)
+		p.rest(at, now)
+		return
 	}
 	delete(p.waiting, at.number)
 	p.last++
 	at.Req.Id, at.Req.WaitMs = p.last, max(0, at.Until.Sub(now).Milliseconds())
 	data, err := at.Req.MarshalVT()
 	if err != nil {
-		return p.end(at, fault.New(fault.Internal, "encode a poll: %v", err))
+		p.end(at, func() { at.Answer(nil, fault.New(fault.Internal, "encode a poll: %v", err)) })
+		return
 	}
-	p.sent[at.Req.Id] = at
-	return effect{at: at, epoch: epoch, id: at.Req.Id, data: data}
+	id, shard := at.Req.Id, at.shard
+	p.sent[id] = at
+	p.later(func() {
+		p.Metrics.Forwarded.Add(1)
+		if p.Bus.PublishPoll(shard, epoch, id, data) != nil {
+			p.PollBounced(id)
+		}
+	})
 }
 
-// unserved is the answer of a poll that no owner took in time.
-func unserved() error {
-	return fault.New(fault.Unavailable, "no node serves the tasklist now").After(awayRetryAfter)
+// unserved answers a poll that no owner took in time.
+func (at *Poll) unserved() {
+	at.Answer(nil, fault.New(fault.Unavailable, "no node serves the tasklist now").After(awayRetryAfter))
 }
 
 // awayRetryAfter is how long a worker must wait whose poll no owner took.
@@ -221,54 +230,36 @@ func (at *Poll) empty() { at.Answer(&yardv1.PollResponse{Drain: at.drain}, nil) 
 // rest has a poll wait that was not delivered, or ends it where its time would be over. One that was given up goes back to the
 // partition that did, if there is an owner: the tasklist's other partitions are not to wait for one that no one serves. The caller
 // holds the lock.
-func (p *Polls) rest(at *Poll, now time.Time) effect {
+func (p *Polls) rest(at *Poll, now time.Time) {
 	p.Metrics.WithoutOwner.Add(1)
 	delete(p.sent, at.Req.Id)
 	if from := p.shardOf(at, at.from); at.Req.Moved && !at.Req.Back && from != at.shard && p.Epochs[from] != 0 {
 		at.shard, at.Req.TasklistPartition, at.Req.Back = from, int32(at.from), true
-		return p.route(at, now)
+		p.route(at, now)
+		return
 	}
 	due := now.Add(RetryEvery)
 	if p.stopped || due.After(at.Until) {
-		return p.end(at, unserved())
+		p.end(at, at.unserved)
+		return
 	}
 	at.due = due
 	p.waiting[at.number] = at
-	return effect{}
 }
 
-// end forgets a poll that is answered with an error. The caller holds the lock.
-func (p *Polls) end(at *Poll, err error) effect {
+// end forgets a poll, and has it answered. The caller holds the lock.
+func (p *Polls) end(at *Poll, answer func()) {
 	p.forget(at)
-	return effect{at: at, err: err}
-}
-
-// apply does what a change of state has left to do. The caller does not hold the lock.
-func (p *Polls) apply(e effect) {
-	switch {
-	case e.err != nil:
-		e.at.Answer(nil, e.err)
-	case e.empty:
-		e.at.empty()
-	case e.given:
-		p.answerGiven(e.at)
-	case e.epoch != 0:
-		p.Metrics.Forwarded.Add(1)
-		if p.Bus.PublishPoll(e.at.shard, e.epoch, e.id, e.data) != nil {
-			p.PollBounced(e.id)
-		}
-	}
+	p.later(answer)
 }
 
 // PollBounced has a poll wait whose sending no one took, or answers it where its time is over.
 func (p *Polls) PollBounced(id uint64) {
-	var e effect
 	p.mu.Lock()
+	defer p.unlock()
 	if at := p.sent[id]; at != nil {
-		e = p.rest(at, time.Now())
+		p.rest(at, time.Now())
 	}
-	p.mu.Unlock()
-	p.apply(e)
 }
 
 // TakeAnswered reads which polls matching has answered, and which it gives up to other partitions of their tasklists.
@@ -295,29 +286,27 @@ func (p *Polls) answered(ids []uint64) {
 
 // moved sends polls on that a partition of their tasklist gave up. A poll that is not known was answered, or sent on, meanwhile.
 func (p *Polls) moved(all []*rpcv1.MovedPoll) {
+	p.mu.Lock()
+	defer p.unlock()
 	for _, m := range all {
-		var e effect
-		p.mu.Lock()
 		if at := p.sent[m.Id]; at != nil {
 			delete(p.sent, m.Id)
-			e = p.move(at, int(m.TasklistPartition), time.Now())
+			p.move(at, int(m.TasklistPartition), time.Now())
 		}
-		p.mu.Unlock()
-		p.apply(e)
 	}
 }
 
 // move gives a poll that no one has to another partition. Where there is no such partition, or no time left, it is answered empty. The
 // caller holds the lock.
-func (p *Polls) move(at *Poll, partition int, now time.Time) effect {
+func (p *Polls) move(at *Poll, partition int, now time.Time) {
 	if partition < 0 || partition >= ids.PartitionsMax || !now.Before(at.Until) {
-		p.forget(at)
-		return effect{at: at, empty: true}
+		p.end(at, at.empty)
+		return
 	}
 	p.Metrics.Moved.Add(1)
 	at.from, at.shard = int(at.Req.TasklistPartition), p.shardOf(at, partition)
 	at.Req.TasklistPartition, at.Req.Moved, at.Req.Back = int32(partition), true, false
-	return p.route(at, now)
+	p.route(at, now)
 }
 
 // shardOf is the shard of a partition of a poll's tasklist.
@@ -327,39 +316,22 @@ func (p *Polls) shardOf(at *Poll, partition int) int {
 
 // Opened takes note of a shard's new owner.
 func (p *Polls) Opened(shard int, epoch uint64) {
-	var ended, due []*Poll
-	var called []effect
 	now := time.Now()
 	p.mu.Lock()
-	if epoch > p.Epochs[shard] {
-		p.Epochs[shard] = epoch
-		last := p.last
-		for _, number := range p.idle.Unknown(func(l idle.Tasklist) bool { return ids.MatchingShard(l.Domain, l.Name, 0, len(p.Epochs)) == shard }, now) {
-			called = append(called, p.leave(p.here[number], now))
-		}
-		for id, at := range p.sent { // to an older one, since epochs only rise
-			if at.shard == shard && id <= last {
-				ended = append(ended, at)
-			}
-		}
-		for _, at := range p.waiting {
-			if at.shard == shard {
-				due = append(due, at)
-			}
+	defer p.unlock()
+	if epoch <= p.Epochs[shard] {
+		return
+	}
+	p.Epochs[shard] = epoch
+	last := p.last
+	p.leave(p.idle.Unknown(func(l idle.Tasklist) bool { return ids.MatchingShard(l.Domain, l.Name, 0, len(p.Epochs)) == shard }, now), now)
+	for id, at := range p.sent { // to an older one, since epochs only rise
+		if at.shard == shard && id <= last {
+			p.Metrics.Replaced.Add(1)
+			p.end(at, at.empty)
 		}
 	}
-	for _, at := range ended {
-		p.forget(at)
-	}
-	p.mu.Unlock()
-	p.Metrics.Replaced.Add(int64(len(ended)))
-	for _, at := range ended {
-		at.empty()
-	}
-	for _, e := range called {
-		p.apply(e)
-	}
-	p.sendAll(due)
+	p.sendAgain(func(at *Poll) bool { return at.shard == shard })
 }
 
 // Next is when Tick is due, unless polls come; false: no poll is open.
@@ -383,26 +355,17 @@ func (p *Polls) Next() (at time.Time, ok bool) {
 
 // Tick sends waiting polls again, and ends those whose time is long over.
 func (p *Polls) Tick(now time.Time) {
-	var due []*Poll
 	p.mu.Lock()
-	for _, at := range p.waiting {
-		if !now.Before(at.due) {
-			due = append(due, at)
-		}
-	}
-	p.mu.Unlock()
-	p.sendAll(due)
-	p.send(now, func() []uint64 { return p.idle.Due(now) })
-	var over []effect
-	p.mu.Lock()
+	defer p.unlock()
+	p.sendAgain(func(at *Poll) bool { return !now.Before(at.due) })
+	p.leave(p.idle.Due(now), now)
 	for p.byEnd.Len() > 0 && now.After(p.byEnd.First().ends) { // it does not wait, or it was due
 		at := p.byEnd.First()
-		p.forget(at)
-		over = append(over, effect{at: at, empty: len(at.gets) == 0, given: len(at.gets) > 0})
-	}
-	p.mu.Unlock()
-	for _, e := range over {
-		p.apply(e)
+		if len(at.gets) > 0 {
+			p.end(at, func() { p.answerGiven(at) })
+		} else {
+			p.end(at, at.empty)
+		}
 	}
 }
 
@@ -412,61 +375,37 @@ func (p *Polls) endsAt(at *Poll, ends time.Time) {
 	p.byEnd.Fix(at)
 }
 
-// sendAll sends those that wait still, in the order in which they came. Those whose time is
-// over are answered.
-func (p *Polls) sendAll(due []*Poll) {
-	slices.SortFunc(due, func(a, b *Poll) int { return cmp.Compare(a.number, b.number) })
-	for _, at := range due {
-		var e effect
-		p.mu.Lock()
-		now := time.Now()
-		switch {
-		case p.waiting[at.number] == nil: // sent or answered meanwhile
-		case now.Before(at.Until):
-			e = p.route(at, now)
-		default:
-			e = p.end(at, unserved())
-		}
-		p.mu.Unlock()
-		p.apply(e)
-	}
-}
-
-// endEach answers those of some polls that have ended, without a task.
-func (p *Polls) endEach(some map[uint64]*Poll, ended func(*Poll) bool) {
+// sendAgain sends the waiting polls that are due, in the order in which they came. Those whose time is over are answered. The caller holds the lock.
+func (p *Polls) sendAgain(due func(*Poll) bool) {
 	var all []*Poll
-	p.mu.Lock()
-	for _, at := range some {
-		if ended(at) {
+	for _, at := range p.waiting {
+		if due(at) {
 			all = append(all, at)
 		}
 	}
+	slices.SortFunc(all, func(a, b *Poll) int { return cmp.Compare(a.number, b.number) })
+	now := time.Now()
 	for _, at := range all {
-		p.forget(at)
-	}
-	p.mu.Unlock()
-	for _, at := range all {
-		at.empty()
+		if now.Before(at.Until) {
+			p.route(at, now)
+		} else {
+			p.end(at, at.unserved)
+		}
 	}
 }
 
 // Stop answers those that no one has; the others are matching's.
 func (p *Polls) Stop() {
-	var all []effect
 	p.mu.Lock()
+	defer p.unlock()
 	p.stopped = true
 	for _, at := range p.waiting {
-		all = append(all, p.end(at, unserved()))
+		p.end(at, at.unserved)
 	}
 	for _, some := range []map[uint64]*Poll{p.resting, p.here} {
 		for _, at := range some {
-			p.forget(at)
-			all = append(all, effect{at: at, empty: true})
+			p.end(at, at.empty)
 		}
-	}
-	p.mu.Unlock()
-	for _, e := range all {
-		p.apply(e)
 	}
 }
 
