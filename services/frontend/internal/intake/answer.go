@@ -38,7 +38,7 @@ func (in *Intake) finish(s *submission, end core.End) {
 	case end.Kind == core.Unknown:
 		in.unknown(s)
 	default:
-		in.refuse(s, end)
+		in.refuse(s, s, end)
 	}
 }
 
@@ -60,7 +60,7 @@ func (in *Intake) join(s *submission, ends []core.End, of func(i int) *submissio
 		in.answer(s)
 	case core.RestRefused:
 		if !s.decided() {
-			in.refuseFor(s, of(i), ends[i])
+			in.refuse(s, of(i), ends[i])
 			return
 		}
 		for i, r := range s.results {
@@ -77,7 +77,7 @@ func (in *Intake) join(s *submission, ends []core.End, of func(i int) *submissio
 		in.end(s, fault.New(fault.Unknown, "some of the tasks are stored, and some are not: repeat the request with its request_id; those that are not: %v",
 			in.why(of(i), ends[i])).After(call.AwayRetryAfter))
 	case core.None:
-		in.refuseFor(s, of(i), ends[i])
+		in.refuse(s, of(i), ends[i])
 	}
 }
 
@@ -92,11 +92,8 @@ func (in *Intake) answer(s *submission) {
 	in.waitForResult(s, results)
 }
 
-// refuse answers s: it was not stored.
-func (in *Intake) refuse(s *submission, end core.End) { in.refuseFor(s, s, end) }
-
-// refuseFor answers s: it was not stored, since one of its shares was not.
-func (in *Intake) refuseFor(s, share *submission, end core.End) {
+// refuse answers s: it was not stored, since one of its shares, or the only one, was not.
+func (in *Intake) refuse(s, share *submission, end core.End) {
 	err := in.why(share, end)
 	switch end.Why {
 	case core.OverCap:

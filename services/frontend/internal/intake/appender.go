@@ -75,8 +75,7 @@ func (a *appender) carry(s *submission) {
 		}
 		switch step.Do {
 		case core.Count:
-			s.over = a.in.admit(s)
-			s.CountedAs(s.over != nil)
+			a.in.count(s)
 		case core.Place:
 			a.choose(s)
 		case core.Append:
@@ -84,14 +83,9 @@ func (a *appender) carry(s *submission) {
 				return
 			}
 			a.returned(s)
-			s.failure = a.in.refusedBusy()
-			s.Appended(core.Broken, s.now())
+			s.broken(a.in.refusedBusy())
 		case core.Wait:
-			d := step.For
-			if d == core.InTransit {
-				d = inTransit()
-			}
-			time.AfterFunc(min(d, time.Until(s.call.Deadline)), func() { a.carry(s) })
+			time.AfterFunc(min(waitOf(step), time.Until(s.call.Deadline)), func() { a.carry(s) })
 			return
 		case core.Finish:
 			a.in.finish(s, step.End)
@@ -106,6 +100,12 @@ func (a *appender) carry(s *submission) {
 func (in *Intake) refusedBusy() error {
 	in.metrics.submitsRefused.busy.Add(1)
 	return fault.New(fault.ResourceExhausted, "too many tasks wait for the log").After(call.FullRetryAfter)
+}
+
+// count counts s, or learns why it is over a cap or a quota.
+func (in *Intake) count(s *submission) {
+	s.over = in.admit(s)
+	s.CountedAs(s.over != nil)
 }
 
 // choose chooses the partition of s.
@@ -141,11 +141,16 @@ func (a *appender) learn(p int, batch []*submission, err error) {
 // tick places again what waits for partitions that get less.
 func (a *appender) tick(now time.Time) {
 	for _, p := range a.in.Placement.Tick(now) {
-		for _, s := range a.partitions[p].submits.TakeAll() {
-			a.returned(s)
-			s.Replace()
-			a.carry(s)
-		}
+		a.replace(a.partitions[p].submits.TakeAll())
+	}
+}
+
+// replace has submissions go to other partitions, whose partition gets less or has failed.
+func (a *appender) replace(batch []*submission) {
+	for _, s := range batch {
+		a.returned(s)
+		s.Replace()
+		a.carry(s)
 	}
 }
 

@@ -1,10 +1,8 @@
 package intake
 
 import (
-	"strconv"
 	"sync"
 
-	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -56,10 +54,7 @@ func (q *queueCaps) fullKey(domain string, records []*logv1.Record) error {
 	defer q.mu.Unlock()
 	for i, r := range records {
 		if n := q.keys.Full(caps.Key{Domain: domain, Name: r.Order.GetKey()}); n > 0 {
-			refusal := fault.At(fault.ResourceExhausted, "/tasks/"+strconv.Itoa(i)+"/order_key",
-				"the order key %q has %d unfinished tasks: nothing was stored; repeat the request later", r.Order.Key, n).After(queueRetryAfter)
-			refusal.Detail = map[string]string{fault.DetailReason: "order_key_full"}
-			return &queueFullError{error: refusal}
+			return caps.KeyRefusal(r.Order.Key, n, i, queueRetryAfter)
 		}
 	}
 	return nil
@@ -70,15 +65,6 @@ func (q *queueCaps) queued(domain, tasklist string) int64 {
 	defer q.mu.Unlock()
 	return q.book.Queued(caps.Queue{Domain: domain, Tasklist: tasklist})
 }
-
-// queueFullError is a refusal of admit; nothing was stored, and a repeat at once would find the same.
-type queueFullError struct {
-	error
-	quota bool // of the domain
-}
-
-// Unwrap is what crosses the wire.
-func (e *queueFullError) Unwrap() error { return e.error }
 
 // resolve ends what s holds: its tasks are in the log, or not as far as is known.
 func (h *counted) resolve(stored bool, p int) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
@@ -26,11 +25,7 @@ func (a *appender) flush(p int, batch []*submission) {
 		return
 	}
 	if !a.in.Placement.Healthy(p) { // failed while these waited
-		for _, s := range batch {
-			a.returned(s)
-			s.Replace()
-			a.carry(s)
-		}
+		a.replace(batch)
 		return
 	}
 	a.startDirectly(batch)
@@ -128,13 +123,10 @@ func (a *appender) flushed(m *flushMessage, sent time.Time, outcome natslog.Appe
 func (a *appender) readClose(batch []*submission) {
 	ctx, cancel := context.WithTimeout(a.in.Run.Base(), a.in.AppendTimeout)
 	defer cancel()
-	refused, err := a.in.reads.refusedBy(ctx, batch[0])
+	refused, _ := a.in.reads.refusedBy(ctx, batch[0])
 	for _, s := range batch {
 		a.returned(s)
-		if refused != nil {
-			s.refusal = refused
-		}
-		s.CloseRead(err == nil && refused != nil)
+		s.closeRead(refused)
 		a.carry(s)
 	}
 }
@@ -271,8 +263,7 @@ func (a *appender) messages(p int, batch []*submission) (messages []flushMessage
 			for _, s := range m.batch {
 				a.returned(s)
 				a.in.Polls.NotStored(s.starts)
-				s.failure = fault.New(fault.Internal, "encode a batch: %v", err)
-				s.Appended(core.Broken, s.now())
+				s.broken(notEncoded(err))
 				a.carry(s)
 			}
 			continue

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
@@ -85,7 +84,7 @@ func (a *appender) storeTogether(ctx context.Context, parts []*part) error {
 	plan, _ := filing.Plan(requests, &filing.Room{}, groupcommit.MessageBytesMax)
 	said, tasks, err := a.encodeKeyed(p, parts, plan, keys)
 	if err != nil {
-		return fault.New(fault.Internal, "encode a batch: %v", err)
+		return notEncoded(err)
 	}
 	sent := time.Now()
 	a.in.Placement.Began(p, 1)

@@ -1,9 +1,9 @@
 package intake
 
 import (
-	"errors"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
@@ -24,7 +24,7 @@ type refusals struct{ queue, quota, storage, busy *telemetry.Counter }
 
 // full counts a refusal of admit.
 func (r refusals) full(err error) {
-	if full := (*queueFullError)(nil); errors.As(err, &full) && full.quota {
+	if fault.From(err).Detail[fault.DetailReason] == signals.ReasonQuota {
 		r.quota.Add(1)
 	} else {
 		r.queue.Add(1)

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
-	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 
 	core "github.com/yardmaster-io/yardmaster/services/frontend/internal/core/intake"
@@ -27,19 +26,15 @@ func (s *submission) do(ctx context.Context, in *Intake, step core.Step) {
 		found, err := in.reads.find(ctx, s)
 		s.Searched(found, err == nil)
 	case core.Count:
-		s.over = in.admit(s)
-		s.CountedAs(s.over != nil)
+		in.count(s)
 	case core.Append:
 		in.appendNamed(s, step.Within)
 	case core.Verify:
 		stored, err := in.reads.holds(ctx, s, s.counted.seq)
 		s.Verified(stored, err == nil)
 	case core.ReadClose:
-		refused, err := in.reads.refusedBy(ctx, s)
-		if refused != nil {
-			s.refusal = refused
-		}
-		s.CloseRead(err == nil && refused != nil)
+		refused, _ := in.reads.refusedBy(ctx, s)
+		s.closeRead(refused)
 	default:
 	}
 }
@@ -50,8 +45,7 @@ func (in *Intake) appendNamed(s *submission, within time.Duration) {
 	s.date(within)
 	data, err := merged([]*submission{s}, in.LogVersion()).MarshalVT()
 	if err != nil {
-		s.failure = fault.New(fault.Internal, "encode a batch: %v", err)
-		s.Appended(core.Broken, s.now())
+		s.broken(notEncoded(err))
 		return
 	}
 	seq, duplicate, err := in.appender.append(s.home, s.member(natslog.Msg{Subject: subject(s.home, s.destination()), MsgID: s.message.String(), Data: data}))

@@ -28,7 +28,7 @@ func (in *Intake) storeOrdered(s *submission) {
 	}
 	if !s.Repeats() { // else the tasklists count each share, unless it is found stored; the quota counts all as one
 		if s.over = in.admit(s); s.over != nil {
-			in.refuse(s, core.End{Why: core.OverCap})
+			in.refuse(s, s, core.End{Why: core.OverCap})
 			return
 		}
 	}

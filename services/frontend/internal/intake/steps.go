@@ -19,9 +19,12 @@ const askedAtOnce = 16
 // How soon a step is tried again; more seldom as it goes on.
 const againFirst, againLast = 100 * time.Millisecond, time.Second
 
-// inTransit is how long a message of a batch waits that a cluster has refused since another one was on its way.
-func inTransit() time.Duration {
-	return core.InTransit/5 + time.Duration(rand.Int64N(int64(2*core.InTransit)))
+// waitOf is for how long a step waits. Those that a cluster has refused since another one was on its way come again at different times.
+func waitOf(step core.Step) time.Duration {
+	if step.For == core.InTransit {
+		return core.InTransit/5 + time.Duration(rand.Int64N(int64(2*core.InTransit)))
+	}
+	return step.For
 }
 
 // stepper is a share that has a goroutine of its own.
@@ -44,10 +47,7 @@ func (in *Intake) run(ctx context.Context, s stepper) core.End {
 		case core.Finish:
 			return step.End
 		case core.Wait:
-			d := step.For
-			if d == core.InTransit {
-				d = inTransit()
-			}
+			d := waitOf(step)
 			if step.Grows {
 				d = max(d, delay.Next())
 			}

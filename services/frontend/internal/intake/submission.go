@@ -108,6 +108,22 @@ func (s *submission) begin(g core.Guard) {
 	s.began = time.Now()
 }
 
+// broken reports that s is not sent, for a reason that only the shell knows.
+func (s *submission) broken(why error) {
+	s.failure = why
+	s.Appended(core.Broken, s.now())
+}
+
+func notEncoded(err error) error { return fault.New(fault.Internal, "encode a batch: %v", err) }
+
+// closeRead reports why the batch of s takes no tasks; nil = it is open, or that is not known.
+func (s *submission) closeRead(refused error) {
+	if refused != nil {
+		s.refusal = refused
+	}
+	s.CloseRead(refused != nil)
+}
+
 func (s *submission) now() time.Time { return s.call.ServerNow() }
 
 // age is how long ago the request was made, by the server's clock now.

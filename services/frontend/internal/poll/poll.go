@@ -149,7 +149,7 @@ func (q *Requests) Poll(c call.Call, req *yardv1.PollRequest, answer call.Answer
 			Unanswered: req.Unanswered, WorkerVersion: req.WorkerVersion, WorkerId: req.WorkerId,
 			TasklistPartition: int32(partition),
 		},
-		Until: c.Received.Add(time.Duration(req.WaitMs) * time.Millisecond), Answer: func(resp *yardv1.PollResponse, err error) { answerPoll(answer, resp, err) },
+		Until: c.Received.Add(time.Duration(req.WaitMs) * time.Millisecond), Answer: func(resp *yardv1.PollResponse, err error) { answer(resp, err) },
 	}
 	drain := q.polls.DrainOf(at)
 	if req.NoTasks {
@@ -174,15 +174,6 @@ func (q *Requests) Poll(c call.Call, req *yardv1.PollRequest, answer call.Answer
 // it can grant nothing any more: polls that wait for an owner are sent to it, and polls
 // that an older one has are answered empty, so that their askers come again.
 func (q *Requests) EpochOpened(shard int, epoch uint64) { q.polls.Opened(shard, epoch) }
-
-// answerPoll answers a poll: without a task, or with an error.
-func answerPoll(answer call.Answer, resp *yardv1.PollResponse, err error) {
-	if err != nil {
-		answer(nil, err)
-		return
-	}
-	answer(resp, nil)
-}
 
 // pick chooses the partition that a poll goes to. Where there is one it costs a look at the settings.
 func (q *Requests) pick(domain, tasklist string) int {

@@ -21,3 +21,11 @@ func (t Tasks) Refusal(queued int64, first int, after time.Duration) *fault.Erro
 	}
 	return fault.At(fault.ResourceExhausted, path, "%s has %d tasks queued, and its %s is %d: nothing was stored; repeat the request later", of, queued, setting, t.Most).After(after)
 }
+
+// KeyRefusal says that an order key has as many unfinished tasks as it may. It names the first task of the request with the key.
+func KeyRefusal(key string, tasks int64, first int, after time.Duration) *fault.Error {
+	refusal := fault.At(fault.ResourceExhausted, "/tasks/"+strconv.Itoa(first)+"/order_key",
+		"the order key %q has %d unfinished tasks: nothing was stored; repeat the request later", key, tasks).After(after)
+	refusal.Detail = map[string]string{fault.DetailReason: "order_key_full"}
+	return refusal
+}
