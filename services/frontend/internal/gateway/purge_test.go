@@ -17,6 +17,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/purge"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
@@ -137,7 +138,7 @@ func TestAPurgeTellsWhatItCannotReach(t *testing.T) {
 			t.Errorf("preview: %v in %d steps", sum, steps)
 		}
 		sum, steps := b.purge(t, r, &yardv1.PurgeRequest{Name: "main"})
-		if sum.Cancelled != 5 || sum.UnreadBatches != 15 || steps != 1+validate.PurgeIdleMax {
+		if sum.Cancelled != 5 || sum.UnreadBatches != 15 || steps != 1+purge.IdleMax {
 			t.Errorf("%v in %d steps", sum, steps)
 		}
 	})
@@ -174,7 +175,7 @@ func TestAPurgeTriesAgainWhatIsUndecided(t *testing.T) {
 		b.fill(5)
 		b.codes[b.memory[0]] = string(fault.Unknown)
 		sum, steps := b.purge(t, r, &yardv1.PurgeRequest{Name: "main"})
-		if sum.Cancelled != 4 || steps != 1+validate.PurgeIdleMax || int(sum.Undecided) != steps {
+		if sum.Cancelled != 4 || steps != 1+purge.IdleMax || int(sum.Undecided) != steps {
 			t.Errorf("%v in %d steps", sum, steps)
 		}
 		if n := strings.Count(lines.String(), "\n"); n != 1 || !strings.Contains(lines.String(), "tasks=4") {

@@ -14,8 +14,7 @@ import (
 )
 
 // A purge is a list whose tasks are cancelled: what a step does depends on its cursor only, and the log decides of each
-// task. It goes from the newest task to the oldest, from the moment when it began, in passes: a pass makes room in memory
-// for what is on disk only, which the next one finds.
+// task. It goes from the newest task to the oldest, from the moment when it began, in passes (core/purge).
 
 // Purge cancels tasks of a tasklist, a type or a group that do not run (tasklists.purge, types.purge, groups.purge).
 func (o *Operator) Purge(k validate.Kind) func(call.Call, *yardv1.PurgeRequest, call.Answer) {
@@ -34,8 +33,7 @@ func (o *Operator) Purge(k validate.Kind) func(call.Call, *yardv1.PurgeRequest, 
 	}
 }
 
-// PurgeStep cancels a page of tasks, or counts it. The purge is over after some passes in a row that had nothing to cancel, if all was read
-// when the last began (what is unread is counted again each second only), or if many in a row had nothing: what is unread is not read now, or comes faster than it is read.
+// PurgeStep cancels a page of tasks, or counts it.
 func (o *Operator) PurgeStep(ctx context.Context, c call.Call, p validate.Purge) (*yardv1.Purged, error) {
 	unread := int64(0)
 	var err error
@@ -43,7 +41,7 @@ func (o *Operator) PurgeStep(ctx context.Context, c call.Call, p validate.Purge)
 		if unread, err = o.Reads.Unread(ctx, c.Domain, p.Filter.Tasklist); err != nil {
 			return nil, err
 		}
-		p.Again = unread > 0
+		p.Unread(unread)
 	}
 	page, next, err := o.Reads.Page(ctx, c, p.Filter)
 	if err != nil {
@@ -56,17 +54,9 @@ func (o *Operator) PurgeStep(ctx context.Context, c call.Call, p validate.Purge)
 			return nil, err
 		}
 	}
-	p.Busy, p.Again = p.Busy || done.Cancelled > 0, p.Again || done.Cancelled+done.Undecided > 0
-	if next != "" {
-		done.NextCursor = p.Cursor(next)
+	p.Took(done.Cancelled, done.Undecided)
+	if done.NextCursor = p.Next(next, p.Preview); next != "" {
 		return done, nil
-	}
-	if p.Idle++; p.Busy {
-		p.Idle = 0
-	}
-	if !p.Preview && (p.Again || p.Idle < validate.PurgeIdleMin) && p.Idle < validate.PurgeIdleMax {
-		p.Busy, p.Again, p.Later = false, false, true
-		done.NextCursor = p.Cursor("")
 	}
 	if done.UnreadBatches = unread; !p.Begins {
 		done.UnreadBatches, err = o.Reads.Unread(ctx, c.Domain, p.Filter.Tasklist)

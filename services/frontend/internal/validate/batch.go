@@ -156,7 +156,7 @@ func CancelBatch(req *yardv1.CancelBatchRequest, now time.Time) (Purge, error) {
 	if err := BatchID("/batch_id", req.BatchId); err != nil {
 		return Purge{}, err
 	}
-	p, err := purge(&yardv1.ListRequest{BatchId: req.BatchId}, &yardv1.PurgeRequest{
+	p, err := purgeOf(&yardv1.ListRequest{BatchId: req.BatchId}, &yardv1.PurgeRequest{
 		Running: req.Running, Limit: req.Limit, Cursor: req.Cursor, Reason: req.Reason, By: req.By,
 	}, now.Add(batchAhead))
 	p.Reason = "the rest of the batch is cancelled" + strings.TrimPrefix(p.Reason, "purged")

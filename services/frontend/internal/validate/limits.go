@@ -143,9 +143,6 @@ const (
 	// PeekMax bounds the tasks of a peek.
 	PeekMax     = 100
 	PeekDefault = 10
-	// PurgeIdleMin is after how many passes in a row that found nothing a purge ends if all is read, PurgeIdleMax if it is not.
-	PurgeIdleMin = 5
-	PurgeIdleMax = 10
 
 	// ConcurrencyMax bounds every limit of attempts that run at once.
 	ConcurrencyMax = 1_000_000
