@@ -6,6 +6,12 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/caps"
 )
 
+// count counts s, or learns why it is over a cap or a quota.
+func (in *Intake) count(s *submission) {
+	s.over = in.admit(s)
+	s.CountedAs(s.over != nil)
+}
+
 // admit counts s, or refuses it: a tasklist of its due tasks, a group there, or an order key has as many as it may, or its domain is over its quota. Once s is counted it is not
 // refused. Without a cap it costs a look at the settings.
 func (in *Intake) admit(s *submission) error {

@@ -8,6 +8,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
@@ -38,6 +39,19 @@ type queues struct {
 	// owner wants to be filed there.
 	room  filing.Room
 	apart map[ids.Place]bool
+}
+
+func newAppender(in *Intake) *appender {
+	a := &appender{in: in}
+	for p := range in.Partitioning.History {
+		submits := func(batch []*submission) { a.inCompany(len(batch), func() { a.flush(p, batch) }) }
+		keyed := func(parts []*part) { a.inCompany(len(parts), func() { a.flushKeys(parts) }) }
+		a.partitions = append(a.partitions, &queues{
+			submits: groupcommit.New(in.Catalog.Weight, queuedSubmitsBytes, flushBytesMax, flushShare, submits),
+			keyed:   groupcommit.New(in.Catalog.Weight, queuedSubmitsBytes, flushBytesMax, flushShare, keyed), room: filing.NewRoom(),
+		})
+	}
+	return a
 }
 
 func (a *appender) report(load *rpcv1.HistoryLoad) {
@@ -102,12 +116,6 @@ func (in *Intake) refusedBusy() error {
 	return fault.New(fault.ResourceExhausted, "too many tasks wait for the log").After(call.FullRetryAfter)
 }
 
-// count counts s, or learns why it is over a cap or a quota.
-func (in *Intake) count(s *submission) {
-	s.over = in.admit(s)
-	s.CountedAs(s.over != nil)
-}
-
 // choose chooses the partition of s.
 func (a *appender) choose(s *submission) {
 	now, at := time.Now(), a.in.Placement
@@ -141,12 +149,12 @@ func (a *appender) learn(p int, batch []*submission, err error) {
 // tick places again what waits for partitions that get less.
 func (a *appender) tick(now time.Time) {
 	for _, p := range a.in.Placement.Tick(now) {
-		a.replace(a.partitions[p].submits.TakeAll())
+		a.placeAgain(a.partitions[p].submits.TakeAll())
 	}
 }
 
-// replace has submissions go to other partitions, whose partition gets less or has failed.
-func (a *appender) replace(batch []*submission) {
+// placeAgain has submissions go to other partitions, whose partition gets less or has failed.
+func (a *appender) placeAgain(batch []*submission) {
 	for _, s := range batch {
 		a.returned(s)
 		s.Replace()
@@ -163,4 +171,20 @@ func (a *appender) append(p int, msg natslog.Msg) (seq uint64, duplicate bool, e
 	ctx, cancel := context.WithTimeout(a.in.Run.Base(), a.in.AppendTimeout)
 	defer cancel()
 	return a.in.Log.Append(ctx, msg)
+}
+
+// After a flush of several, the next waits for companyShare of the time that it took, and companyMax at most.
+// Clients that were answered come again: without a rest two halves of them take turns, with a sync for each.
+const (
+	companyShare = 4
+	companyMax   = 2 * time.Millisecond
+)
+
+// inCompany flushes so many, and rests.
+func (a *appender) inCompany(n int, flush func()) {
+	began := time.Now()
+	flush()
+	if n > 1 {
+		backoff.Sleep(a.in.Run.Base(), min(time.Since(began)/companyShare, companyMax))
+	}
 }

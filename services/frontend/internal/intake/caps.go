@@ -2,6 +2,7 @@ package intake
 
 import (
 	"sync"
+	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
@@ -9,6 +10,9 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/caps"
 )
+
+// queueRetryAfter is how long a client must wait for a queue at its cap: the owners report what is left of it four times a second.
+const queueRetryAfter = time.Second
 
 // queueCaps keeps tasklists near their max_queued, their groups near max_queued_per_group, and order keys near what a key may have.
 type queueCaps struct {

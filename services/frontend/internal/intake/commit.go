@@ -25,7 +25,7 @@ func (a *appender) flush(p int, batch []*submission) {
 		return
 	}
 	if !a.in.Placement.Healthy(p) { // failed while these waited
-		a.replace(batch)
+		a.placeAgain(batch)
 		return
 	}
 	a.startDirectly(batch)

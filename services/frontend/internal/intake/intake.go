@@ -45,8 +45,6 @@ const (
 	// what comes of others.
 	flushBytesMax = 2 * groupcommit.MessageBytesMax
 	flushShare    = 256 << 10
-	// queueRetryAfter is how long a client must wait for a queue at its cap: the owners report what is left of it four times a second.
-	queueRetryAfter = time.Second
 )
 
 // HistoryLog is the history log of all partitions.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
-	"github.com/yardmaster-io/yardmaster/shared/backoff"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/parallel"
 
@@ -131,33 +130,4 @@ func (a *appender) encodeKeyed(p int, parts []*part, plan []filing.Message, keys
 		tasks = append(tasks, parts[planned.Requests[0]].member(natslog.Msg{Subject: subject(p, planned.Destination), Data: data}))
 	}
 	return said, tasks, nil
-}
-
-func newAppender(in *Intake) *appender {
-	a := &appender{in: in}
-	for p := range in.Partitioning.History {
-		submits := func(batch []*submission) { a.inCompany(len(batch), func() { a.flush(p, batch) }) }
-		keyed := func(parts []*part) { a.inCompany(len(parts), func() { a.flushKeys(parts) }) }
-		a.partitions = append(a.partitions, &queues{
-			submits: groupcommit.New(in.Catalog.Weight, queuedSubmitsBytes, flushBytesMax, flushShare, submits),
-			keyed:   groupcommit.New(in.Catalog.Weight, queuedSubmitsBytes, flushBytesMax, flushShare, keyed), room: filing.NewRoom(),
-		})
-	}
-	return a
-}
-
-// After a flush of several, the next waits for companyShare of the time that it took, and companyMax at most.
-// Clients that were answered come again: without a rest two halves of them take turns, with a sync for each.
-const (
-	companyShare = 4
-	companyMax   = 2 * time.Millisecond
-)
-
-// inCompany flushes so many, and rests.
-func (a *appender) inCompany(n int, flush func()) {
-	began := time.Now()
-	flush()
-	if n > 1 {
-		backoff.Sleep(a.in.Run.Base(), min(time.Since(began)/companyShare, companyMax))
-	}
 }
