@@ -65,13 +65,13 @@ func (in *inbox) goTo(partition int) {
 	in.shard = in.worker.m.shards[ids.MatchingShard(in.worker.domain, in.worker.tasklist, partition, shards)]
 }
 
-// move sends a poll on that a partition gives up; or its frontend is gone, and it stays.
+// move sends a poll on that a partition gives up; or its frontend is gone, and it is answered empty.
 func (p *matchProc) move(all []matchingsim.Move) {
 	all = slices.Clone(all)
 	p.publish(func() {
 		for _, one := range all {
 			if p.s.fault(goneWorkers, 40) {
-				p.do(p.hop(), func() { p.owner.Put(func(in *matchingsim.Inputs) { in.Unmoved = append(in.Unmoved, one.Poll) }) })
+				p.do(p.hop(), func() { p.owner.Put(func(in *matchingsim.Inputs) { in.Unmoved = append(in.Unmoved, one) }) })
 				continue
 			}
 			in := p.m.byPoll[one.Poll]

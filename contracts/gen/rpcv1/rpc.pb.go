@@ -43,10 +43,8 @@ type Poll struct {
 	AnsweredTo string `protobuf:"bytes,9,opt,name=answered_to,json=answeredTo,proto3" json:"answered_to,omitempty"`
 	Id         uint64 `protobuf:"varint,10,opt,name=id,proto3" json:"id,omitempty"`
 	// How long it may wait, in ms from when it is sent; then it is answered even if empty.
-	WaitMs int64 `protobuf:"varint,11,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
-	// Inboxes of the domain's polls that were abandoned: answers to them are lost.
-	Unanswered    []string `protobuf:"bytes,12,rep,name=unanswered,proto3" json:"unanswered,omitempty"`
-	WorkerVersion string   `protobuf:"bytes,13,opt,name=worker_version,json=workerVersion,proto3" json:"worker_version,omitempty"`
+	WaitMs        int64  `protobuf:"varint,11,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
+	WorkerVersion string `protobuf:"bytes,13,opt,name=worker_version,json=workerVersion,proto3" json:"worker_version,omitempty"`
 	// Which partition of the tasklist it is for.
 	TasklistPartition int32 `protobuf:"varint,14,opt,name=tasklist_partition,json=tasklistPartition,proto3" json:"tasklist_partition,omitempty"`
 	// Another partition had it before: it is counted there.
@@ -159,13 +157,6 @@ func (x *Poll) GetWaitMs() int64 {
 	return 0
 }
 
-func (x *Poll) GetUnanswered() []string {
-	if x != nil {
-		return x.Unanswered
-	}
-	return nil
-}
-
 func (x *Poll) GetWorkerVersion() string {
 	if x != nil {
 		return x.WorkerVersion
@@ -207,7 +198,7 @@ type PollsAnswered struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Ids   []uint64               `protobuf:"varint,1,rep,packed,name=ids,proto3" json:"ids,omitempty"`
 	// Polls that it gives up, to be sent to another partition of their tasklist. These are sent at once, with a reply subject: where no
-	// one hears them, the polls stay.
+	// one hears them, the polls are answered empty.
 	Moved         []*MovedPoll `protobuf:"bytes,2,rep,name=moved,proto3" json:"moved,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4583,7 +4574,7 @@ var File_yard_rpc_v1_rpc_proto protoreflect.FileDescriptor
 
 const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\n" +
-	"\x15yard/rpc/v1/rpc.proto\x12\vyard.rpc.v1\x1a\x15yard/log/v1/log.proto\x1a\x13yard/v1/admin.proto\x1a\x13yard/v1/tasks.proto\x1a\x14yard/v1/timers.proto\"\xbb\x03\n" +
+	"\x15yard/rpc/v1/rpc.proto\x12\vyard.rpc.v1\x1a\x15yard/log/v1/log.proto\x1a\x13yard/v1/admin.proto\x1a\x13yard/v1/tasks.proto\x1a\x14yard/v1/timers.proto\"\x9b\x03\n" +
 	"\x04Poll\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12\x1b\n" +
@@ -4596,10 +4587,7 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"answeredTo\x12\x0e\n" +
 	"\x02id\x18\n" +
 	" \x01(\x04R\x02id\x12\x17\n" +
-	"\await_ms\x18\v \x01(\x03R\x06waitMs\x12\x1e\n" +
-	"\n" +
-	"unanswered\x18\f \x03(\tR\n" +
-	"unanswered\x12%\n" +
+	"\await_ms\x18\v \x01(\x03R\x06waitMs\x12%\n" +
 	"\x0eworker_version\x18\r \x01(\tR\rworkerVersion\x12-\n" +
 	"\x12tasklist_partition\x18\x0e \x01(\x05R\x11tasklistPartition\x12\x14\n" +
 	"\x05moved\x18\x0f \x01(\bR\x05moved\x12\x12\n" +

@@ -48,11 +48,6 @@ func (m *Poll) CloneVT() *Poll {
 		copy(tmpContainer, rhs)
 		r.Types = tmpContainer
 	}
-	if rhs := m.Unanswered; rhs != nil {
-		tmpContainer := make([]string, len(rhs))
-		copy(tmpContainer, rhs)
-		r.Unanswered = tmpContainer
-	}
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
 		copy(r.unknownFields, m.unknownFields)
@@ -1662,15 +1657,6 @@ func (m *Poll) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.WorkerVersion)))
 		i--
 		dAtA[i] = 0x6a
-	}
-	if len(m.Unanswered) > 0 {
-		for iNdEx := len(m.Unanswered) - 1; iNdEx >= 0; iNdEx-- {
-			i -= len(m.Unanswered[iNdEx])
-			copy(dAtA[i:], m.Unanswered[iNdEx])
-			i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Unanswered[iNdEx])))
-			i--
-			dAtA[i] = 0x62
-		}
 	}
 	if m.WaitMs != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.WaitMs))
@@ -5710,12 +5696,6 @@ func (m *Poll) SizeVT() (n int) {
 	if m.WaitMs != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.WaitMs))
 	}
-	if len(m.Unanswered) > 0 {
-		for _, s := range m.Unanswered {
-			l = len(s)
-			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-		}
-	}
 	l = len(m.WorkerVersion)
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
@@ -7625,38 +7605,6 @@ func (m *Poll) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
-		case 12:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Unanswered", wireType)
-			}
-			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			intStringLen := int(stringLen)
-			if intStringLen < 0 {
-				return protohelpers.ErrInvalidLength
-			}
-			postIndex := iNdEx + intStringLen
-			if postIndex < 0 {
-				return protohelpers.ErrInvalidLength
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Unanswered = append(m.Unanswered, string(dAtA[iNdEx:postIndex]))
-			iNdEx = postIndex
 		case 13:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field WorkerVersion", wireType)
@@ -18133,42 +18081,6 @@ func (m *Poll) UnmarshalVTUnsafe(dAtA []byte) error {
 					break
 				}
 			}
-		case 12:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Unanswered", wireType)
-			}
-			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			intStringLen := int(stringLen)
-			if intStringLen < 0 {
-				return protohelpers.ErrInvalidLength
-			}
-			postIndex := iNdEx + intStringLen
-			if postIndex < 0 {
-				return protohelpers.ErrInvalidLength
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			var stringValue string
-			if intStringLen > 0 {
-				stringValue = unsafe.String(&dAtA[iNdEx], intStringLen)
-			}
-			m.Unanswered = append(m.Unanswered, stringValue)
-			iNdEx = postIndex
 		case 13:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field WorkerVersion", wireType)

@@ -146,14 +146,13 @@ func (q *Requests) Poll(c call.Call, req *yardv1.PollRequest, answer call.Answer
 		Req: &rpcv1.Poll{
 			Domain: c.Domain, Tasklist: req.Tasklist, MaxTasks: req.MaxTasks, Types: req.Types, Worker: req.Worker,
 			ReplyTo: c.Reply, Json: c.JSON, AnsweredTo: q.Bus.AnsweredTo(), WaitMs: req.WaitMs,
-			Unanswered: req.Unanswered, WorkerVersion: req.WorkerVersion, WorkerId: req.WorkerId,
-			TasklistPartition: int32(partition),
+			WorkerVersion: req.WorkerVersion, WorkerId: req.WorkerId, TasklistPartition: int32(partition),
 		},
 		Until: c.Received.Add(time.Duration(req.WaitMs) * time.Millisecond), Answer: func(resp *yardv1.PollResponse, err error) { answer(resp, err) },
 	}
+	q.reportGivenUp(c.Domain, req.Unanswered) // it may free the place that this one needs
 	drain := q.polls.DrainOf(at)
 	if req.NoTasks {
-		q.reportGivenUp(at.Req, false)
 		answer(&yardv1.PollResponse{Drain: drain}, nil)
 		return
 	}
@@ -163,7 +162,6 @@ func (q *Requests) Poll(c call.Call, req *yardv1.PollRequest, answer call.Answer
 		q.Quotas.Close(c.Domain)
 		err = fault.New(fault.ResourceExhausted, "too many polls wait").After(call.FullRetryAfter)
 	}
-	q.reportGivenUp(at.Req, err == nil && drain == nil) // it may free the place that this one needs
 	if err == nil {
 		q.polls.Forward(at)
 	}
@@ -186,13 +184,13 @@ func (q *Requests) pick(domain, tasklist string) int {
 	return q.balancer.Pick(balance.Tasklist{Domain: domain, Name: tasklist}, n, time.Now())
 }
 
-// reportGivenUp tells the owners of all shards, and all frontends, what a poll says was lost: the one that sent it is perhaps not the one that the poll goes to.
-// So does a poll that goes nowhere.
-func (q *Requests) reportGivenUp(req *rpcv1.Poll, goes bool) {
-	if len(req.Unanswered) == 0 || goes && !q.DirectStarts && q.Catalog.Partitions(req.Domain, req.Tasklist) == 1 {
-		return // the owner that it goes to reads that itself
+// reportGivenUp reports to the owners of all shards, and to all frontends, which answers a poll has lost: the one that sent them is perhaps not the one
+// that the poll goes to.
+func (q *Requests) reportGivenUp(domain string, inboxes []string) {
+	if len(inboxes) == 0 {
+		return
 	}
-	data, err := (&rpcv1.GivenUp{Domain: req.Domain, Inboxes: req.Unanswered}).MarshalVT()
+	data, err := (&rpcv1.GivenUp{Domain: domain, Inboxes: inboxes}).MarshalVT()
 	if err == nil {
 		err = q.Bus.PublishGivenUp(data)
 	}

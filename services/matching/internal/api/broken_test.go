@@ -34,12 +34,7 @@ func (b *breaker) Dial(network, address string) (net.Conn, error) {
 
 // lose has the next message to a subject be lost.
 func (b *breaker) lose(subject string) {
-	b.loseLine("HPUB " + subject + " ")
-}
-
-// loseLine has the next message be lost that begins so.
-func (b *breaker) loseLine(begin string) {
-	header := []byte(begin)
+	header := []byte("HPUB " + subject + " ")
 	b.header.Store(&header)
 }
 

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -18,66 +17,40 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/shard"
 )
 
-const (
-	// movesMax is for how many messages it is remembered which polls they gave up: the word that no one heard one comes within a
-	// round trip.
-	movesMax = 1024
-	// movesAgain is how old a message may be that is sent again where the connection broke, with each round trip: a frontend may be
-	// connected later. So the server's word that no one hears such a repeat says nothing, and is not asked for.
-	movesAgain = 5 * time.Second
-)
+// movesMax is for how many messages it is remembered which polls they gave up: the server reports within a round trip that no one
+// received one.
+const movesMax = 1024
 
-// moves are polls that were given up, by the message that said so, until no word of it can come. It is safe for concurrent use.
+// moves are the polls that were given up, by the message that said so. It is safe for concurrent use.
 type moves struct {
 	mu   sync.Mutex
 	last uint64
-	sent []sentMoves
-}
-
-// sentMoves is one message.
-type sentMoves struct {
-	number uint64
-	to     string
-	data   []byte
-	polls  []uint64
-	at     time.Time
+	sent map[uint64][]tree.Move
 }
 
 // add numbers a message.
-func (m *moves) add(to string, data []byte, polls []uint64) (number uint64) {
+func (m *moves) add(polls []tree.Move) (number uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.last++
-	if m.sent = append(m.sent, sentMoves{m.last, to, data, polls, time.Now()}); len(m.sent) > movesMax {
-		m.sent = slices.Delete(m.sent, 0, 1)
-	}
+	m.sent[m.last] = polls
+	delete(m.sent, m.last-movesMax)
 	return m.last
 }
 
 // take returns the polls of a message, once.
-func (m *moves) take(n uint64) []uint64 {
+func (m *moves) take(n uint64) []tree.Move {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	i := slices.IndexFunc(m.sent, func(one sentMoves) bool { return one.number == n })
-	if i < 0 {
-		return nil
-	}
-	polls := m.sent[i].polls
-	m.sent = slices.Delete(m.sent, i, i+1)
+	polls := m.sent[n]
+	delete(m.sent, n)
 	return polls
-}
-
-// before are the messages that may have been lost with a connection that broke, in order. A frontend that has one already knows its polls by other names.
-func (m *moves) before(broke time.Time) []sentMoves {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(m.sent), func(one sentMoves) bool { return !one.at.Before(broke) || time.Since(one.at) >= movesAgain })
 }
 
 // givenUp is what one frontend gets back.
 type givenUp struct {
-	numbers []uint64
-	polls   []*rpcv1.MovedPoll
+	moves []tree.Move
+	polls []*rpcv1.MovedPoll
 }
 
 // giveUp forgets polls that are given up, and returns them by the frontend that sent them.
@@ -96,7 +69,7 @@ func (a *answered) giveUp(all []tree.Move) map[string]*givenUp {
 			g = &givenUp{}
 			by[one.to] = g
 		}
-		g.numbers = append(g.numbers, m.Poll)
+		g.moves = append(g.moves, m)
 		g.polls = append(g.polls, &rpcv1.MovedPoll{Id: one.id, TasklistPartition: int32(m.Partition)})
 	}
 	return by
@@ -107,30 +80,23 @@ func (p *Port) Moves(all []tree.Move) {
 	by := p.answered.giveUp(all)
 	for _, to := range slices.Sorted(maps.Keys(by)) {
 		for part := range slices.Chunk(by[to].polls, answeredMax) {
-			numbers := by[to].numbers[:len(part)]
-			by[to].numbers = by[to].numbers[len(part):]
+			moves := by[to].moves[:len(part)]
+			by[to].moves = by[to].moves[len(part):]
 			data, err := (&rpcv1.PollsAnswered{Moved: part}).MarshalVT()
 			if err != nil {
 				p.failed("give polls up", err)
 				continue
 			}
-			reply := p.inbox + ".m." + strconv.FormatUint(p.moves.add(to, data, numbers), 36)
+			reply := p.inbox + ".m." + strconv.FormatUint(p.moves.add(moves), 36)
 			p.failed("give polls up", p.NATS.PublishMsg(&nats.Msg{Subject: to, Reply: reply, Data: data}))
 		}
 	}
 }
 
-// unmoved reads the server's word that no one heard that polls were given up.
+// unmoved reads the server's report that no one received polls that were given up.
 func (p *Port) unmoved(s *shard.Shard, m *nats.Msg) {
-	if m.Header.Get("Status") != "503" {
-		return
-	}
-	n, err := strconv.ParseUint(lastToken(m.Subject), 36, 64)
-	if err != nil {
-		return
-	}
-	if polls := p.moves.take(n); len(polls) > 0 {
-		s.Put(func(in *match.Inputs) { in.Unmoved = append(in.Unmoved, polls...) })
+	if n, ok := undelivered(m); ok {
+		s.Put(func(in *match.Inputs) { in.Unmoved = append(in.Unmoved, p.moves.take(n)...) })
 	}
 }
 

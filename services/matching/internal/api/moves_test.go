@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -18,7 +17,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-// Polls that are given up go back to the frontend that sent each, all of one turn in one message, and stay where no
+// Polls that are given up go back to the frontend that sent each, all of one turn in one message, and come back where no
 // frontend hears it. They are not reported as answered.
 func TestPollsAreGivenUpToTheirFrontends(t *testing.T) {
 	t.Parallel()
@@ -45,9 +44,9 @@ func TestPollsAreGivenUpToTheirFrontends(t *testing.T) {
 		}
 		return nil
 	})
-	n.do(match.Effects{Reports: tree.Reports{Moves: []tree.Move{{Poll: numbers[0], Partition: 5}, {Poll: numbers[1], Partition: 6}, {Poll: numbers[2], Partition: 0}, {Poll: 999}}}})
+	n.do(match.Effects{Reports: tree.Reports{Moves: []tree.Move{{Poll: numbers[0], Partition: 5}, {Poll: numbers[1], Partition: 6, ReplyTo: "inbox.one", JSON: true}, {Poll: numbers[2], Partition: 0}, {Poll: 999}}}})
 	n.saw(t, func(in *match.Inputs) error {
-		if !slices.Equal(in.Unmoved, numbers[1:2]) {
+		if len(in.Unmoved) != 1 || in.Unmoved[0].Poll != numbers[1] || in.Unmoved[0].ReplyTo != "inbox.one" || !in.Unmoved[0].JSON {
 			return fmt.Errorf("%v came back", in.Unmoved)
 		}
 		return nil
@@ -73,67 +72,6 @@ func TestPollsAreGivenUpToTheirFrontends(t *testing.T) {
 	if news := readNews(t, m); !slices.Equal(news.Ids, []uint64{200}) {
 		t.Errorf("reported %v", news.Ids)
 	}
-}
-
-// A poll that was given up as the connection broke is given up again: its frontend would send it nowhere else, and its worker would wait
-// for its whole time.
-func TestPollsGivenUpAsTheServerDiesAreGivenUpAgain(t *testing.T) {
-	t.Parallel()
-	l, b := newLine(t), &breaker{}
-	n := l.serveOn(l.portOn(l.server.Connect(t, nats.SetCustomDialer(b)), 1))
-	l.served(t)
-	there := l.nc.NewInbox()
-	hears := l.listen(there)
-	l.publish(pollSubject(1), &rpcv1.Poll{Domain: domain, Tasklist: tasklist, MaxTasks: 1, ReplyTo: l.nc.NewInbox(), AnsweredTo: there, Id: 100, WaitMs: 60_000})
-	number := uint64(0)
-	n.saw(t, func(in *match.Inputs) error {
-		if len(in.Polls) == 0 {
-			return fmt.Errorf("no poll came")
-		}
-		number = in.Polls[0].ID
-		return nil
-	})
-	b.loseLine("PUB " + there + " ")
-	testkit.NoError(t, hears.Unsubscribe()) // the frontend's connection breaks, too
-	testkit.NoError(t, l.nc.Flush())
-	n.do(match.Effects{Reports: tree.Reports{Moves: []tree.Move{{Poll: number, Partition: 5}}}})
-	testkit.Eventually(t, patience, func() error {
-		if b.broke.Load() == 0 {
-			return fmt.Errorf("the connection is there")
-		}
-		return nil
-	})
-	testkit.Eventually(t, patience, func() error { // no one hears it, which says nothing
-		n.do(match.Effects{Prove: true})
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		if !n.in.Broke {
-			return fmt.Errorf("it is not known that the connection broke")
-		}
-		return nil
-	})
-	hears = l.listen(there)
-	testkit.Eventually(t, patience, func() error {
-		n.do(match.Effects{Prove: true})
-		m, err := hears.NextMsg(100 * time.Millisecond)
-		if err != nil {
-			return fmt.Errorf("nothing was heard: %w", err)
-		}
-		if news := readNews(t, m); len(news.Moved) != 1 || news.Moved[0].Id != 100 {
-			t.Errorf("heard %v", news)
-		}
-		return nil
-	})
-	l.publish(topology.HintGivenUp, &rpcv1.GivenUp{Domain: "d", Inboxes: []string{"a"}}) // it is heard after what the server said before
-	n.saw(t, func(in *match.Inputs) error {
-		if len(in.Unmoved) > 0 {
-			t.Errorf("%v are taken back", in.Unmoved)
-		}
-		if len(in.GivenUp) == 0 {
-			return fmt.Errorf("nothing was heard")
-		}
-		return nil
-	})
 }
 
 func readNews(t *testing.T, m *nats.Msg) *rpcv1.PollsAnswered {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -22,6 +21,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/tree"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/waiting"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 )
@@ -64,8 +64,6 @@ type Port struct {
 	moves        moves
 	// reconnects is how often the connection had been restored as of the last round trip.
 	reconnects uint64
-	// brokeAt is when that was found to have risen.
-	brokeAt time.Time
 }
 
 // New returns the port of one ownership.
@@ -74,7 +72,9 @@ func New(c Config) (*Port, error) {
 	if err != nil {
 		return nil, fmt.Errorf("matching: %w", err)
 	}
-	p := &Port{Config: c, js: js, inbox: c.NATS.NewInbox(), reconnects: c.NATS.Stats().Reconnects}
+	p := &Port{
+		Config: c, js: js, inbox: c.NATS.NewInbox(), moves: moves{sent: map[uint64][]tree.Move{}}, reconnects: c.NATS.Stats().Reconnects,
+	}
 	p.events = newEncoder(c, p.verdictsTo)
 	p.answered = newAnswered(func(to string, ids []uint64) { p.hint(to, &rpcv1.PollsAnswered{Ids: ids}) })
 	return p, nil
@@ -128,19 +128,14 @@ func (p *Port) Answer(a *grab.Answer) error {
 	return p.NATS.PublishMsg(msg)
 }
 
-// RoundTrip returns when the server has taken in all that was sent before. It tells whether the connection broke
-// since the call before; which polls were given up just before is said again then.
+// RoundTrip returns when the server has taken in all that was sent before. It reports whether the connection broke
+// since the call before.
 func (p *Port) RoundTrip(ctx context.Context) (broke bool, err error) {
 	if err := p.NATS.FlushWithContext(ctx); err != nil {
 		return false, fmt.Errorf("wait for NATS: %w", err)
 	}
 	n := p.NATS.Stats().Reconnects
-	if broke, p.reconnects = n != p.reconnects, n; broke {
-		p.brokeAt = time.Now()
-	}
-	for _, m := range p.moves.before(p.brokeAt) {
-		p.failed("say again which polls were given up", p.NATS.Publish(m.to, m.data))
-	}
+	broke, p.reconnects = n != p.reconnects, n
 	return broke, nil
 }
 

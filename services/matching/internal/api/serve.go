@@ -90,12 +90,15 @@ func (p *Port) verdicts(s *shard.Shard, m *nats.Msg) {
 	s.Put(func(in *match.Inputs) { in.Verdicts = append(in.Verdicts, v) })
 }
 
-// bounced reads the server's word that an answer found no subscriber.
+// undelivered is the number of a message, if this is the server's report that it had no subscriber. Any other reply means nothing.
+func undelivered(m *nats.Msg) (number uint64, ok bool) {
+	number, err := strconv.ParseUint(lastToken(m.Subject), 36, 64)
+	return number, err == nil && m.Header.Get("Status") == "503"
+}
+
+// bounced reads the server's report that an answer had no subscriber.
 func (p *Port) bounced(s *shard.Shard, m *nats.Msg) {
-	if m.Header.Get("Status") != "503" {
-		return // somebody replied to an answer, which means nothing
-	}
-	if id, err := strconv.ParseUint(lastToken(m.Subject), 36, 64); err == nil {
+	if id, ok := undelivered(m); ok {
 		s.Put(func(in *match.Inputs) { in.Bounced = append(in.Bounced, id) })
 	}
 }
@@ -133,11 +136,6 @@ func (p *Port) poll(s *shard.Shard, m *nats.Msg) {
 		ID:     p.answered.expect(req),
 		Domain: req.Domain, Tasklist: req.Tasklist, Partition: int(req.TasklistPartition), Moved: req.Moved, Back: req.Back, Max: int(req.MaxTasks), Types: req.Types,
 		Worker: req.Worker, WorkerID: req.WorkerId, Version: req.WorkerVersion, ReplyTo: req.ReplyTo, JSON: req.Json, For: time.Duration(req.WaitMs) * time.Millisecond,
-	}
-	for _, inbox := range req.Unanswered {
-		if p.Replies.Asker(req.Domain, inbox) {
-			poll.Unanswered = append(poll.Unanswered, inbox)
-		}
 	}
 	s.Put(func(in *match.Inputs) { in.Polls = append(in.Polls, poll) })
 }

@@ -2,8 +2,6 @@ package match
 
 import (
 	"slices"
-
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 )
 
 // leave gives the shard up.
@@ -43,11 +41,6 @@ func (s *Shard) ended(in *Inputs) {
 	s.fx.Drained, s.fx.Overtaken = s.drain.done, s.overtaken
 	for i := range in.Polls {
 		s.fx.Answers = append(s.fx.Answers, in.Polls[i].Empty())
-	}
-	for _, id := range in.Unmoved { // no frontend will send it on
-		if p := s.tree.TakeBack(id); p != nil {
-			s.fx.Answers = append(s.fx.Answers, grab.Answer{ReplyTo: p.ReplyTo, JSON: p.JSON})
-		}
 	}
 	s.fx.Wake = s.now.Mono + idleAfter
 }

@@ -15,7 +15,7 @@ import (
 type Effects struct {
 	// Replies are those to polls: answers, then refusals.
 	waiting.Replies
-	// Reports are those of trees: polls that are given up to their frontends, and reports to parents and frontends, which may go later. A poll
+	// Reports are those of trees: polls that are given up to their frontends, and reports to parents and frontends, which may go later. A move
 	// that no frontend takes comes back as Inputs.Unmoved.
 	tree.Reports
 	// Effects are those of grabs: batches that go to the log of history partitions.

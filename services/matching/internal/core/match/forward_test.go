@@ -42,7 +42,7 @@ func (o *owner) move(m tree.Move) {
 		if w.mute(inbox) {
 			w.after(w.delay(), func() {
 				seen.id = 0
-				o.give(func(in *Inputs) { in.Unmoved = append(in.Unmoved, m.Poll) })
+				o.give(func(in *Inputs) { in.Unmoved = append(in.Unmoved, m) })
 			})
 			return
 		}

@@ -44,8 +44,8 @@ type Inputs struct {
 	Hints []Hints
 	// Branches are what partitions of tasklists say to their parents here.
 	Branches []tree.Branch
-	// Unmoved are ids of polls that were given up (Effects.Moves) and that no frontend took.
-	Unmoved []uint64
+	// Unmoved are those of Effects.Moves that no frontend took.
+	Unmoved []tree.Move
 	// GivenUp are inboxes of domains whose polls were given up without an answer: what was sent there was not delivered.
 	GivenUp []waiting.GivenUp
 	// Silent are workers that send no more signs of life: their polls end.

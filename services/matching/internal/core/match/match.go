@@ -50,6 +50,7 @@ func (s *Shard) Step(in *Inputs, now Now, fx *Effects) {
 	s.calls.Begin(now.Mono, &fx.Requests, &fx.Counts.CallCounts)
 	s.dealing.Begin(now.Mono, &fx.Counts.DealCounts)
 	s.policies.Now, s.policies.MS = now.Mono, now.MS
+	s.unmoved(in.Unmoved)
 	if s.overtaken || s.drain.done {
 		s.ended(in)
 		return
@@ -65,9 +66,6 @@ func (s *Shard) Step(in *Inputs, now Now, fx *Effects) {
 	s.waiting.Finish()
 	for i := range in.Branches {
 		s.heard(&in.Branches[i])
-	}
-	for _, id := range in.Unmoved {
-		s.unmoved(id)
 	}
 	for i := range in.Polls {
 		s.arrivePoll(&in.Polls[i])
@@ -136,7 +134,7 @@ func (s *Shard) act() {
 	s.waiting.Finish()
 	s.tree.ReportAll()
 	s.redeliver()
-	s.fx.Prove = s.waiting.Confirm() || s.tree.Unproven()
+	s.fx.Prove = s.waiting.Confirm()
 	s.dealing.HandOver()
 	s.fx.Asks = s.questions.Due(s.now.Mono, s.grabs.MayAsk, s.fx.Asks) // counts must be asked for behind the fence
 	s.drained()

@@ -65,14 +65,15 @@ func TestS20GrantsThatAreSentAgainComeBackIfTheirPollIsGivenUp(t *testing.T) {
 		if p := w.polls["p"]; p.answered != 1 || w.counts.HandedBack != 0 {
 			t.Fatalf("%s: %+v, %d are handed back", name, p, w.counts.HandedBack)
 		}
-		w.poll("q", waiting.Poll{Domain: "e", Tasklist: "l0", Max: 10, For: time.Minute, Unanswered: []string{"p"}})
+		w.givenUp("e", "p")
 		w.run(50 * ms)
 		if w.counts.HandedBack != 0 {
 			t.Fatalf("%s: another domain has %d handed back", name, w.counts.HandedBack)
 		}
 		got := 0
 		for _, inbox := range []string{"r", "s", "t", "u"} { // an answer may have room for one task only
-			w.poll(inbox, waiting.Poll{Domain: "d", Tasklist: "l0", Max: 1, For: time.Minute, Unanswered: []string{"p"}})
+			w.givenUp("d", "p")
+			w.poll(inbox, waiting.Poll{Domain: "d", Tasklist: "l0", Max: 1, For: time.Minute})
 			w.run(50 * ms)
 			got += w.polls[inbox].tasks
 		}
@@ -98,7 +99,8 @@ func TestS20LateGrantsComeBack(t *testing.T) {
 		w.own(0, 2)
 		w.run(startWait + 50*ms)
 		name := func(inbox string) {
-			w.poll(inbox, waiting.Poll{Domain: "d", Tasklist: "l0", Max: 1, For: time.Minute, Unanswered: []string{"p"}})
+			w.givenUp("d", "p")
+			w.poll(inbox, waiting.Poll{Domain: "d", Tasklist: "l0", Max: 1, For: time.Minute})
 		}
 		if before {
 			name("q")
@@ -115,5 +117,14 @@ func TestS20LateGrantsComeBack(t *testing.T) {
 		if w.counts.HandedBack != 2 || w.polls["q"].tasks+w.polls["r"].tasks != 2 {
 			t.Fatalf("named before %v: %d are handed back, %+v, %+v", before, w.counts.HandedBack, w.polls["q"], w.polls["r"])
 		}
+	}
+}
+
+// givenUp notifies all owners of an inbox whose poll was given up.
+func (w *world) givenUp(domain, inbox string) {
+	for _, o := range w.owners {
+		o.give(func(in *Inputs) {
+			in.GivenUp = append(in.GivenUp, waiting.GivenUp{Domain: domain, Inboxes: []string{inbox}})
+		})
 	}
 }

@@ -10,7 +10,6 @@ import (
 func (s *Shard) sweep() {
 	s.sweepAt = s.now.Mono + s.sweepIn()
 	s.grabs.Resend()
-	s.tree.ForgetMoved(s.waiting.Proven())
 	for _, d := range s.inOrder {
 		s.sweepDomain(d)
 	}

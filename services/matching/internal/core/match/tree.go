@@ -62,17 +62,14 @@ func (s *Shard) passAll() {
 	}
 }
 
-// unmoved takes a poll back that no frontend took. It stays, and has no one to be given up to.
-func (s *Shard) unmoved(id uint64) {
-	p := s.tree.TakeBack(id)
-	if p == nil {
-		return
+// unmoved answers polls that no frontend took: their workers poll again.
+func (s *Shard) unmoved(all []tree.Move) {
+	for i := range all {
+		if l := s.lists[all[i].From]; l != nil {
+			s.tree.Unmoved(&l.node, &all[i])
+		}
+		s.fx.Answers = append(s.fx.Answers, all[i].Empty())
 	}
-	l := p.List
-	s.arrivePoll(&waiting.Poll{
-		Domain: l.Domain, Tasklist: l.Name, Partition: l.Partition, Max: p.Max, Types: p.Types,
-		Worker: p.Worker, WorkerID: p.WorkerID, Version: p.By.Version(), ReplyTo: p.ReplyTo, JSON: p.JSON, For: p.Until - s.now.Mono, Moved: true,
-	})
 }
 
 // heard takes in what a partition below one of this shard's reports.

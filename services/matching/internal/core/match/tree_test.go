@@ -182,18 +182,15 @@ func TestPollsAreSentForWhatTheyTake(t *testing.T) {
 	}
 }
 
-// Where no frontend takes a poll that is given up, it stays, and gets what comes.
-func TestAPollThatNoFrontendTakesStays(t *testing.T) {
+// A poll that no frontend takes is answered empty.
+func TestAPollThatNoFrontendTakesIsAnswered(t *testing.T) {
 	w := spreadOver(t, 2, 2)
 	w.mute = func(string) bool { return true }
 	w.pollAt("p", 1)
 	w.run(50 * ms)
-	if w.moves != 0 || w.at("p") != 1 {
-		t.Fatalf("%d moves; it waits in %d", w.moves, w.at("p"))
-	}
-	w.readyAt(1, "a", 1)
-	w.run(20 * ms)
-	testkit.Equal(t, "it got nothing", w.polls["p"].tasks, 1)
+	testkit.Equal(t, "moves", w.moves, 0)
+	testkit.Equal(t, "answers", w.polls["p"].answered, 1)
+	testkit.Equal(t, "where it waits", w.at("p"), -1)
 }
 
 // Polls do not go round while nothing can be had: a limit that is full for a minute costs a few messages a second.

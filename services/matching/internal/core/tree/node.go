@@ -82,15 +82,6 @@ func (n *Node[L]) wantedBelow() []wantedFrom {
 	return all
 }
 
-// wantAgain notes that a poll did not go down that was wanted there.
-func (n *Node[L]) wantAgain(m *moved[L]) {
-	for i := range n.below {
-		if w := n.below[i].wanted(m.wanted); w != nil && n.below[i].Partition == m.to {
-			w.Triggers += m.poll.Max
-		}
-	}
-}
-
 // branch is what a partition has to report.
 func (n *Node[L]) branch(now time.Duration) Branch {
 	n.outdated(now)

@@ -2,14 +2,14 @@ package tree
 
 import (
 	"cmp"
-	"slices"
 
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
 // Reports are what a turn sends to other partitions and to frontends.
 type Reports struct {
-	// Moves are polls that are given up to their frontends. If no one takes one, it comes back.
+	// Moves are polls that are given up to their frontends. If no one takes one, it is to be answered.
 	Moves []Move
 	// Branches go to the shards of the parents of these partitions; they may be lost.
 	Branches []Branch
@@ -24,10 +24,18 @@ func (fx *Reports) Reset() {
 
 // Move is a poll that is given up to its frontend, to be sent to another partition of its tasklist.
 type Move struct {
-	// Poll is the poll's ID.
-	Poll      uint64
+	// Poll is the poll's ID, ReplyTo and JSON are the poll's.
+	Poll    uint64
+	ReplyTo string
+	JSON    bool
+	// From is the partition that gives it up, Partition is the one to which it goes. Wanted is the column that it is wanted for there, if it goes down.
+	From      table.Tasklist
 	Partition int
+	Wanted    table.Column
 }
+
+// Empty is the answer that the wait of a poll is over that no frontend takes.
+func (m *Move) Empty() grab.Answer { return grab.Answer{ReplyTo: m.ReplyTo, JSON: m.JSON} }
 
 // Branch is what a partition other than the first sends its parent.
 type Branch struct {
@@ -44,14 +52,6 @@ func (b *Branch) triggers() (n int) {
 		n += b.Wanted[i].Triggers
 	}
 	return n
-}
-
-// wanted is what is wanted of a column, or nil.
-func (b *Branch) wanted(at table.Column) *Wanted {
-	if i := slices.IndexFunc(b.Wanted, func(w Wanted) bool { return w.Column == at }); i >= 0 {
-		return &b.Wanted[i]
-	}
-	return nil
 }
 
 // Wanted is triggers of one column that wait for a poll.

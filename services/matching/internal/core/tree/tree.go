@@ -27,8 +27,6 @@ const (
 	reportAgain     = time.Second
 	// sparedLooksMax is how many polls of a line are looked at for one that may be sent down.
 	sparedLooksMax = 32
-	// movedFor is for how long it may turn out that no frontend took a poll that was given up, where no round trip shows that one did.
-	movedFor = grab.RepeatWithin
 )
 
 // Tree is the partitions of all tasklists of a shard. The zero value has none.
@@ -37,26 +35,15 @@ type Tree[L any] struct {
 	out *Reports
 	// due are partitions that have something to report to their parents, passing those with polls that partitions below may want.
 	due, passing []*Node[L]
-	// moved are polls that were given up just now.
-	moved []moved[L]
 	// watched counts the tasklists that frontends hear of.
 	watched int
-}
-
-// moved is a poll that was given up.
-type moved[L any] struct {
-	poll   *grab.Poll[L]
-	from   *Node[L]
-	at     time.Duration
-	to     int
-	wanted table.Column
 }
 
 // Begin begins a turn, whose reports are added to out.
 func (s *Tree[L]) Begin(now time.Duration, out *Reports) { s.now, s.out = now, out }
 
 // Watchful reports whether something may become due before long.
-func (s *Tree[L]) Watchful() bool { return s.watched > 0 || len(s.moved) > 0 }
+func (s *Tree[L]) Watchful() bool { return s.watched > 0 }
 
 // UpAt is when a poll goes up to the parent of its partition, which may know of more, if it finds nothing until then. mayGet reports whether it may yet
 // get something of its own partition. ok is false where it is not to be moved, nor looked at before its end.
@@ -94,34 +81,21 @@ func (n *Node[L]) quietFor(p *grab.Poll[L]) time.Duration {
 	return at
 }
 
-// Move gives a poll up to its frontend, which sends it to another partition: to one below for triggers of a column.
+// Move gives a poll up to its frontend, which sends it to another partition.
 func (s *Tree[L]) Move(n *Node[L], p *grab.Poll[L], to int, wanted table.Column) {
-	s.out.Moves = append(s.out.Moves, Move{Poll: p.ID, Partition: to})
-	s.moved = append(s.moved, moved[L]{p, n, s.now, to, wanted})
+	s.out.Moves = append(s.out.Moves, Move{Poll: p.ID, ReplyTo: p.ReplyTo, JSON: p.JSON, From: n.Tasklist, Partition: to, Wanted: wanted})
 }
 
-// TakeBack is a poll that was given up just now and that no frontend took; nil if it is not remembered. Another one is wanted where it was to go.
-func (s *Tree[L]) TakeBack(id uint64) *grab.Poll[L] {
-	i := slices.IndexFunc(s.moved, func(m moved[L]) bool { return m.poll.ID == id })
-	if i < 0 {
-		return nil
+// Unmoved notes that no frontend took a poll that a partition gave up: another poll is wanted instead.
+func (s *Tree[L]) Unmoved(n *Node[L], m *Move) {
+	for i := range n.below {
+		for j := range n.below[i].Wanted {
+			if w := &n.below[i].Wanted[j]; n.below[i].Partition == m.Partition && w.Column == m.Wanted {
+				w.Triggers = max(w.Triggers, 1)
+			}
+		}
 	}
-	m := s.moved[i]
-	s.moved = slices.Delete(s.moved, i, i+1)
-	m.from.wantAgain(&m)
-	return m.poll
-}
-
-// Unproven reports whether a round trip would show that polls were taken that were given up, or that the connection broke.
-func (s *Tree[L]) Unproven() bool { return len(s.moved) > 0 && s.now-s.moved[0].at >= grab.HeardAfter }
-
-// ForgetMoved forgets the polls that were taken. A round trip that began at proven has ended.
-func (s *Tree[L]) ForgetMoved(proven time.Duration) {
-	n := 0
-	for n < len(s.moved) && (proven-s.moved[n].at >= grab.HeardAfter || s.now-s.moved[n].at >= movedFor) {
-		n++
-	}
-	s.moved = slices.Delete(s.moved, 0, n)
+	s.Offer(n)
 }
 
 // Hear takes in what a partition below one of this shard's reports.

@@ -65,7 +65,11 @@ func (p *part) wants(partition int, typ string, readyAt int64, triggers int) {
 // pass is where polls go; a tasklist has four partitions.
 func (p *part) pass(asked func(p *grab.Poll[int]) bool) string {
 	p.Pass(func(*Node[int]) Asked[int] { return Asked[int]{For: asked, Last: 1, Partitions: 4} })
-	return fmt.Sprint(p.out.Moves)
+	var all []string
+	for _, m := range p.out.Moves {
+		all = append(all, fmt.Sprintf("{%d %d}", m.Poll, m.Partition))
+	}
+	return fmt.Sprint(all)
 }
 
 func none(*grab.Poll[int]) bool { return false }
@@ -97,25 +101,6 @@ func TestPollsGoDownWhereTheyAreWanted(t *testing.T) {
 		}
 		testkit.Equal(t, name, got, c.want)
 	}
-}
-
-// TestAPollThatNoFrontendTook: it comes back, and another one is wanted there.
-func TestAPollThatNoFrontendTook(t *testing.T) {
-	p := newPart(0)
-	p.poll(7, "a")
-	p.wants(1, "a", 1, 1)
-	testkit.MustEqual(t, "goes down", p.pass(none), "[{7 1}]")
-	if back := p.TakeBack(7); back == nil || p.TakeBack(7) != nil {
-		t.Fatalf("%+v comes back", back)
-	}
-	p.poll(8, "a")
-	p.Offer(&p.n)
-	testkit.Equal(t, "goes down then", p.pass(none), "[{7 1} {8 1}]")
-	testkit.Equal(t, "is to be proven", p.Unproven(), false)
-	p.turn(grab.HeardAfter)
-	testkit.Equal(t, "is to be proven", p.Unproven(), true)
-	p.ForgetMoved(p.now)
-	testkit.Equal(t, "is remembered", p.TakeBack(8) != nil || p.Watchful(), false)
 }
 
 // TestWhenAPollGoesUp: at once from a quiet partition; it waits where triggers came just now, and where it may yet get one.

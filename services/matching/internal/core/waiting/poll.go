@@ -31,8 +31,6 @@ type Poll struct {
 	JSON     bool
 	// For is how long it may wait, from the step that takes it in.
 	For time.Duration
-	// Unanswered are inboxes of polls of the domain that were given up: what was sent there was not delivered.
-	Unanswered []string
 }
 
 // GivenUp are inboxes of a domain.
@@ -87,9 +85,6 @@ func (m *Poll) Empty() grab.Answer { return grab.Answer{Poll: m.ID, ReplyTo: m.R
 func (s *Waiting[L]) Admit(m *Poll, d *pairing.Domain) bool {
 	if !m.Moved {
 		s.counts.Polls++
-	}
-	for _, inbox := range m.Unanswered {
-		s.GivenUp(inbox, m.Domain)
 	}
 	switch {
 	case s.leaving:

@@ -181,9 +181,6 @@ func (s *Waiting[L]) Redeliver() {
 // Prove notes when a round trip to the server began that has ended.
 func (s *Waiting[L]) Prove(began time.Duration) { s.proven = max(s.proven, began) }
 
-// Proven is when the last round trip to the server began that has ended.
-func (s *Waiting[L]) Proven() time.Duration { return s.proven }
-
 // Confirm counts as received what was sent long enough before a round trip to the server, which would have brought the report that there was no
 // subscriber. It forgets what cannot be undelivered any more, and reports whether another round trip would confirm more.
 func (s *Waiting[L]) Confirm() (unproven bool) {
