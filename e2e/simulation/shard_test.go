@@ -190,7 +190,7 @@ func (p *matchProc) CarryOut(fx *matchingsim.Effects) {
 		p.publish(func() { p.m.answer(p, a) })
 	}
 	for _, r := range fx.Refusals {
-		p.s.violated("%s refuses a poll: %s", p.name, r.Message)
+		p.s.violated("%s refuses a poll: %s", p.name, r.Why.Message)
 	}
 	if len(fx.Moves) > 0 {
 		p.move(fx.Moves)

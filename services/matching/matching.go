@@ -55,8 +55,6 @@ type Service struct {
 	// types are the settings; nil before Run.
 	types   atomic.Pointer[catalog.Catalog]
 	changes *changes
-	// questions bounds what the shards ask history.
-	questions *api.Questions
 	// redis is nil where the tables are in memory, and before Run.
 	redis atomic.Pointer[redistable.Health]
 
@@ -82,7 +80,6 @@ func New(d Deps) (*Service, error) {
 	}
 	s := &Service{
 		Deps: d, js: js, metrics: shard.NewMetrics(d.Metrics, d.Partitioning.Matching), ready: make(chan struct{}),
-		questions: api.NewQuestions(d.Partitioning.History),
 	}
 	s.changes = newChanges(s.settings, s.limitsChanged)
 	for range d.Partitioning.Matching {
@@ -197,7 +194,7 @@ func (s *Service) serve(ctx context.Context, m int, tables tables.Tables, types 
 	log := s.Log.With("shard", m, "epoch", term.Number())
 	port, err := api.New(api.Config{
 		NATS: s.NATS, Partitioning: s.Partitioning, Shard: m, Epoch: term.Number(),
-		Replies: s.Replies, Questions: s.questions, Provisions: s.Provisions, LogVersion: types.WriteVersion, Log: log,
+		Replies: s.Replies, Provisions: s.Provisions, LogVersion: types.WriteVersion, Log: log,
 	})
 	if err != nil {
 		return err
@@ -246,11 +243,11 @@ const pollsEvery = 250 * time.Millisecond
 
 // matchConfig is what the core of one ownership is to know.
 func (s *Service) matchConfig(m int, epoch uint64, answerBytesMax int) match.Config {
-	c := s.Config.Shard
 	return match.Config{
 		Shard: m, Shards: s.Partitioning.Matching, Partitions: s.Partitioning.History,
 		Epoch: epoch, Seed: rand.Uint64(), AnswerBytesMax: answerBytesMax,
-		PollsMax: c.PollsMax, GrabEventsMax: c.GrabEventsMax, GrabsInFlight: c.GrabsInFlight, PopMax: c.PopMax, PollsEvery: pace.Of(pollsEvery),
+		PollsMax: s.Config.Shard.PollsMax, GrabEventsMax: shard.GrabEventsMax, GrabsInFlight: shard.GrabsInFlight, PopMax: shard.PopMax,
+		PollsEvery: pace.Of(pollsEvery),
 	}
 }
 

@@ -21,44 +21,8 @@ import (
 // pageTimeout bounds one page of an answer.
 const pageTimeout = 5 * time.Second
 
-// questionsMax is how many questions the shards of a process ask one history partition at a time. A process that begins asks for each of
-// its shards, and more at a time do not get their answers sooner.
-const questionsMax = 8
-
-// Questions bounds the questions that the shards of a process ask each history partition at a time. A partition that does not answer holds up
-// no other. It is safe for concurrent use.
-type Questions struct{ places []chan struct{} }
-
-// NewQuestions makes the bounds of so many partitions.
-func NewQuestions(partitions int) *Questions {
-	q := &Questions{make([]chan struct{}, partitions)}
-	for p := range q.places {
-		q.places[p] = make(chan struct{}, questionsMax)
-	}
-	return q
-}
-
-// begin waits until a partition may be asked, and returns what is called at the end.
-func (q *Questions) begin(ctx context.Context, partition int) (end func(), err error) {
-	if q == nil {
-		return func() {}, nil
-	}
-	places := q.places[partition]
-	select {
-	case places <- struct{}{}:
-		return func() { <-places }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
 // Ask implements shard.History.
 func (p *Port) Ask(ctx context.Context, a question.Question) (out question.Answer, err error) {
-	end, err := p.Questions.begin(ctx, a.Partition)
-	if err != nil {
-		return out, err
-	}
-	defer end()
 	switch a.Kind {
 	case question.Bookings, question.Running:
 		out.Running, out.Superseded, err = p.bookings(ctx, a)

@@ -4,14 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/api"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/grab"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/overflow"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/question"
@@ -158,50 +156,5 @@ func TestHoldersAreAskedOfHistory(t *testing.T) {
 	odd, a.Holders = false, append(a.Holders, q)
 	if _, err := p.Ask(t.Context(), a); err == nil {
 		t.Error("an answer about one of two limits was taken")
-	}
-}
-
-// TestAPartitionIsAskedFewQuestionsAtOnce by all shards of a process, and what waits for one partition does not hold up another.
-func TestAPartitionIsAskedFewQuestionsAtOnce(t *testing.T) {
-	t.Parallel()
-	const most, all = 8, 24
-	l := newLine(t)
-	answer, full := make(chan struct{}), make(chan struct{})
-	var mu sync.Mutex
-	open, highest := 0, 0
-	serve(t, l, "retrigger", func(*rpcv1.RetriggerRequest) (natsrpc.Message, error) {
-		mu.Lock()
-		open++
-		if open > highest {
-			if highest = open; open == most {
-				close(full)
-			}
-		}
-		mu.Unlock()
-		<-answer
-		mu.Lock()
-		defer mu.Unlock()
-		open--
-		return &rpcv1.RetriggerResponse{}, nil
-	})
-	ports := []*api.Port{l.port(5), l.port(6)}
-	ask := func(i, partition int) error {
-		_, err := ports[i%len(ports)].Ask(t.Context(), question.Question{Kind: question.Retrigger, Partition: partition})
-		return err
-	}
-	errs := make(chan error, all)
-	for i := range all {
-		go func() { errs <- ask(i, 1) }()
-	}
-	<-full
-	if fault.CodeOf(ask(0, 0)) != fault.Unavailable { // it has no owner
-		t.Error("the question to another partition has an answer")
-	}
-	close(answer)
-	for range all {
-		testkit.NoError(t, <-errs)
-	}
-	if highest != most {
-		t.Errorf("%d questions were open at once", highest)
 	}
 }

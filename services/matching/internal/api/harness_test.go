@@ -122,7 +122,7 @@ func (s *stack) start() *owner {
 	clock := shard.NewClock(nil)
 	core := match.New(match.Config{
 		Shards: parts.Matching, Partitions: parts.History, Epoch: o.epoch, Seed: o.epoch, AnswerBytesMax: port.AnswerBytesMax(),
-		PollsMax: s.config.PollsMax, GrabEventsMax: s.config.GrabEventsMax, GrabsInFlight: s.config.GrabsInFlight, PopMax: s.config.PopMax,
+		PollsMax: s.config.PollsMax, GrabEventsMax: shard.GrabEventsMax, GrabsInFlight: shard.GrabsInFlight, PopMax: shard.PopMax,
 	}, s.limits, clock.Now())
 	o.Shard = shard.New(shard.Deps{
 		Partitions: parts.History, Core: core, Clock: clock, Tables: s.tables(), Outbox: port, History: port, RoundTrip: port.RoundTrip,

@@ -27,12 +27,10 @@ const (
 	hintsPending = 1024
 	// hintsAckWait is after how long hints come again that this owner has lost.
 	hintsAckWait = 5 * time.Second
-	// consumerTimeoutFirst bounds each try to find or make the consumer for as long as NATS may take
-	// to elect a leader, which is consumerTriesShort tries: a call that meets a lost one is never
-	// answered. consumerTimeoutLast bounds those that follow: a loaded server takes its time.
-	consumerTimeoutFirst = 1500 * time.Millisecond
-	consumerTriesShort   = 6
-	consumerTimeoutLast  = 8 * time.Second
+	// consumerTimeoutMin bounds the first try to find or make the consumer: a call that meets a lost leader is never answered. Each
+	// further one that is not answered may take twice as long, up to consumerTimeoutMax: a loaded server takes its time.
+	consumerTimeoutMin = 1500 * time.Millisecond
+	consumerTimeoutMax = 8 * time.Second
 	// consumeRetry is how long to wait before the next.
 	consumeRetry = 250 * time.Millisecond
 )
@@ -41,12 +39,8 @@ const (
 // is gone, as after a restart of the server that held it in memory, is made again. A
 // consumer of a newer owner ends the shard.
 func (p *Port) consume(ctx context.Context, s *shard.Shard) {
-	broken, failed := false, 0
+	broken, timeout := false, consumerTimeoutMin
 	for ctx.Err() == nil {
-		timeout := consumerTimeoutFirst
-		if failed >= consumerTriesShort {
-			timeout = consumerTimeoutLast
-		}
 		err := p.consumeOnce(ctx, s, timeout, broken)
 		if ctx.Err() != nil {
 			return
@@ -59,8 +53,8 @@ func (p *Port) consume(ctx context.Context, s *shard.Shard) {
 			p.Log.Warn("the hint stream failed, trying again", "error", err)
 		}
 		broken = err != nil
-		if failed++; !errors.Is(err, context.DeadlineExceeded) {
-			failed = 0
+		if timeout = min(2*timeout, consumerTimeoutMax); !errors.Is(err, context.DeadlineExceeded) {
+			timeout = consumerTimeoutMin
 		}
 		backoff.Sleep(ctx, consumeRetry)
 	}

@@ -50,13 +50,11 @@ type line struct {
 	server *natskit.Server
 	nc     *nats.Conn
 	js     jetstream.JetStream
-	// questions bounds those of its ports.
-	questions *api.Questions
 }
 
 func newLine(t testing.TB) *line {
 	server := natskit.Run(t)
-	l := &line{t: t, server: server, nc: server.Connect(t, nats.CustomInboxPrefix(topology.ServiceInbox("test"))), questions: api.NewQuestions(parts.History)}
+	l := &line{t: t, server: server, nc: server.Connect(t, nats.CustomInboxPrefix(topology.ServiceInbox("test")))}
 	var err error
 	if l.js, err = jetstream.New(l.nc); err == nil {
 		err = provision.Apply(t.Context(), l.js, parts, provision.Options{})
@@ -79,7 +77,7 @@ func (l *line) portWith(nc *nats.Conn, epoch uint64, replies *natsrpc.Replies) *
 	l.t.Helper()
 	p, err := api.New(api.Config{
 		NATS: nc, Partitioning: parts, Epoch: epoch, LogVersion: func() uint32 { return 1 }, Log: testLog(),
-		Replies: replies, Questions: l.questions, Provisions: true,
+		Replies: replies, Provisions: true,
 	})
 	testkit.NoError(l.t, err)
 	return p

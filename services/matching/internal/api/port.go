@@ -30,7 +30,7 @@ import (
 // and framing.
 const answerRoom = 64 << 10
 
-// Config says whose side of NATS a Port is. All fields but Replies, Questions and Provisions are required.
+// Config says whose side of NATS a Port is. All fields but Replies and Provisions are required.
 type Config struct {
 	NATS         *nats.Conn
 	Partitioning topology.Partitioning
@@ -39,8 +39,6 @@ type Config struct {
 	Epoch uint64
 	// Replies says which reply subjects are answered; nil is the default.
 	Replies *natsrpc.Replies
-	// Questions bounds the questions of this process's shards; nil does not.
-	Questions *Questions
 	// Provisions tells that this process may create streams.
 	Provisions bool
 	// LogVersion is the version to write.
@@ -154,7 +152,7 @@ func (p *Port) splice(tasks [][]byte) []byte {
 // Refuse implements shard.Outbox.
 func (p *Port) Refuse(r *waiting.Refusal) {
 	p.answered.done(r.Poll)
-	p.refuse(r.ReplyTo, fault.New(fault.Code(r.Code), "%s", r.Message).After(r.RetryAfter))
+	p.refuse(r.ReplyTo, r.Why)
 }
 
 func (p *Port) refuse(to string, why *fault.Error) {

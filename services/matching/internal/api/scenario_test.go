@@ -49,11 +49,11 @@ func (a *awayTables) try(domain string) error {
 	return nil
 }
 
-func (a *awayTables) Group(domain string) int {
+func (a *awayTables) Group(domain string) string {
 	if domain == a.hung {
-		return 1
+		return "hung"
 	}
-	return 0
+	return ""
 }
 
 func (a *awayTables) Open(ctx context.Context, domain string) (table.Opened, error) {

@@ -72,7 +72,7 @@ func TestR41_AnswersThatNobodyGetsAreTold(t *testing.T) {
 		{ID: 8, ReplyTo: "inbox.there", JSON: true, Tasks: [][]byte{[]byte("\xff")}},
 		{ReplyTo: "inbox.there", JSON: true, Tasks: [][]byte{task}},
 		{ReplyTo: "inbox.there", JSON: true},
-	}, Refusals: []waiting.Refusal{{ReplyTo: "inbox.there", Code: string(fault.ResourceExhausted), Message: "full", RetryAfter: time.Second}}}})
+	}, Refusals: []waiting.Refusal{{ReplyTo: "inbox.there", Why: fault.New(fault.ResourceExhausted, "full").After(time.Second)}}}})
 	n.saw(t, func(in *match.Inputs) error {
 		if slices.Sort(in.Bounced); !slices.Equal(in.Bounced, []uint64{6, 7, 8}) {
 			return fmt.Errorf("bounced are %v", in.Bounced)

@@ -54,7 +54,7 @@ type Tables struct {
 func (s *Store) Shard(shard int) *Tables { return &Tables{s, shard} }
 
 // Group implements tables.Tables.
-func (t *Tables) Group(string) int { return 0 }
+func (t *Tables) Group(string) string { return "" }
 
 // Open implements tables.Tables.
 func (t *Tables) Open(_ context.Context, domain string) (table.Opened, error) {

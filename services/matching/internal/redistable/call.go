@@ -3,6 +3,7 @@ package redistable
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -56,8 +57,8 @@ func encode(c *table.Call) request {
 	}
 	r.keys, r.args = make([]string, 0, keys), make([]any, 0, args)
 	r.keys = append(r.keys, topology.EpochKey(c.Domain, c.Shard), topology.TasklistsKey(c.Domain, c.Shard))
-	p := sortPut(c.Put)
-	r.args = append(r.args, c.Epoch, c.Shard, c.Shards, c.Seq.Epoch, c.Seq.Call, len(c.Stances), len(c.Clear), len(p.lists), len(p.columns), len(c.Wants))
+	p, columns := sortPut(c.Put)
+	r.args = append(r.args, c.Epoch, c.Shard, c.Shards, c.Seq.Epoch, c.Seq.Call, len(c.Stances), len(c.Clear), len(p), columns, len(c.Wants))
 	for i := range c.Stances {
 		encodeStance(&r, c, &c.Stances[i])
 	}
@@ -65,7 +66,7 @@ func encode(c *table.Call) request {
 		r.keys = append(r.keys, headsKey(at.Tasklist), columnKey(at.Tasklist, at.Column))
 		r.args = append(r.args, entry(at.Tasklist), columnName(at.Column))
 	}
-	p.encode(&r, c.Put)
+	p.encode(&r)
 	for _, w := range c.Wants {
 		encodeWant(&r, &w)
 	}
@@ -109,70 +110,53 @@ func encodeWant(r *request, w *table.Want) {
 	}
 }
 
-// put is chunks by tasklist and column, in the order in which these are first met.
-type put struct {
-	lists   []table.Tasklist
-	columns []putColumn
-	// of tells the column of each chunk.
-	of []int
-}
+// puts are the chunks that a call stores: by tasklist, then by column.
+type puts [][][]*table.Chunk
 
-type putColumn struct {
-	list, n int
-	at      table.Column
-	head    int64
-}
-
-func sortPut(chunks []table.Chunk) put {
-	p := put{of: make([]int, len(chunks))}
-	type place struct {
-		list int
-		at   table.Column
+func sortPut(chunks []table.Chunk) (p puts, columns int) {
+	all := make([]*table.Chunk, len(chunks))
+	for i := range chunks {
+		all[i] = &chunks[i]
 	}
-	lists, columns := map[table.Tasklist]int{}, map[place]int{}
-	for i, c := range chunks {
-		l, ok := lists[c.Tasklist]
-		if !ok {
-			l = len(p.lists)
-			lists[c.Tasklist], p.lists = l, append(p.lists, c.Tasklist)
-		}
-		n, ok := columns[place{l, c.Column}]
-		if !ok {
-			n = len(p.columns)
-			columns[place{l, c.Column}] = n
-			p.columns = append(p.columns, putColumn{list: l, at: c.Column, head: c.ReadyAt})
-		}
-		p.columns[n].n++
-		p.columns[n].head = min(p.columns[n].head, c.ReadyAt)
-		p.of[i] = n
+	order := func(a, b *table.Chunk) int {
+		return table.Known{Tasklist: a.Tasklist, Column: a.Column}.Order(table.Known{Tasklist: b.Tasklist, Column: b.Column})
 	}
-	return p
+	slices.SortStableFunc(all, order)
+	for i, c := range all {
+		last := len(p) - 1
+		switch {
+		case i == 0 || all[i-1].Tasklist != c.Tasklist:
+			p = append(p, [][]*table.Chunk{{c}})
+		case all[i-1].Column != c.Column:
+			p[last] = append(p[last], []*table.Chunk{c})
+		default:
+			column := &p[last][len(p[last])-1]
+			*column = append(*column, c)
+			continue
+		}
+		columns++
+	}
+	return p, columns
 }
 
-func (p *put) encode(r *request, chunks []table.Chunk) {
-	for l, list := range p.lists {
-		r.keys = append(r.keys, headsKey(list))
-		r.args = append(r.args, entry(list), 0)
-		count := len(r.args) - 1
-		for _, c := range p.columns {
-			if c.list == l {
-				r.args = append(r.args, c.head, columnName(c.at))
+func (p puts) encode(r *request) {
+	for _, list := range p {
+		r.keys = append(r.keys, headsKey(list[0][0].Tasklist))
+		r.args = append(r.args, entry(list[0][0].Tasklist), len(list))
+		for _, column := range list {
+			head := column[0].ReadyAt
+			for _, c := range column {
+				head = min(head, c.ReadyAt)
 			}
+			r.args = append(r.args, head, columnName(column[0].Column))
 		}
-		r.args[count] = (len(r.args) - count - 1) / 2
 	}
-	// Where each column's chunks begin among the arguments: in one pass over them all.
-	next := make([]int, len(p.columns))
-	for n, c := range p.columns {
-		r.keys = append(r.keys, columnKey(p.lists[c.list], c.at))
-		r.args = append(r.args, c.n)
-		next[n] = len(r.args)
-		r.args = append(r.args, make([]any, 2*c.n)...)
-	}
-	for i, c := range chunks {
-		at := next[p.of[i]]
-		r.args[at], r.args[at+1] = c.Place(), c.Packed()
-		next[p.of[i]] += 2
+	for _, column := range slices.Concat(p...) {
+		r.keys = append(r.keys, columnKey(column[0].Tasklist, column[0].Column))
+		r.args = append(r.args, len(column))
+		for _, c := range column {
+			r.args = append(r.args, c.Place(), c.Packed())
+		}
 	}
 }
 

@@ -39,7 +39,8 @@ type Tables struct {
 	client redis.UniversalClient
 	shard  int
 	called Called
-	groups groups
+	// nodes are the addresses of the nodes of a cluster by domains, as far as they were met.
+	nodes sync.Map
 
 	call, open, clear, count, slots script
 }
@@ -128,8 +129,12 @@ func (t *Tables) exec(ctx context.Context, operation string, pipe redis.Pipeline
 	return pipe.Exec(ctx)
 }
 
-// Group implements tables.Tables. A domain that was not used yet is in group 0.
-func (t *Tables) Group(domain string) int { return t.groups.of(domain) }
+// Group implements tables.Tables. It is the node of a cluster, empty for a domain that was not used yet.
+func (t *Tables) Group(domain string) string {
+	node, _ := t.nodes.Load(domain)
+	addr, _ := node.(string)
+	return addr
+}
 
 // node is the server of a domain's keys. A call of its client goes to that server or
 // fails: the client of a whole cluster would repeat what timed out.
@@ -142,7 +147,7 @@ func (t *Tables) node(ctx context.Context, domain string) (redis.UniversalClient
 	if err != nil {
 		return nil, fmt.Errorf("find the node of %s: %w", domain, err)
 	}
-	t.groups.learn(domain, node.Options().Addr)
+	t.nodes.Store(domain, node.Options().Addr)
 	return node, nil
 }
 
@@ -157,33 +162,6 @@ func (t *Tables) failed(ctx context.Context, err error) {
 		redis.HasErrorPrefix(err, "CLUSTERDOWN") || redis.HasErrorPrefix(err, "READONLY") {
 		cluster.ReloadState(ctx)
 	}
-}
-
-// groups numbers the nodes of a cluster, as far as they were met.
-type groups struct {
-	mu      sync.Mutex
-	nodes   map[string]int
-	domains map[string]int
-}
-
-func (g *groups) of(domain string) int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.domains[domain]
-}
-
-func (g *groups) learn(domain, node string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.nodes == nil {
-		g.nodes, g.domains = map[string]int{}, map[string]int{}
-	}
-	n, known := g.nodes[node]
-	if !known {
-		n = len(g.nodes)
-		g.nodes[node] = n
-	}
-	g.domains[domain] = n
 }
 
 // Slots implements tables.Tables.

@@ -277,7 +277,7 @@ func TestR8_ANodeThatIsAwayHarmsItsOwnDomainsOnly(t *testing.T) {
 	s, servers := cluster(t, 3)
 	tables := s.Shard(0)
 	var calls []table.Call
-	byGroup := map[int]int{}
+	byGroup := map[string]int{}
 	for i := range 30 {
 		domain := fmt.Sprint("d", i)
 		opened, err := tables.Open(t.Context(), domain)
@@ -294,11 +294,11 @@ func TestR8_ANodeThatIsAwayHarmsItsOwnDomainsOnly(t *testing.T) {
 		return node.Options().Addr
 	}
 	away := make([]bool, len(calls))
-	groups := map[string]int{}
+	groups := map[string]string{}
 	for i, c := range calls {
 		away[i] = owner(c.Domain) == servers[1].Addr
 		if g, known := groups[owner(c.Domain)]; known && g != tables.Group(c.Domain) {
-			t.Fatalf("%s is in group %d, others of its node in %d", c.Domain, tables.Group(c.Domain), g)
+			t.Fatalf("%s is in group %q, others of its node in %q", c.Domain, tables.Group(c.Domain), g)
 		}
 		groups[owner(c.Domain)] = tables.Group(c.Domain)
 	}

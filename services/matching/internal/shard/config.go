@@ -14,43 +14,28 @@ type Config struct {
 	// domains that have few, a sixteenth at most. Default 10000. Too few turns workers away; each
 	// costs about a kilobyte, and 8 at most.
 	PollsMax int `koanf:"polls_max" usage:"polls that may wait at one shard"`
-	// GrabEventsMax is how many grabs go to history in one batch. Default 1000.
-	GrabEventsMax int `koanf:"grab_events_max" usage:"grabs in one batch"`
-	// GrabsInFlight is how many batches may wait for verdicts per history partition.
-	// Default 1: each is a message of the log with a sync to disk of its own, so while one is
-	// under way the next one gathers. More make batches smaller; 1 has a partition wait
-	// for a second where a verdict is lost.
-	GrabsInFlight int `koanf:"grabs_in_flight" usage:"grab batches without verdict per history partition"`
-	// PopMax is how many triggers one table call takes for a tasklist. Default 1000.
-	// Redis does nothing else meanwhile: about half a millisecond per thousand.
-	PopMax int `koanf:"pop_max" usage:"triggers taken from a table at once"`
 }
 
 // DefaultConfig returns the defaults.
-func DefaultConfig() Config {
-	return Config{PollsMax: 10_000, GrabEventsMax: 1000, GrabsInFlight: 1, PopMax: 1000}
+func DefaultConfig() Config { return Config{PollsMax: 10_000} }
+
+// Validate reports a value that is out of range.
+func (c Config) Validate() []settings.Problem {
+	if most := 1_000_000; c.PollsMax < 1 || c.PollsMax > most {
+		return []settings.Problem{{Path: "polls_max", What: fmt.Sprintf("%d is not between 1 and %d", c.PollsMax, most)}}
+	}
+	return nil
 }
 
-// Validate tells what is out of range.
-func (c Config) Validate() []settings.Problem {
-	var problems []settings.Problem
-	for _, f := range []struct {
-		path            string
-		value, min, max int
-	}{
-		{"polls_max", c.PollsMax, 1, 1_000_000},
-		{"grab_events_max", c.GrabEventsMax, 1, 10_000},
-		{"grabs_in_flight", c.GrabsInFlight, 1, 64},
-		{"pop_max", c.PopMax, 1, 10_000},
-	} {
-		if f.value < f.min || f.value > f.max {
-			problems = append(problems, settings.Problem{
-				Path: f.path, What: fmt.Sprintf("%d is not between %d and %d", f.value, f.min, f.max),
-			})
-		}
-	}
-	return problems
-}
+const (
+	// GrabEventsMax is how many grabs go to history in one batch.
+	GrabEventsMax = 1000
+	// GrabsInFlight is how many batches of grabs may wait for verdicts of one history partition: each is a message of the log with a
+	// sync to disk of its own, so while one is under way the next one gathers (decision 15).
+	GrabsInFlight = 1
+	// PopMax is how many triggers one call takes of a tasklist: half a millisecond of Redis, which does nothing else meanwhile.
+	PopMax = 1000
+)
 
 const (
 	// proveTimeout bounds one round trip to the server, proveRetry is how soon the next follows one that failed.

@@ -100,7 +100,7 @@ func TestDrainIsCutShort(t *testing.T) {
 func TestNothingRunsOnBesideTheLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inBubble(t, func(w *world, cancel context.CancelFunc) {
-			w.hung[1] = true
+			w.hung["1"] = true
 			w.run(match.Effects{Requests: tablecall.Requests{Calls: calls("a1"), Opens: []string{"b1"}}, Asks: []question.Question{{ID: 1}}}, 0)
 			cancel()
 			began := time.Now()

@@ -50,7 +50,7 @@ type Shard struct {
 	// ctx ends when the shard ends; what runs beside the loop uses it.
 	ctx    context.Context
 	beside sync.WaitGroup
-	groups map[int]*group
+	groups map[string]*group
 	asks   []*lane[question.Question]
 	// proving: a round trip is under way.
 	proving atomic.Bool
@@ -65,7 +65,7 @@ type Shard struct {
 func New(d Deps) *Shard {
 	s := &Shard{
 		Deps: d, box: mailbox{wake: make(chan struct{}, 1)}, ended: make(chan error, 1),
-		groups: map[int]*group{}, asks: make([]*lane[question.Question], d.Partitions),
+		groups: map[string]*group{}, asks: make([]*lane[question.Question], d.Partitions),
 	}
 	for p := range s.asks {
 		s.asks[p] = &lane[question.Question]{run: s.ask, beside: &s.beside}

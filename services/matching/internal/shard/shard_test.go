@@ -40,7 +40,7 @@ type world struct {
 	// log is what happened, with its time: "0s step", "1s do a b".
 	log []string
 	// hung are the groups of tables that answer nothing; refuses are domains whose calls fail.
-	hung    map[int]bool
+	hung    map[string]bool
 	refuses map[string]bool
 	// slow is how long a batch of calls takes.
 	slow time.Duration
@@ -120,7 +120,7 @@ func (w *world) Explain(k match.Kind, holders int, _ match.Now) match.Explained 
 }
 
 // Group implements tables.Tables: the domain's last letter is its group.
-func (w *world) Group(domain string) int { return int(domain[len(domain)-1] - '0') }
+func (w *world) Group(domain string) string { return domain[len(domain)-1:] }
 
 func (w *world) busy(ctx context.Context, domain string, slow time.Duration) error {
 	w.mu.Lock()
@@ -264,7 +264,7 @@ func inWorld(t *testing.T, test func(w *world)) {
 func inBubble(t *testing.T, test func(w *world, cancel context.CancelFunc)) {
 	w := &world{
 		t: t, start: time.Now(), done: make(chan error, 1),
-		hung: map[int]bool{}, refuses: map[string]bool{}, silent: map[int]bool{},
+		hung: map[string]bool{}, refuses: map[string]bool{}, silent: map[int]bool{},
 	}
 	w.shard = New(Deps{
 		Partitions: 2, Core: w, Clock: NewClock(nil), Tables: w, Outbox: w, History: w, Open: w.open, RoundTrip: w.roundTrip,
@@ -318,7 +318,7 @@ func calls(domains ...string) (all []table.Call) {
 // A group of tables that hangs fails its own domains after a second; the others go on. R8.
 func TestR8_HungGroupHarmsOnlyItsOwnDomains(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.hung[1] = true
+		w.hung["1"] = true
 		w.run(match.Effects{Requests: tablecall.Requests{Calls: calls("a1", "b2", "c1")}}, 100*time.Millisecond)
 		w.expect("outcome", "0s outcome b2 failed=false")
 		w.run(match.Effects{Requests: tablecall.Requests{Calls: calls("b2")}}, 2*time.Second)
@@ -364,7 +364,7 @@ func TestR8_OpeningHungTablesIsBounded(t *testing.T) {
 		if n != len(opens) {
 			t.Fatalf("%d of %d domains were opened within a second: %q", n, len(opens), w.log)
 		}
-		w.hung[1], w.log = true, nil
+		w.hung["1"], w.log = true, nil
 		w.run(match.Effects{Requests: tablecall.Requests{Opens: opens}}, callTimeout)
 		if n := strings.Count(strings.Join(w.log, "\n"), "failed=true"); n != len(opens) {
 			t.Fatalf("%d of %d failed within a second: %q", n, len(opens), w.log)

@@ -18,7 +18,7 @@ import (
 type Tables interface {
 	// Group tells which calls fail together: domains on the same node of Redis. Calls of
 	// one group are made in one round trip, those of different groups beside each other.
-	Group(domain string) int
+	Group(domain string) string
 	// Open tells what the shard's table of a domain holds, and begins a life of it
 	// where there is none.
 	Open(ctx context.Context, domain string) (table.Opened, error)

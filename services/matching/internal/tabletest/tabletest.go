@@ -336,9 +336,6 @@ func manyDomains(r *rig) {
 	wants := []table.Want{{Tasklist: list, N: 5, Candidates: []table.Candidate{candidate(3, "a", 1)}}}
 	here := r.call(0, table.Call{Put: []table.Chunk{chunk(3, "a", 1, 1, 1)}, Wants: wants})
 	away := elsewhere(here)
-	if g := r.shards[0].Group(domain); g < 0 {
-		r.Fatalf("group %d", g)
-	}
 	outcomes, errs := r.shards[0].Do(r.Context(), []table.Call{away, here})
 	r.equal("errors", errs, []error{nil, nil})
 	r.equal("the unopened", outcomes[0], table.Outcome{Lost: true})

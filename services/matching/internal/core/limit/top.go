@@ -13,9 +13,9 @@ import (
 const (
 	// topMax is how many limits one answer tells of: with ten holders and waiters each they take a third of a megabyte.
 	topMax = 250
-	// topLooksMax is how many attempts, and how many columns of tables, one answer looks at: it holds up the shard, by 2 ms at most.
-	// topSlotsMax is how many attempts of one limit are.
-	topLooksMax, topSlotsMax = 65_536, 16_384
+	// topLooksMax is how many attempts, and how many columns of tables, one answer counts: it holds up the shard, by 2 ms at most.
+	// topSlotsMax is how many attempts of one limit are. A type of a tasklist counts as lookPerType.
+	topLooksMax, topSlotsMax, lookPerType = 65_536, 16_384, 2 * table.PriorityIdle
 	// topGroupsMax is how many limits of single groups it looks at.
 	topGroupsMax = 32_768
 )
@@ -233,13 +233,12 @@ func (l *Limit) tasksOf(of *List, looks *int) int {
 	}
 	n := 0
 	for _, typ := range l.Types {
-		n += of.Ahead[typ]
+		if n += of.Ahead[typ]; *looks > 0 {
+			*looks -= lookPerType
+			n += of.Index.TriggersOfType(typ)
+		}
 	}
-	if *looks -= of.Index.Columns(); *looks < 0 {
-		*looks = 0
-		return n
-	}
-	return n + of.Index.TriggersOf(l.Types)
+	return n
 }
 
 // longest keeps the first most of those that there are and one more, in their order.

@@ -176,7 +176,7 @@ func TestPollsAreRefused(t *testing.T) {
 	w.run(ms)
 	var got []string
 	for _, r := range w.refusals {
-		got = append(got, r.ReplyTo+" "+r.Code+" "+r.RetryAfter.String())
+		got = append(got, r.ReplyTo+" "+string(r.Why.Code)+" "+r.Why.RetryAfter.String())
 	}
 	if want := []string{"r RESOURCE_EXHAUSTED 1s", "s INVALID_ARGUMENT 0s", "t INVALID_ARGUMENT 0s"}; !slices.Equal(got, want) {
 		t.Fatalf("%q", got)
@@ -442,7 +442,7 @@ func TestI14_PollsThatNameTooManyTypes(t *testing.T) {
 	w.wait("all", 1)
 	w.poll("other", waiting.Poll{Domain: "e", Tasklist: "l0", Max: 1, Types: set(0), For: time.Minute})
 	w.run(ms)
-	if len(w.refusals) != 1 || w.refusals[0].ReplyTo != "over" || w.refusals[0].RetryAfter <= 0 {
+	if len(w.refusals) != 1 || w.refusals[0].ReplyTo != "over" || w.refusals[0].Why.RetryAfter <= 0 {
 		t.Fatalf("%d are refused: %+v", len(w.refusals), w.refusals[:min(2, len(w.refusals))])
 	}
 	w.ready("d", "l0", "t0.5", 1, 1) // one of two ends: the set is there still

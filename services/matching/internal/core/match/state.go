@@ -36,7 +36,7 @@ type Config struct {
 	Seed uint64
 	// AnswerBytesMax bounds the tasks of one answer, in encoded bytes.
 	AnswerBytesMax int
-	// PollsMax, GrabEventsMax, GrabsInFlight and PopMax are settings; see shard.Config.
+	// PollsMax, GrabEventsMax, GrabsInFlight and PopMax are bounds; see shard.Config.
 	PollsMax, GrabEventsMax, GrabsInFlight, PopMax int
 	// PollsEvery is how often it looks after polls for which nothing waits. Default sweepEvery.
 	PollsEvery time.Duration

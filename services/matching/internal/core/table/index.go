@@ -248,15 +248,6 @@ func (x *Index) move(c indexed, head int64) {
 	x.insert(c)
 }
 
-// Columns is how many columns are known.
-func (x *Index) Columns() int {
-	n := len(x.heads)
-	for _, g := range x.groups {
-		n += len(g.byName)
-	}
-	return n
-}
-
 // TriggersIn is how many triggers a column holds, as far as is known.
 func (x *Index) TriggersIn(at Column) int {
 	if _, g := x.grouped(at); g != nil {
@@ -274,24 +265,6 @@ func (x *Index) TriggersOfType(typ string) int {
 	for p := PriorityFirst; p <= PriorityIdle; p++ {
 		n += x.TriggersIn(Column{Priority: p, Type: typ})
 		if g := x.groups[Column{Priority: p, Type: typ, Group: AnyGroup}]; g != nil {
-			n += g.triggers
-		}
-	}
-	return n
-}
-
-// TriggersOf is how many triggers of some types the table holds, as far as is known. Types are sorted. It looks at all columns.
-func (x *Index) TriggersOf(types []string) int {
-	n := 0
-	for _, block := range x.blocks {
-		for i := range block {
-			if _, named := slices.BinarySearch(types, block[i].Type); named {
-				n += block[i].triggers
-			}
-		}
-	}
-	for at, g := range x.groups {
-		if _, named := slices.BinarySearch(types, at.Type); named {
 			n += g.triggers
 		}
 	}

@@ -47,10 +47,7 @@ type Refusal struct {
 	// Poll is the poll's ID.
 	Poll    uint64
 	ReplyTo string
-	// Code is a fault code, Message for people, RetryAfter 0 where it says nothing.
-	Code       string
-	Message    string
-	RetryAfter time.Duration
+	Why     *fault.Error
 }
 
 // Replies go to polls.
@@ -90,10 +87,9 @@ func (s *Waiting[L]) Admit(m *Poll, d *pairing.Domain) bool {
 	case s.leaving:
 		s.out.Answers = append(s.out.Answers, m.Empty())
 	case !m.wellFormed():
-		s.refuse(m, fault.InvalidArgument, "a poll needs a domain, a tasklist with its partition, and max_tasks", 0)
+		s.refuse(m, fault.New(fault.InvalidArgument, "a poll needs a domain, a tasklist with its partition, and max_tasks"))
 	case !s.polls.HasRoom(d, s.cfg.PollsMax):
-		s.counts.PollsRefused++
-		s.refuse(m, fault.ResourceExhausted, "too many polls wait", time.Second)
+		s.full(m, "too many polls wait")
 	default:
 		return true
 	}
@@ -109,8 +105,7 @@ func (s *Waiting[L]) Add(m *Poll, l L, q *pairing.Queue[L, grab.Grant]) {
 	p.Accept(m.Types)
 	p.By = s.pollers.Saw(report.Poll{Domain: m.Domain, Tasklist: m.Tasklist, Worker: m.Worker, Version: m.Version, Types: p.Types}, s.now)
 	if !q.Join(p) {
-		s.counts.PollsRefused++
-		s.refuse(m, fault.ResourceExhausted, "the polls that wait name too many different sets of types", time.Second)
+		s.full(m, "the polls that wait name too many different sets of types")
 		return
 	}
 	p.By.Wait(1)
@@ -122,6 +117,12 @@ func (s *Waiting[L]) Add(m *Poll, l L, q *pairing.Queue[L, grab.Grant]) {
 	l.Resume()
 }
 
-func (s *Waiting[L]) refuse(m *Poll, code fault.Code, why string, after time.Duration) {
-	s.out.Refusals = append(s.out.Refusals, Refusal{Poll: m.ID, ReplyTo: m.ReplyTo, Code: string(code), Message: why, RetryAfter: after})
+// full refuses a poll for which there is no place.
+func (s *Waiting[L]) full(m *Poll, why string) {
+	s.counts.PollsRefused++
+	s.refuse(m, fault.New(fault.ResourceExhausted, "%s", why).After(time.Second))
+}
+
+func (s *Waiting[L]) refuse(m *Poll, why *fault.Error) {
+	s.out.Refusals = append(s.out.Refusals, Refusal{Poll: m.ID, ReplyTo: m.ReplyTo, Why: why})
 }

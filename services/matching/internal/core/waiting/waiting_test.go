@@ -216,7 +216,7 @@ func TestAPollThatMayNotWait(t *testing.T) {
 	}
 	codes := ""
 	for _, one := range r.out.Refusals {
-		codes += fmt.Sprint(one.Poll, " ", one.Code, " ")
+		codes += fmt.Sprint(one.Poll, " ", one.Why.Code, " ")
 	}
 	testkit.Equal(t, "refused", codes, "1 INVALID_ARGUMENT 2 INVALID_ARGUMENT 3 INVALID_ARGUMENT 12 RESOURCE_EXHAUSTED ")
 	testkit.Equal(t, "counted", r.counts, PollCounts{Polls: 6, PollsRefused: 1})
