@@ -178,9 +178,6 @@ func (r *Ranks) End(at table.Column, waits func(at table.Column) bool) {
 	}
 }
 
-// Forget forgets a column.
-func (r *Ranks) Forget(at table.Column) { delete(r.lines, at) }
-
 // Clear forgets all columns.
 func (r *Ranks) Clear() { clear(r.lines) }
 

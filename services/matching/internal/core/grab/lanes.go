@@ -160,7 +160,7 @@ func (s *Lanes[L]) silence(l *lane[L], ends []End[L]) []End[L] {
 // unsent ends a request that history has not received.
 func (s *Lanes[L]) unsent(r *Request[L]) End[L] {
 	s.last.Forget(r.Trigger)
-	return unsent(r)
+	return End[L]{Request: *r, Detach: true, Over: true, Free: true}
 }
 
 // Send sends the grabs that have gathered, where a batch more may be under way. It returns those of polls that were answered meanwhile.

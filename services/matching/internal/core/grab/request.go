@@ -30,13 +30,6 @@ type Origin[L any] struct {
 	Limits *limit.List
 }
 
-// of is one of the triggers as it was in the table.
-func (o *Origin[L]) of(t ids.Trigger) table.Chunk {
-	c := o.Chunk
-	c.Triggers = ids.AppendTrigger(nil, t)
-	return c
-}
-
 // Request is a trigger on its way to a poll.
 type Request[L any] struct {
 	Trigger ids.Trigger
@@ -47,7 +40,11 @@ type Request[L any] struct {
 }
 
 // Chunk is the trigger of a request as it was in the table.
-func (r *Request[L]) Chunk() table.Chunk { return r.From.of(r.Trigger) }
+func (r *Request[L]) Chunk() table.Chunk {
+	c := r.From.Chunk
+	c.Triggers = ids.AppendTrigger(nil, r.Trigger)
+	return c
+}
 
 // Waits reports whether its poll waits for it.
 func (r *Request[L]) Waits() bool { return !r.detached }
@@ -67,11 +64,6 @@ type End[L any] struct {
 	Granted    bool
 	Grant      Grant
 	DeadlineMS int64
-}
-
-// unsent is the end of a request that history has not received.
-func unsent[L any](r *Request[L]) End[L] {
-	return End[L]{Request: *r, Detach: true, Over: true, Free: true}
 }
 
 // Grant is an attempt that history granted to a poll.

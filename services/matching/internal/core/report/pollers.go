@@ -18,8 +18,8 @@ const (
 	pollerFor = 5 * time.Minute
 	// pollerTypesMax is how many of its types are.
 	pollerTypesMax = 16
-	// pollersBytesMax bounds one list of them.
-	pollersBytesMax = 384 << 10
+	// pageMax is how many one page has: a third of a megabyte if each has the longest names.
+	pageMax = 250
 )
 
 // Seen is a worker that polled a tasklist.
@@ -31,15 +31,6 @@ type Seen struct {
 	// Ago is how long ago that poll came. Waiting counts its polls that wait.
 	Ago     time.Duration
 	Waiting int
-}
-
-// bytes is at most about what it takes in an answer.
-func (p *Seen) bytes() int {
-	n := 64 + len(p.Worker) + len(p.Version)
-	for _, typ := range p.Types {
-		n += 4 + len(typ)
-	}
-	return n
 }
 
 // Poll is what a poll says of its worker. Types are sorted, each once; none = all.
@@ -172,15 +163,11 @@ func (ps *Pollers) Page(domain, tasklist, after string, limit int, now time.Dura
 		found = slices.DeleteFunc(found, func(p *Poller) bool { return byWorker(p.worker, after) <= 0 })
 	}
 	slices.SortFunc(found, func(a, b *Poller) int { return byWorker(a.worker, b.worker) })
-	bytes := 0
-	for _, p := range found {
-		one := p.shown(now)
-		if bytes += one.bytes(); len(seen.Seen) == limit || bytes > pollersBytesMax {
-			seen.More = true
-			break
-		}
-		seen.Seen = append(seen.Seen, one)
+	n := min(len(found), limit, pageMax)
+	for _, p := range found[:n] {
+		seen.Seen = append(seen.Seen, p.shown(now))
 	}
+	seen.More = n < len(found)
 	return seen
 }
 
