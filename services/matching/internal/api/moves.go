@@ -17,15 +17,17 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/shard"
 )
 
-// movesMax is for how many messages it is remembered which polls they gave up: the server reports within a round trip that no one
-// received one.
-const movesMax = 1024
+// movesMax is how many polls that were given up are remembered, or those of one message: the server reports within a round trip that no
+// one received a message.
+const movesMax = 10_000
 
-// moves are the polls that were given up, by the message that said so. It is safe for concurrent use.
+// moves are the polls that were given up last, by the message that said so. It is safe for concurrent use.
 type moves struct {
-	mu   sync.Mutex
-	last uint64
-	sent map[uint64][]tree.Move
+	mu sync.Mutex
+	// sent are those of the messages from first to last, polls counts them.
+	sent        map[uint64][]tree.Move
+	first, last uint64
+	polls       int
 }
 
 // add numbers a message.
@@ -34,7 +36,10 @@ func (m *moves) add(polls []tree.Move) (number uint64) {
 	defer m.mu.Unlock()
 	m.last++
 	m.sent[m.last] = polls
-	delete(m.sent, m.last-movesMax)
+	for m.polls += len(polls); m.polls > movesMax && m.first < m.last; m.first++ {
+		m.polls -= len(m.sent[m.first])
+		delete(m.sent, m.first)
+	}
 	return m.last
 }
 
@@ -43,6 +48,7 @@ func (m *moves) take(n uint64) []tree.Move {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	polls := m.sent[n]
+	m.polls -= len(polls)
 	delete(m.sent, n)
 	return polls
 }

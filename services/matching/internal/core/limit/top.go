@@ -14,8 +14,8 @@ const (
 	// topMax is how many limits one answer tells of: with ten holders and waiters each they take a third of a megabyte.
 	topMax = 250
 	// topLooksMax is how many attempts, and how many columns of tables, one answer counts: it holds up the shard, by 2 ms at most.
-	// topSlotsMax is how many attempts of one limit are. A type of a tasklist counts as lookPerType.
-	topLooksMax, topSlotsMax, lookPerType = 65_536, 16_384, 2 * table.PriorityIdle
+	// topSlotsMax is how many attempts of one limit are. A type of a tasklist counts as looksPerType.
+	topLooksMax, topSlotsMax, looksPerType = 65_536, 16_384, 2 * table.PriorityIdle
 	// topGroupsMax is how many limits of single groups it looks at.
 	topGroupsMax = 32_768
 )
@@ -233,8 +233,9 @@ func (l *Limit) tasksOf(of *List, looks *int) int {
 	}
 	n := 0
 	for _, typ := range l.Types {
-		if n += of.Ahead[typ]; *looks > 0 {
-			*looks -= lookPerType
+		n += of.Ahead[typ]
+		if *looks > 0 {
+			*looks -= looksPerType
 			n += of.Index.TriggersOfType(typ)
 		}
 	}
