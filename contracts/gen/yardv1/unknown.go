@@ -305,3 +305,6 @@ func (r *ResumeRequest) UnknownField() (string, bool) { return field("", r.unkno
 
 // UnknownField returns the path of a field that this version does not know.
 func (r *PurgeRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
+
+// UnknownField returns the path of a field that this version does not know.
+func (r *TopDomainsRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }

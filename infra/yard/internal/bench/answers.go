@@ -168,7 +168,7 @@ func (a *answers) ask(out *report.Answers, name string, times int, do func() err
 }
 
 // askConsole gets the pages of a console.
-func (a *answers) askConsole(ctx context.Context, out *report.Answers, task string) error {
+func (a *answers) askConsole(ctx context.Context, out *report.Answers, task string) (err error) {
 	c, err := console.Listen(console.Config{
 		Listen: "127.0.0.1:0", NATS: console.Logins{Connect: func(string) (*nats.Conn, error) { return a.target.stack.Connect("yard-console") }},
 	})
@@ -178,7 +178,7 @@ func (a *answers) askConsole(ctx context.Context, out *report.Answers, task stri
 	ctx, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(ctx) }()
-	defer func() { stop(); <-ended }()
+	defer func() { stop(); err = errors.Join(err, <-ended) }()
 	of := "/domains/" + domain
 	for _, path := range []string{
 		"/", "/domains", "/fairness", "/cluster", of, of + "/tasklists", of + "/tasklists/" + tasklist, of + "/limits", of + "/tasks", of + "/tasks/" + task,
