@@ -660,7 +660,7 @@ export interface RedriveRequest {
   by?: string;
   /** Identifies the request: a UUID of version 7, as in tasks.submit. Repeated with the same id, a redrive that is one of the last four of its task changes nothing and is answered with OK again. Default: the server makes one. */
   request_id?: string;
-  /** The tasklist that the tasks move to. Default: each stays in its own. */
+  /** The tasklist that the tasks move to, which must not be drained. Default: each stays in its own. */
   tasklist?: string;
 }
 
@@ -1816,7 +1816,7 @@ export interface TaskType {
   cost?: number;
   /** An attempt of this type is stuck if it runs for longer than this, ms, 1000..31622400000: tasks.stuck lists it, and with `events` of the domain it is published. Nothing else follows from it. A change holds within a second. Default 0: stuck_after_ms of the domain. */
   stuck_after_ms?: number;
-  /** How long completed tasks of this type are kept, ms, 900000..31622400000: with 900000 almost nothing remains of them. Tasks that ended otherwise are kept for the domain's retention_ms. A change holds for tasks that end from then on. Default 0: retention_ms of the domain. */
+  /** How long completed tasks of this type are kept at least, ms, 900000..31622400000: it is rounded up to 15 minutes, 30, 60 and so on, each the double of the one before. Tasks that ended otherwise, or were redriven, are kept for the domain's retention_ms. A change holds for tasks that end from then on. Default 0: retention_ms of the domain. */
   completed_retention_ms?: number;
 }
 
@@ -2312,7 +2312,7 @@ export interface AuditEntry {
   by?: string;
   /** The request as JSON, without payloads, cut after 1000 bytes. */
   request?: string;
-  /** UNKNOWN: it may have been carried out in part, or not at all. Default: it was carried out. */
+  /** UNKNOWN, UNAVAILABLE or INTERNAL, as it was answered: it may have been carried out in part, or not at all. Default: it was carried out. */
   code?: string;
 }
 

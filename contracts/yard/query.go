@@ -101,7 +101,7 @@ type TaskType struct {
 	StartWithin, FinishWithin time.Duration
 	// StuckAfter is for how long an attempt runs until it counts as stuck (package operate), 1 s to 366 days. Default: that of the domain.
 	StuckAfter time.Duration
-	// CompletedRetention is how long completed tasks are kept, 15 min to 366 days. Default: as the domain's finished ones.
+	// CompletedRetention is how long completed tasks are kept at least, 15 min to 366 days. Default: as the domain's finished ones.
 	CompletedRetention time.Duration
 	// MaxConcurrency bounds the attempts of this type that run at once in the
 	// domain, on any number of nodes, 1..1000000. Default 0 = no limit.

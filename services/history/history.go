@@ -148,12 +148,16 @@ func (s *Service) Run(ctx context.Context) error {
 // retentionDefault is how long finished tasks of a domain that says nothing are kept.
 const retentionDefault = 7 * 24 * time.Hour
 
-// retention is for how long a finished task is kept: a completed one by its type, if that says so.
+// retention is for how long a finished task is kept: a completed one by its type, if that says so. A task that was redriven is kept like its earlier end, which
+// would come to light otherwise. Tasks with one retention share messages of the archive, so the times of types are rounded up to few: a domain cannot make many.
 func retention(all *catalog.Catalog) func(t *taskstate.Task) time.Duration {
 	return func(t *taskstate.Task) time.Duration {
 		ms := all.Domain(t.Domain).GetRetentionMs()
-		if t.State == taskstate.Completed {
-			ms = cmp.Or(catalog.Types.Of(all, t.Domain, t.Type).GetCompletedRetentionMs(), ms)
+		if own := catalog.Types.Of(all, t.Domain, t.Type).GetCompletedRetentionMs(); own > 0 && t.State == taskstate.Completed && t.Redriven().Count == 0 {
+			ms = topology.RetentionMin.Milliseconds()
+			for ms < own {
+				ms *= 2
+			}
 		}
 		if ms == 0 {
 			return retentionDefault

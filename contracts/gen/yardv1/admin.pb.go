@@ -1860,8 +1860,8 @@ type TaskType struct {
 	// An attempt of this type is stuck if it runs for longer than this, ms, 1000..31622400000: tasks.stuck lists it, and with `events` of the domain it is
 	// published. Nothing else follows from it. A change holds within a second. Default 0: stuck_after_ms of the domain.
 	StuckAfterMs int64 `protobuf:"varint,13,opt,name=stuck_after_ms,json=stuckAfterMs,proto3" json:"stuck_after_ms,omitempty"`
-	// How long completed tasks of this type are kept, ms, 900000..31622400000: with 900000 almost nothing remains of them. Tasks that ended otherwise are kept
-	// for the domain's retention_ms. A change holds for tasks that end from then on. Default 0: retention_ms of the domain.
+	// How long completed tasks of this type are kept at least, ms, 900000..31622400000: it is rounded up to 15 minutes, 30, 60 and so on, each the double of the
+	// one before. Tasks that ended otherwise, or were redriven, are kept for the domain's retention_ms. A change holds for tasks that end from then on. Default 0: retention_ms of the domain.
 	CompletedRetentionMs int64 `protobuf:"varint,14,opt,name=completed_retention_ms,json=completedRetentionMs,proto3" json:"completed_retention_ms,omitempty"`
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
@@ -7366,7 +7366,7 @@ type RedriveRequest struct {
 	// Identifies the request: a UUID of version 7, as in tasks.submit. Repeated with the same id, a redrive that is one of the last four of its task changes
 	// nothing and is answered with OK again. Default: the server makes one.
 	RequestId string `protobuf:"bytes,9,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	// The tasklist that the tasks move to. Default: each stays in its own.
+	// The tasklist that the tasks move to, which must not be drained. Default: each stays in its own.
 	Tasklist      string `protobuf:"bytes,10,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -127,7 +127,7 @@ type AuditEntry struct {
 	By string `protobuf:"bytes,4,opt,name=by,proto3" json:"by,omitempty"`
 	// The request as JSON, without payloads, cut after 1000 bytes.
 	Request string `protobuf:"bytes,5,opt,name=request,proto3" json:"request,omitempty"`
-	// UNKNOWN: it may have been carried out in part, or not at all. Default: it was carried out.
+	// UNKNOWN, UNAVAILABLE or INTERNAL, as it was answered: it may have been carried out in part, or not at all. Default: it was carried out.
 	Code          string `protobuf:"bytes,6,opt,name=code,proto3" json:"code,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -27,7 +27,7 @@ type Entry struct {
 	User, By string
 	// Request is the request as JSON, without payloads, cut after 1000 bytes.
 	Request string
-	// Code is UNKNOWN if the request may have been carried out in part, or not at all. Empty: it was carried out.
+	// Code is that of the answer if the request may have been carried out in part, or not at all: UNKNOWN, UNAVAILABLE or INTERNAL. Empty: it was carried out.
 	Code fault.Code
 }
 

@@ -72,7 +72,7 @@ var kinds = []Kind{
 	{NewerRecord, "I13", "this program does not know the log version of a record", "use a newer `yard`; `yard upgrade status` shows the versions", ""},
 	{StoreBehind, "I1", "a store ends before the position of a checkpoint or a cursor: it was restored from an older copy, or has lost its tail", inspectYourBackup, ""},
 	{SnapshotMissing, "I1", "the snapshot that a checkpoint names is missing, or is not the one that was saved: no process can take the partition over", "restore all stores of the partition together from a backup", ""},
-	{Quarantined, "", "a record could not be read, or a write was refused for good", "`yard quarantine get <item>`, then `yard quarantine redrive <item>` or `drop`", ""},
+	{Quarantined, "", "a record could not be read, or a write was refused for good", "`yard quarantine get <item>`, then `yard quarantine redrive <item>` or `yard quarantine delete <item> --yes`", ""},
 	{NoOwner, "", "no process serves a partition or shard: its tasks wait", "`yard status` shows which processes are ready; start one of this service", ""},
 	{PartitionStopped, "I13", "a process released a partition, because it cannot read a record", "the log of that process says why; a newer program may read it", ""},
 	{StreamMissing, "", "a stream or bucket of the cluster does not exist", "`yard provision` makes it again, empty: that is right for the hints of a matching shard; restore any other from a backup", ""},

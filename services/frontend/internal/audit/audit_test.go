@@ -54,18 +54,20 @@ func stored(t *testing.T, s *store, l *audit.Log, do func()) []string {
 func TestWhatWasCarriedOutIsRecorded(t *testing.T) {
 	s := &store{}
 	l := audit.New(s, nil, signalkit.Metrics(t), slog.New(slog.DiscardHandler))
-	c := call.Call{Domain: "shop", Now: time.UnixMilli(5)}
+	c, later := call.Call{Domain: "shop", Now: time.UnixMilli(5)}, call.Call{Domain: "shop", Now: time.UnixMilli(120_000)}
 	answers := 0
 	got := stored(t, s, l, func() {
 		next := func(codec.Message, error) { answers++ }
 		l.Answer(c, "tasklists.purge", "", &yardv1.PurgeRequest{Name: "a"}, next)(nil, nil)
-		l.Answer(c, "tasklists.purge", "", &yardv1.PurgeRequest{Name: "a", Cursor: "b"}, next)(nil, nil)
+		l.Answer(c, "tasklists.purge", "", &yardv1.PurgeRequest{Name: "a", Cursor: "b", Limit: 5}, next)(nil, nil)
+		l.Answer(c, "tasklists.purge", "", &yardv1.PurgeRequest{Name: "other", Cursor: "made up"}, next)(nil, nil)
+		l.Answer(later, "tasklists.purge", "", &yardv1.PurgeRequest{Name: "a"}, next)(nil, nil)
 		l.Answer(c, "tasklists.purge", "", &yardv1.PurgeRequest{Name: "a", Preview: true}, next)(nil, nil)
 		l.Answer(c, "limits.put", "", &yardv1.PutLimitRequest{}, next)(nil, fault.New(fault.InvalidArgument, "no"))
-		l.Answer(c, "limits.delete", "", &yardv1.DeleteLimitRequest{}, next)(nil, fault.New(fault.Unknown, "no answer"))
+		l.Answer(c, "limits.delete", "", &yardv1.DeleteLimitRequest{}, next)(nil, fault.New(fault.Unavailable, "no answer"))
 	})
-	testkit.Equal(t, "stored", got, []string{"shop tasklists.purge", "shop limits.delete UNKNOWN"})
-	testkit.Equal(t, "answers", answers, 5)
+	testkit.Equal(t, "stored", got, []string{"shop tasklists.purge", "shop tasklists.purge", "shop tasklists.purge", "shop limits.delete UNAVAILABLE"})
+	testkit.Equal(t, "answers", answers, 7)
 }
 
 // TestRequestsAreAnsweredThoughTheAuditIsNotStored: what is lost is counted, if the store refuses, and if too much waits for it.
@@ -81,6 +83,19 @@ func TestRequestsAreAnsweredThoughTheAuditIsNotStored(t *testing.T) {
 	})
 	testkit.Equal(t, "answers", answers, n)
 	testkit.Equal(t, "lost", metrics.Counter(signals.AuditLost).Value(), int64(n))
+}
+
+// TestI14_ADomainTakesNoRoomOfAnother in the queue.
+func TestI14_ADomainTakesNoRoomOfAnother(t *testing.T) {
+	s := &store{}
+	l := audit.New(s, nil, signalkit.Metrics(t), slog.New(slog.DiscardHandler))
+	got := stored(t, s, l, func() {
+		for range 2000 {
+			l.Answer(call.Call{Domain: "flood"}, "types.put", "", &yardv1.PutTypeRequest{}, func(codec.Message, error) {})(nil, nil)
+		}
+		l.Answer(call.Call{Domain: "shop"}, "limits.delete", "", &yardv1.DeleteLimitRequest{}, func(codec.Message, error) {})(nil, nil)
+	})
+	testkit.Equal(t, "the last that was stored", got[len(got)-1], "shop limits.delete")
 }
 
 func TestWhichVerbsAreRecorded(t *testing.T) {

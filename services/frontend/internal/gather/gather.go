@@ -116,8 +116,16 @@ func Pollers(parts []*rpcv1.DescribeShardResponse) *rpcv1.DescribeShardResponse 
 		out.KnownForMs = min(out.KnownForMs, d.KnownForMs)
 		pages = append(pages, paging.Page[*yardv1.Poller]{All: d.ListedPollers, More: d.More})
 	}
-	out.ListedPollers, out.More = paging.Merge(pages, func(a, b *yardv1.Poller) int { return strings.Compare(a.Worker, b.Worker) }, samePoller)
+	out.ListedPollers, out.More = paging.Merge(pages, byWorker, samePoller)
 	return out
+}
+
+// byWorker is the order of the pages: a worker without a name comes last.
+func byWorker(a, b *yardv1.Poller) int {
+	if (a.Worker == "") != (b.Worker == "") {
+		return cmp.Compare(len(b.Worker), len(a.Worker))
+	}
+	return strings.Compare(a.Worker, b.Worker)
 }
 
 // samePoller joins what two shards know of a worker: its last poll, and all that wait.

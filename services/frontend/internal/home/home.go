@@ -77,8 +77,12 @@ func Read[M any, H Home[M]](ctx context.Context, log Log, at Place) (h H, seq ui
 func Change[M any, H Home[M]](
 	ctx context.Context, log Log, at Place, appendTimeout time.Duration, kept func(H, natslog.Msg) natslog.Msg, change func(was H) (H, error),
 ) (H, error) {
+	unknown := false // whether an append may have been stored
 	for delay := backoff.New(againFirst, againLast); ; {
 		was, seq, err := Read[M, H](ctx, log, at)
+		if err != nil && unknown {
+			return nil, fault.New(fault.Unknown, "the log did not say whether the %s is stored: repeat the request", at.Noun).After(call.AwayRetryAfter)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -99,10 +103,11 @@ func Change[M any, H Home[M]](
 		case errors.Is(err, natslog.ErrFull):
 			return nil, call.StorageFull()
 		}
+		unknown = unknown || !errors.Is(err, natslog.ErrNotStored)
 		delay.Sleep(ctx)
 		if ctx.Err() != nil {
 			code := fault.Unavailable
-			if !errors.Is(err, natslog.ErrNotStored) {
+			if unknown {
 				code = fault.Unknown
 			}
 			return nil, fault.New(code, "the log did not say in time that the %s is stored: repeat the request", at.Noun).After(call.AwayRetryAfter)

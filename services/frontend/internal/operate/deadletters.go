@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -142,6 +143,9 @@ func (o *Operator) Redrive(c call.Call, req *yardv1.RedriveRequest, answer call.
 		}
 		if len(found) == 0 {
 			return done, nil
+		}
+		if p := catalog.Drains.Tasklists.Of(o.Catalog, c.Domain, s.To); s.To != "" && catalog.Paused(p, c.Now.UnixMilli()) {
+			return nil, fault.At(fault.FailedPrecondition, "/tasklist", "nothing was changed, the tasklist %q takes no new tasks: it is %s", s.To, validate.ReasonOf("drained", p.By, p.Reason))
 		}
 		verdicts, err := o.redriveAll(c, s, found)
 		if err != nil {

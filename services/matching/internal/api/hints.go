@@ -27,8 +27,9 @@ const (
 	hintsPending = 1024
 	// hintsAckWait is after how long hints come again that this owner has lost.
 	hintsAckWait = 5 * time.Second
-	// consumerTimeoutMin bounds the first try to find or make the consumer: a call that meets a lost leader is never answered. Each
+	// consumerTimeoutMin bounds the first consumerQuick tries to find or make the consumer: a call that meets a lost leader is never answered. Each
 	// further one that is not answered may take twice as long, up to consumerTimeoutMax: a loaded server takes its time.
+	consumerQuick      = 4
 	consumerTimeoutMin = 1500 * time.Millisecond
 	consumerTimeoutMax = 8 * time.Second
 	// consumeRetry is how long to wait before the next.
@@ -39,7 +40,7 @@ const (
 // is gone, as after a restart of the server that held it in memory, is made again. A
 // consumer of a newer owner ends the shard.
 func (p *Port) consume(ctx context.Context, s *shard.Shard) {
-	broken, timeout := false, consumerTimeoutMin
+	broken, timeout, unanswered := false, consumerTimeoutMin, 0
 	for ctx.Err() == nil {
 		err := p.consumeOnce(ctx, s, timeout, broken)
 		if ctx.Err() != nil {
@@ -53,8 +54,10 @@ func (p *Port) consume(ctx context.Context, s *shard.Shard) {
 			p.Log.Warn("the hint stream failed, trying again", "error", err)
 		}
 		broken = err != nil
-		if timeout = min(2*timeout, consumerTimeoutMax); !errors.Is(err, context.DeadlineExceeded) {
-			timeout = consumerTimeoutMin
+		if unanswered++; !errors.Is(err, context.DeadlineExceeded) {
+			timeout, unanswered = consumerTimeoutMin, 0
+		} else if unanswered > consumerQuick {
+			timeout = min(2*timeout, consumerTimeoutMax)
 		}
 		backoff.Sleep(ctx, consumeRetry)
 	}

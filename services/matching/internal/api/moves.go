@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -94,8 +95,20 @@ func (p *Port) Moves(all []tree.Move) {
 				continue
 			}
 			reply := p.inbox + ".m." + strconv.FormatUint(p.moves.add(moves), 36)
-			p.failed("give polls up", p.NATS.PublishMsg(&nats.Msg{Subject: to, Reply: reply, Data: data}))
+			p.sendMoves(&nats.Msg{Subject: to, Reply: reply, Data: data}, time.Now().Add(movesSentFor))
 		}
+	}
+}
+
+// Polls that are given up while there is no connection are sent once there is one, for as long as a frontend waits for the answer of a poll.
+const movesSentFor, movesAgain = 5 * time.Second, 250 * time.Millisecond
+
+// sendMoves sends polls that were given up. Nothing of a message that fails has been sent.
+func (p *Port) sendMoves(m *nats.Msg, until time.Time) {
+	if err := p.NATS.PublishMsg(m); err != nil && time.Now().Before(until) && !p.NATS.IsClosed() {
+		time.AfterFunc(movesAgain, func() { p.sendMoves(m, until) })
+	} else {
+		p.failed("give polls up", err)
 	}
 }
 

@@ -75,7 +75,7 @@ func (a *Access) Health(ctx context.Context, role login.Role) ([]process.Answer,
 	if err != nil {
 		return nil, err
 	}
-	return health.Ask(ctx, nc)
+	return health.AskBriefly(ctx, nc)
 }
 
 // conn is the connection of the login of a role for a domain.

@@ -6,6 +6,7 @@ package forms
 
 import (
 	"context"
+	"crypto/sha256"
 	"maps"
 	"sync"
 	"time"
@@ -46,6 +47,8 @@ type Forms struct {
 type form struct {
 	id   ids.RequestID
 	path string
+	// inputs is a digest of what was sent.
+	inputs [sha256.Size]byte
 	// done is closed when outcome is there.
 	done    chan struct{}
 	outcome Outcome
@@ -55,9 +58,9 @@ type form struct {
 func New(now time.Time) *Forms { return &Forms{started: now, sent: map[string][]*form{}} }
 
 // Once does what a form of a user is for, unless that was done: then it returns the outcome, and waits for it if that is under way. Path is where the form was
-// sent to, id is that of the form.
-func (f *Forms) Once(ctx context.Context, user, path, id string, now time.Time, do func() Outcome) (Outcome, error) {
-	one, underWay, err := f.enter(user, path, id, now)
+// sent to, id is that of the form, inputs is all that it holds.
+func (f *Forms) Once(ctx context.Context, user, path, id, inputs string, now time.Time, do func() Outcome) (Outcome, error) {
+	one, underWay, err := f.enter(user, path, id, sha256.Sum256([]byte(inputs)), now)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -83,7 +86,7 @@ func (f *Forms) Once(ctx context.Context, user, path, id string, now time.Time, 
 }
 
 // enter returns the form, and what is closed when it was done; nil: it is to be done now.
-func (f *Forms) enter(user, path, text string, now time.Time) (one *form, underWay <-chan struct{}, err error) {
+func (f *Forms) enter(user, path, text string, inputs [sha256.Size]byte, now time.Time) (one *form, underWay <-chan struct{}, err error) {
 	id, err := ids.ParseRequestID(text)
 	if err != nil {
 		return nil, nil, fault.At(fault.InvalidArgument, "/form", "the form has no id: open the page again")
@@ -96,13 +99,15 @@ func (f *Forms) enter(user, path, text string, now time.Time) (one *form, underW
 	maps.DeleteFunc(f.sent, func(_ string, all []*form) bool { return now.Sub(all[len(all)-1].id.Time()) > 2*ageMax })
 	if one := f.find(user, id); one != nil && one.path != path {
 		return nil, nil, fault.At(fault.InvalidArgument, "/form", "the form is of another page: open the page again")
+	} else if one != nil && one.inputs != inputs {
+		return nil, nil, fault.At(fault.InvalidArgument, "/form", "the form was sent before with other inputs: open the page again")
 	} else if one != nil && !one.again() {
 		return one, one.done, nil
 	} else if one != nil {
 		one.done = make(chan struct{})
 		return one, nil, nil
 	}
-	one = &form{id: id, path: path, done: make(chan struct{})}
+	one = &form{id: id, path: path, inputs: inputs, done: make(chan struct{})}
 	all := append(f.sent[user], one)
 	f.sent[user] = all[max(0, len(all)-perUserMax):]
 	return one, nil, nil

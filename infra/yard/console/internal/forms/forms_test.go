@@ -17,7 +17,7 @@ var now = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 // once sends a form that counts how often it is done.
 func once(t *testing.T, f *forms.Forms, user, path, id string, at time.Time, done *int) (forms.Outcome, error) {
 	t.Helper()
-	return f.Once(t.Context(), user, path, id, at, func() forms.Outcome {
+	return f.Once(t.Context(), user, path, id, "reason=x", at, func() forms.Outcome {
 		*done++
 		return forms.Outcome{Text: fmt.Sprint("done ", *done)}
 	})
@@ -37,6 +37,8 @@ func TestAFormIsDoneOnce(t *testing.T) {
 	all.Wait()
 	_, err := once(t, f, "ann", "/b", id, now, &done)
 	testkit.Equal(t, "the form of another page", fault.CodeOf(err), fault.InvalidArgument)
+	_, err = f.Once(t.Context(), "ann", "/a", id, "reason=y", now, func() forms.Outcome { return forms.Outcome{} })
+	testkit.Equal(t, "the form with other inputs", fault.CodeOf(err), fault.InvalidArgument)
 	outcome, _ := f.Outcome("ann", id)
 	testkit.Equal(t, "the outcome later", outcome.Text, "done 1")
 	if _, known := f.Outcome("bob", id); known {
@@ -70,7 +72,7 @@ func TestAFormIsRefusedThatIsOld(t *testing.T) {
 func TestAFormWithAnOpenOutcomeCanBeSentAgain(t *testing.T) {
 	f, id := forms.New(now), ids.NewRequestID(now).String()
 	for i := range 3 {
-		outcome, err := f.Once(t.Context(), "ann", "/a", id, now, func() forms.Outcome { return forms.Outcome{Text: fmt.Sprint(i), Open: i < 1} })
+		outcome, err := f.Once(t.Context(), "ann", "/a", id, "", now, func() forms.Outcome { return forms.Outcome{Text: fmt.Sprint(i), Open: i < 1} })
 		testkit.NoError(t, err)
 		testkit.Equal(t, "the outcome", outcome.Text, fmt.Sprint(min(i, 1)))
 	}

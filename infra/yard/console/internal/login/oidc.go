@@ -79,14 +79,14 @@ func (o *OIDC) Identify(r *http.Request) (Identity, error) {
 // Routes are the pages of a login, by their patterns.
 func (o *OIDC) Routes() map[string]http.Handler {
 	return map[string]http.Handler{
-		"GET " + LoginPath: o.page(o.start), "GET " + CallbackPath: o.page(o.finish), "POST " + LogoutPath: o.page(o.logout),
+		"GET " + LoginPath: o.page(o.limited(o.start)), "GET " + CallbackPath: o.page(o.limited(o.finish)), "POST " + LogoutPath: o.page(o.logout),
 	}
 }
 
 // page answers with the error of a page, for people.
 func (o *OIDC) page(show func(http.ResponseWriter, *http.Request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		err := o.limited(w, r, show)
+		err := show(w, r)
 		if err == nil {
 			return
 		}
@@ -96,14 +96,16 @@ func (o *OIDC) page(show func(http.ResponseWriter, *http.Request) error) http.Ha
 	})
 }
 
-// limited shows a page, unless too many logins ask the provider already.
-func (o *OIDC) limited(w http.ResponseWriter, r *http.Request, show func(http.ResponseWriter, *http.Request) error) error {
-	select {
-	case o.exchanges <- struct{}{}:
-		defer func() { <-o.exchanges }()
-		return show(w, r)
-	default:
-		return &Refused{Status: http.StatusTooManyRequests, RetryAfter: exchangeWait, Reason: "too many logins at once: try again"}
+// limited refuses a page if too many logins ask the provider already.
+func (o *OIDC) limited(show func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		select {
+		case o.exchanges <- struct{}{}:
+			defer func() { <-o.exchanges }()
+			return show(w, r)
+		default:
+			return &Refused{Status: http.StatusTooManyRequests, RetryAfter: exchangeWait, Reason: "too many logins at once: try again"}
+		}
 	}
 }
 
@@ -135,11 +137,11 @@ func (o *OIDC) finish(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	o.set(w, flowCookie, "", -1) // one answer for each login
 	query := r.URL.Query()
 	if subtle.ConstantTimeCompare([]byte(query.Get("state")), []byte(f.State)) != 1 {
 		return &Refused{Status: http.StatusBadRequest, Reason: "this answer is of another login: log in again"}
 	}
+	o.set(w, flowCookie, "", -1) // one answer for each login
 	if problem := query.Get("error"); problem != "" {
 		return &Refused{Status: http.StatusForbidden, Reason: fmt.Sprintf("the identity provider refuses the login: %.100q", problem)}
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"fmt"
+	"net"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -44,7 +45,11 @@ func NewProxy(users Users, header string, from []string, secret string) (*Proxy,
 		if err != nil {
 			return nil, fmt.Errorf("address of a proxy %q: want one such as 10.1.2.3 or 10.0.0.0/8", text)
 		}
-		if p.secret == nil && (prefix.Overlaps(loopback4) || prefix.Overlaps(loopback6)) {
+		own, failed := ownAddress(prefix)
+		if failed != nil {
+			return nil, failed
+		}
+		if p.secret == nil && own {
 			return nil, fmt.Errorf("address of a proxy %q: every program of this machine can send from it, so the proxy has to show a secret", text)
 		}
 		p.from = append(p.from, prefix)
@@ -53,6 +58,21 @@ func NewProxy(users Users, header string, from []string, secret string) (*Proxy,
 		return nil, fmt.Errorf("a login by a proxy needs the name of a header and the addresses of the proxies")
 	}
 	return p, nil
+}
+
+// ownAddress reports whether this machine can send from an address of a prefix.
+func ownAddress(prefix netip.Prefix) (bool, error) {
+	if prefix.Overlaps(loopback4) || prefix.Overlaps(loopback6) {
+		return true, nil
+	}
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return false, fmt.Errorf("the addresses of this machine: %w", err)
+	}
+	return slices.ContainsFunc(all, func(one net.Addr) bool {
+		own, err := netip.ParsePrefix(one.String())
+		return err == nil && prefix.Contains(own.Addr().Unmap())
+	}), nil
 }
 
 // The addresses of this machine that it alone can send from.

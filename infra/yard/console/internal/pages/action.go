@@ -116,7 +116,7 @@ func (p *Pages) change(r *Request, w http.ResponseWriter, one *page) {
 	defer cancel()
 	r.Request = r.WithContext(ctx)
 	id := r.PostForm.Get(formInput)
-	outcome, err := p.forms.Once(ctx, r.Who.Name, r.URL.Path, id, r.Now, func() forms.Outcome { return p.act(r, one) })
+	outcome, err := p.forms.Once(ctx, r.Who.Name, r.URL.Path, id, r.PostForm.Encode(), r.Now, func() forms.Outcome { return p.act(r, one) })
 	if err != nil {
 		p.fail(r, w, err)
 		return

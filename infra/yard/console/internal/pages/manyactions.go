@@ -212,7 +212,7 @@ func previewPurge(of func(*Request) yard.Part) func(*Request) (*preview, error) 
 		}
 		p := r.stepwise(pageTimeout/2, countSteps)
 		defer p.stop()
-		counted, err := c.Purge(p.ctx, of(r), yard.PurgeOptions{Preview: true, Progress: func(yard.Purged) { p.step() }})
+		counted, err := c.Purge(p.ctx, of(r), yard.PurgeOptions{Preview: true, Cursor: r.input("cursor"), Running: r.input("running") != "", Progress: func(yard.Purged) { p.step() }})
 		if err = p.ended(err); err != nil {
 			return nil, err
 		}
@@ -226,12 +226,10 @@ func previewPurge(of func(*Request) yard.Part) func(*Request) (*preview, error) 
 
 // purges adds the inputs of a purge. One that goes on takes the same tasks as the one before.
 func (body *preview) purges(r *Request) *preview {
-	body.Inputs = []input{reasonInput, rateInput}
-	cursor, running := r.input("cursor"), r.input("running")
-	if cursor != "" {
-		body.Kept = []fact{{"cursor", cursor}, {"running", running}}
-	} else {
-		body.Inputs = append(body.Inputs, input{Name: "running", Label: "Ask the workers of running tasks to stop, too", Type: "checkbox", Value: running})
+	body.Inputs = []input{reasonInput, rateInput, {Name: "running", Label: "Ask the workers of running tasks to stop, too", Type: "checkbox", Value: r.input("running")}}
+	if cursor := r.input("cursor"); cursor != "" {
+		body.Kept = []fact{{"cursor", cursor}}
+		body.Text += " This one goes on with an earlier one, and takes the tasks that the earlier one has left."
 	}
 	return body
 }

@@ -2,8 +2,10 @@ package pages
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/login"
@@ -76,8 +78,30 @@ func (s stoppable) preview(drain bool) func(*Request) (*preview, error) {
 		if now != nil {
 			text += " This replaces the one that there is."
 		}
-		return &preview{Text: text, Facts: append(facts, stopFacts(pause, drained)...), Inputs: []input{reasonInput, minutesInput}}, nil
+		return &preview{Text: text, Facts: append(facts, stopFacts(pause, drained)...), Inputs: []input{reasonInput, minutesInput}, Kept: sinceOf(now)}, nil
 	}
+}
+
+// sinceInput says which pause or drain a form showed, by when it began; 0 = there was none.
+const sinceInput = "since"
+
+func sinceOf(one *yardv1.Pause) []fact {
+	return []fact{{sinceInput, strconv.FormatInt(one.GetSinceMs(), 10)}}
+}
+
+// unchanged refuses a form that showed another pause or drain than there is.
+func (s stoppable) unchanged(r *Request, drain bool) error {
+	now, drained, _, err := s.state(r)
+	if err != nil {
+		return err
+	}
+	if drain {
+		now = drained
+	}
+	if sinceOf(now)[0].Value != r.input(sinceInput) {
+		return fault.New(fault.Stale, "the %s was paused, drained or resumed since the form was opened: open it again", s.noun)
+	}
+	return nil
 }
 
 // stopFacts say which pause and which drain there is.
@@ -119,6 +143,9 @@ func (s stoppable) halt(drain bool) func(*Request) (done, error) {
 		if err != nil {
 			return done{}, err
 		}
+		if err := s.unchanged(r, drain); err != nil {
+			return done{}, err
+		}
 		text := fmt.Sprintf("The %s is paused.", s.noun)
 		if drain {
 			text = fmt.Sprintf("The %s is drained.", s.noun)
@@ -138,6 +165,7 @@ func (s stoppable) previewResume(drain bool) func(*Request) (*preview, error) {
 		if drain {
 			body.Text, now = fmt.Sprintf("New tasks of the %s are accepted again.", s.noun), drained
 		}
+		body.Kept = sinceOf(now)
 		switch {
 		case now == nil:
 			body.Refused = "There is nothing to end."
@@ -151,6 +179,9 @@ func (s stoppable) previewResume(drain bool) func(*Request) (*preview, error) {
 // goOn ends a pause or a drain.
 func (s stoppable) goOn(drain bool) func(*Request) (done, error) {
 	return func(r *Request) (done, error) {
+		if err := s.unchanged(r, drain); err != nil {
+			return done{}, err
+		}
 		text := fmt.Sprintf("The pause of the %s has ended.", s.noun)
 		if drain {
 			text = fmt.Sprintf("The drain of the %s has ended.", s.noun)

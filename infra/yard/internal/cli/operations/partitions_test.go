@@ -23,10 +23,11 @@ func TestStatusShowsWhoServesWhat(t *testing.T) {
 		{Service: "history", Node: "new"},
 		{Service: "timer", Node: "a", Partitions: 1, Serves: []process.Served{{Partition: 0, SinceMs: at(3)}}},
 	}
-	const summary = `
-SERVICE  SERVED   LAST MOVED               TO  WITHOUT AN OWNER
-history  2 of 14  2026-11-30 12:09:00.000  b   2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 2 more, see --all
-timer    1 of 1   2026-11-30 12:03:00.000  a   -
+	zone := time.UnixMilli(at(1)).Format("-07:00")
+	summary := `
+SERVICE  SERVED   LAST MOVED                     TO  WITHOUT AN OWNER
+history  2 of 14  2026-11-30 12:09:00.000` + zone + `  b   2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 2 more, see --all
+timer    1 of 1   2026-11-30 12:03:00.000` + zone + `  a   -
 `
 	printed := func(all bool) string {
 		var out strings.Builder
@@ -37,7 +38,7 @@ timer    1 of 1   2026-11-30 12:03:00.000  a   -
 	}
 	testkit.Equal(t, "in short", printed(false), summary)
 	rest, ok := strings.CutPrefix(printed(true), summary)
-	if !ok || strings.Count(rest, "none") != 12 || !strings.Contains(rest, "history  1          a      2026-11-30 12:02:00.000\nhistory  1          b      2026-11-30 12:09:00.000\n") {
+	if !ok || strings.Count(rest, "none") != 12 || !strings.Contains(rest, "history  1          a      2026-11-30 12:02:00.000"+zone+"\nhistory  1          b      2026-11-30 12:09:00.000"+zone+"\n") {
 		t.Errorf("in full:\n%s", rest)
 	}
 }

@@ -41,7 +41,7 @@ a task by hand, "yard task cancel" asks its worker to stop.`,
 	command.DurationVar(flags, &q.RunningFor, "than", 0, "attempts that run for longer than this, 1ms to 366d")
 	flags.StringVarP(&q.Tasklist, "tasklist", "t", "", "only of this tasklist")
 	flags.StringVar(&q.Type, "type", "", "only of this type")
-	flags.IntVar(&q.Limit, "limit", 100, "the most tasks to list, 1 to 1000")
+	flags.IntVarP(&q.Limit, "limit", "n", 100, "the most tasks to list, 1 to 1000")
 	return cmd
 }
 

@@ -28,7 +28,7 @@ func TestALapseThatTheLogRefusesIsProposedAgain(t *testing.T) {
 	}
 	b.seq++
 	b.step(&Events{Seq: b.seq, At: b.now.MS, Events: []taskstate.Event{{Kind: taskstate.Lapse, ID: id(1), Fence: fx.Append[0].Fence, Domain: "shop"}}})
-	if got := b.r.Describe("shop", "mail"); got != (dispatch.Census{Expired: 1}) {
+	if got := b.r.Describe("shop", "mail"); got != (dispatch.Census{Expired: 1, Admitted: 1}) {
 		t.Errorf("%+v", got)
 	}
 }

@@ -172,7 +172,7 @@ func TestReads(t *testing.T) {
 	b.start(4)
 	b.start(3)
 	b.finish(taskstate.Failed, 3)
-	want := dispatch.Census{Ready: 1, Running: 1, Backoff: 1, Failed: 1, OldestReadyAt: scenarioStart}
+	want := dispatch.Census{Ready: 1, Running: 1, Backoff: 1, Failed: 1, Admitted: 3, Started: 2, OldestReadyAt: scenarioStart}
 	if got := b.r.Describe("shop", "mail"); got != want {
 		t.Errorf("%+v", got)
 	}
@@ -213,7 +213,7 @@ func TestReads(t *testing.T) {
 	b.step(&Events{Seq: b.seq, At: b.now.MS, Events: []taskstate.Event{
 		{Kind: taskstate.Failed, ID: id(3), Fence: b.r.Get(id(3)).Token(), NonRetryable: true},
 	}})
-	if got := b.r.Describe("shop", "mail"); got != (dispatch.Census{Completed: 1, Dead: 1, Failed: 2}) {
+	if got := b.r.Describe("shop", "mail"); got != (dispatch.Census{Completed: 1, Dead: 1, Failed: 2, Admitted: 3, Started: 3}) {
 		t.Errorf("%+v", got)
 	}
 	if at, ok := b.r.NextWake(); !ok || at != b.r.Get(id(4)).WakeAt() {

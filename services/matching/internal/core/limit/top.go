@@ -235,7 +235,7 @@ func (l *Limit) tasksOf(of *List, looks *int) int {
 	for _, typ := range l.Types {
 		n += of.Ahead[typ]
 		if *looks > 0 {
-			*looks -= looksPerType
+			*looks = max(0, *looks-looksPerType)
 			n += of.Index.TriggersOfType(typ)
 		}
 	}

@@ -77,8 +77,8 @@ type FullLimit struct {
 
 // FullLimits are up to most limits of all domains for which tasklists wait, those that have been full for the longest; see limit.Waited.
 func (s *Shard) FullLimits(most int, now Now) (all []FullLimit) {
-	looks := limit.Looks
 	for _, d := range s.inOrder {
+		looks := limit.Looks/len(s.inOrder) + 1 // each domain has its part
 		for _, u := range d.Waited(now.Mono, &looks) {
 			all = append(all, FullLimit{d.Name, u})
 		}

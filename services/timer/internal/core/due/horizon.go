@@ -81,6 +81,9 @@ func (t *Table) addFar(at far.Place, bucket int32, task *Task) {
 	fired := t.lines.cursor.Fired(task.Group.Domain, Key{DueMS: task.DueMS, Seq: at.Seq, Index: at.Index}) // by a clock ahead
 	t.far.Add(task.ID, at, fired)
 	if fired {
+		if t.rest != nil && !t.recent.hasRoom() {
+			return
+		}
 		t.recent.remember(task.ID, task.Parkings, task.Group, t.nowMS)
 		return
 	}

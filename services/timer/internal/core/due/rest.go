@@ -47,7 +47,7 @@ func (t Rest) Load(m Message) (outdated int) {
 	if m.Fence || m.Seq > t.rest.end || t.rest.first[m.Bucket] {
 		return 0
 	}
-	t.earlyFar(&m, t.recent.hasRoom())
+	t.earlyFar(&m, false)
 	return t.addAll(&m)
 }
 
@@ -74,9 +74,9 @@ func (t Rest) addAll(m *Message) (void int) {
 // Whole says that all that was in the store went to Load.
 func (t Rest) Whole() { t.rest = nil }
 
-// earlyFar notes which tasks that are not near an early message has fired, by the cursor, and names the others. With remember those that have fired are
-// among the recent ones.
-func (t Rest) earlyFar(m *Message, remember bool) (needed []Ref) {
+// earlyFar notes which tasks that are not near an early message has fired, by the cursor, and names the others. Those that have fired are
+// among the recent ones, in place of others only with always.
+func (t Rest) earlyFar(m *Message, always bool) (needed []Ref) {
 	for i, one := range m.Early {
 		if h, near := t.byID.find(one.ID); near && t.entries.at(h).parkings == one.Generation {
 			continue
@@ -90,7 +90,7 @@ func (t Rest) earlyFar(m *Message, remember bool) (needed []Ref) {
 			t.far.Mark(one.ID, one.Place)
 			of := Group{Domain: m.Domain, Tasklist: m.Tasklist}
 			t.buckets.count(int32(m.Bucket), &of, -1, -int64(one.Bytes))
-			if remember {
+			if always || t.recent.hasRoom() {
 				t.recent.remember(one.ID, one.Generation, of, t.nowMS)
 			}
 			continue

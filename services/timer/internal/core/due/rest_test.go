@@ -47,11 +47,16 @@ func TestAllIsLoadedFirst(t *testing.T) {
 
 // TestOldTasksPutNoneThatJustFiredOutOfMemory: the rest has tasks that fired before the takeover, and history still asks for those that fired since.
 func TestOldTasksPutNoneThatJustFiredOutOfMemory(t *testing.T) {
-	s := newFarStore(t, 100, message(1, 60*testMinute, 1))
-	s.fireEarly(1000, 1)
-	testkit.MustEqual(t, "fired by the owner before", fire(s.table, 1000), []ids.TaskID{testID(1)})
+	s := newFarStore(t, 100, message(1, 60*testMinute, 1, 3))
+	s.bring(testID(1))
+	s.bring(testID(3))
+	needed, _ := s.table.FireEarly([]Wanted{{ID: testID(1)}, {ID: testID(3)}}, 1000)
+	for _, m := range EarlyMessages(needed) {
+		s.append(Message{Seq: 2, AtMS: 1000, Bucket: m.Bucket, Early: m.All, Domain: m.Domain, Tasklist: m.Tasklist})
+	}
+	testkit.MustEqual(t, "fired by the owner before", fire(s.table, 1000), []ids.TaskID{testID(1), testID(3)})
 	cursor, config := s.table.Cursor(), farConfig(100)
-	cursor.EarlyFrom, config.FiredMost = 3, 1
+	cursor.EarlyFrom, config.FiredMost = 3, 2
 	table := New(config)
 	table.Resume(cursor, 2, 1000)
 	_, ok := Rest{table}.NearFirst([]int64{0, 60}, nil, 3)
