@@ -39,6 +39,9 @@ func (l *load) answers(ctx context.Context) (report.Result, error) {
 	if err != nil {
 		return r, err
 	}
+	if err := a.parked(ctx, far); err != nil {
+		return r, err
+	}
 	l.say("%d tasks wait", l.tasks)
 	r.Answers = &report.Answers{Waiting: l.tasks}
 	if err := a.askAPI(ctx, r.Answers, readsOf(ready, far)); err != nil {
@@ -84,6 +87,25 @@ func (a *answers) fill(ctx context.Context) (ready, far string, err error) {
 	}
 	producing.Wait()
 	return ready, far, context.Cause(ctx)
+}
+
+// parked waits until the task that was submitted last is with the timer, and so all that are far from due.
+func (a *answers) parked(ctx context.Context, far string) error {
+	clients, err := a.target.clients([]string{domain})
+	if err != nil {
+		return err
+	}
+	for end := time.Now().Add(stallAfter); ; {
+		task, err := clients[0].Wire().Get(ctx, far)
+		switch {
+		case err == nil && task.State == yardv1.TaskState_TASK_STATE_WAITING:
+			return nil
+		case time.Now().After(end):
+			return fmt.Errorf("the last task is %v: %w", task.GetState(), err)
+		case !sleepUntil(ctx, time.Now().Add(time.Second)):
+			return ctx.Err()
+		}
+	}
 }
 
 // readsOf are the requests of W14. A task that is ready and one that is far from due are asked for.

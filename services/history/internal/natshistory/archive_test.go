@@ -232,7 +232,7 @@ func TestI14_LookupsTakeTurns(t *testing.T) {
 	t.Parallel()
 	owner, reader := serverPorts(t)
 	fileAll(t, NewArchive(owner, suiteRetention), many(100, shop, func(int) time.Time { return time.Now() }))
-	absent := idsOf(many(5000, shop, func(i int) time.Time { return time.Now().Add(-time.Duration(i) * time.Second) }))
+	absent := idsOf(many(10_000, shop, func(i int) time.Time { return time.Now().Add(-time.Duration(i) * time.Second) }))
 	flood := make(chan error, 1)
 	go func() { flood <- testkit.Err(reader.Archived(t.Context(), searches("flood", absent...))) }()
 	const few = 50
