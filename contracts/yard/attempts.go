@@ -67,7 +67,7 @@ func (c *Client) poll(ctx context.Context, req *yardv1.PollRequest) (*yardv1.Pol
 		if err := sub.Unsubscribe(); err != nil && c.nc.IsClosed() {
 			return nil, notSent(ctx, c.nc)
 		}
-		resp, err := polled(answer)
+		resp, err := polled(&c.transport, answer)
 		if err == nil {
 			c.givenUp.Answered(req.Tasklist, unanswered)
 		}
@@ -107,7 +107,7 @@ func (c *Client) withdraw(sub *nats.Subscription, answers <-chan *nats.Msg, why 
 	}
 	select {
 	case answer := <-answers:
-		if resp, err := polled(answer); err == nil && len(resp.Tasks) > 0 {
+		if resp, err := polled(&c.transport, answer); err == nil && len(resp.Tasks) > 0 {
 			return resp, nil
 		}
 	default:
@@ -116,12 +116,12 @@ func (c *Client) withdraw(sub *nats.Subscription, answers <-chan *nats.Msg, why 
 }
 
 // polled reads the answer of a poll.
-func polled(answer *nats.Msg) (*yardv1.PollResponse, error) {
+func polled(t *transport, answer *nats.Msg) (*yardv1.PollResponse, error) {
 	if len(answer.Data) == 0 && answer.Header.Get(headerStatus) == statusNoResponders {
 		return nil, fault.New(fault.Unavailable, "no node serves polls now")
 	}
 	var resp yardv1.PollResponse
-	if err := decode(answer, &resp); err != nil {
+	if err := t.decode(answer, &resp); err != nil {
 		return nil, err
 	}
 	return &resp, nil

@@ -14,14 +14,14 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/contracts/yard/coded"
 	"github.com/yardmaster-io/yardmaster/contracts/yard/internal/lost"
 )
 
 // timeoutDefault bounds calls whose context has no deadline.
 const timeoutDefault = 10 * time.Second
 
-// How a connection of Connect behaves: a broken one is noticed within seconds
-// and tried again forever.
+// How a connection of Connect behaves: a broken one is noticed within seconds and tried again forever.
 const (
 	dialTimeout     = 2 * time.Second
 	reconnectWait   = 100 * time.Millisecond
@@ -49,26 +49,30 @@ type clientConfig struct {
 	providers trace.TracerProvider
 	nats      []nats.Option
 	submits   []SubmitMiddleware
+	content   coded.Codec
 }
 
 // ClientOption changes a client's defaults.
 type ClientOption func(*clientConfig)
 
-// WithTimeout bounds every request whose context has no deadline. Default 10 s.
-// It does not bound Run and Wait: they wait until their context ends.
+// WithTimeout bounds every request whose context has no deadline. Default 10 s. It does not bound Run and Wait: they wait until their context ends.
 func WithTimeout(d time.Duration) ClientOption {
 	return func(c *clientConfig) { c.timeout = d }
 }
 
-// WithTracerProvider makes workers of this client record a span `run` per task.
-// Default: OpenTelemetry's global provider, which records nothing until the
-// program sets one.
+// WithCodec encodes payloads, results, progress and the texts of failures on their way to the engine, and decodes them on their way back. Package coded
+// says how, and has an encryption and a compression. Default: none. All programs that read the same tasks need it.
+func WithCodec(content coded.Codec) ClientOption {
+	return func(c *clientConfig) { c.content = content }
+}
+
+// WithTracerProvider makes workers of this client record a span `run` per task. Default: OpenTelemetry's global provider, which records nothing until
+// the program sets one.
 func WithTracerProvider(p trace.TracerProvider) ClientOption {
 	return func(c *clientConfig) { c.providers = p }
 }
 
-// WithNATSOptions adds options, such as credentials, to the connection that
-// Connect makes. NewClient ignores it.
+// WithNATSOptions adds options, such as credentials, to the connection that Connect makes. NewClient ignores it.
 func WithNATSOptions(opts ...nats.Option) ClientOption {
 	return func(c *clientConfig) { c.nats = append(c.nats, opts...) }
 }
@@ -94,15 +98,14 @@ func NewClient(nc *nats.Conn, domain string, opts ...ClientOption) (*Client, err
 	if slices.ContainsFunc(cfg.submits, func(m SubmitMiddleware) bool { return m == nil }) {
 		return nil, fault.New(fault.InvalidArgument, "a middleware of submits is nil")
 	}
-	c := &Client{transport: transport{nc: nc, timeout: cfg.timeout}, domain: domain, providers: cfg.providers, givenUp: lost.New(), together: &together{}}
+	c := &Client{transport: transport{nc: nc, timeout: cfg.timeout, content: cfg.content}, domain: domain, providers: cfg.providers, givenUp: lost.New(), together: &together{}}
 	c.submits, c.wrapped = cfg.submits, c.wrapSubmits(cfg.submits)
 	return c, nil
 }
 
-// Connect connects to NATS (one URL, or several separated by commas) and makes a
-// client of a domain; Close ends the connection. A connection that breaks later
-// is restored, without a limit of tries. The error is UNAVAILABLE if no server answers, INVALID_ARGUMENT
-// if the URL or the domain is malformed.
+// Connect connects to NATS (one URL, or several separated by commas) and makes a client of a domain; Close ends the connection. A connection that
+// breaks later is restored, without a limit of tries. The error is UNAVAILABLE if no server answers, INVALID_ARGUMENT if the URL or the domain is
+// malformed.
 func Connect(url, domain string, opts ...ClientOption) (*Client, error) {
 	if err := checkDomain(domain); err != nil {
 		return nil, err
@@ -141,8 +144,7 @@ func (c *Client) Domain() string { return c.domain }
 // Conn is the connection of a client, for packages beside this one that subscribe.
 func Conn(c *Client) *nats.Conn { return c.nc }
 
-// Close closes the connection if Connect made it; otherwise it does nothing. Stop
-// the workers first.
+// Close closes the connection if Connect made it; otherwise it does nothing. Stop the workers first.
 func (c *Client) Close() {
 	if c.ownsConn {
 		c.nc.Close()
@@ -168,8 +170,7 @@ func checkDomain(domain string) error {
 // reconnect. NewClient ignores it, like all options of the connection.
 func WithCredentials(file string) ClientOption { return WithNATSOptions(nats.UserCredentials(file)) }
 
-// WithNKey logs in with the nkey seed in a file. Connect fails if the file holds none. Another
-// key is another user, and takes another connection.
+// WithNKey logs in with the nkey seed in a file. Connect fails if the file holds none. Another key is another user, and takes another connection.
 func WithNKey(seedFile string) ClientOption {
 	return WithNATSOptions(func(o *nats.Options) error {
 		option, err := nats.NkeyOptionFromSeed(seedFile)
@@ -180,19 +181,16 @@ func WithNKey(seedFile string) ClientOption {
 	})
 }
 
-// WithRootCAs makes Connect use TLS and trust the authorities in a PEM file rather than the
-// system's. It is read again at each reconnect.
+// WithRootCAs makes Connect use TLS and trust the authorities in a PEM file rather than the system's. It is read again at each reconnect.
 func WithRootCAs(file string) ClientOption { return WithNATSOptions(nats.RootCAs(file)) }
 
-// WithClientCert presents a certificate to the server, from PEM files that are read again
-// at each reconnect.
+// WithClientCert presents a certificate to the server, from PEM files that are read again at each reconnect.
 func WithClientCert(certFile, keyFile string) ClientOption {
 	return WithNATSOptions(nats.ClientCert(certFile, keyFile))
 }
 
-// WithInboxPrefix sets the prefix of inboxes for answers, subject tokens without a last dot, instead of
-// _INBOX. A sealed cluster gives each user its own, such as _INBOX.t.shop.worker-mailer, and
-// answers requests of a domain nowhere else.
+// WithInboxPrefix sets the prefix of inboxes for answers, subject tokens without a last dot, instead of _INBOX. A sealed cluster gives each user its
+// own, such as _INBOX.t.shop.worker-mailer, and answers requests of a domain nowhere else.
 func WithInboxPrefix(prefix string) ClientOption {
 	return WithNATSOptions(nats.CustomInboxPrefix(prefix))
 }

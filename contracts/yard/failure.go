@@ -12,17 +12,13 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 )
 
-// Why a handler's context ended, from context.Cause; otherwise the cause is
-// context.DeadlineExceeded, at the attempt's deadline.
+// Why a handler's context ended, from context.Cause; otherwise the cause is context.DeadlineExceeded, at the attempt's deadline.
 var (
-	// ErrCancelled: the task was cancelled. It also matches the TaskError of
-	// a cancelled task.
+	// ErrCancelled: the task was cancelled. It also matches the TaskError of a cancelled task.
 	ErrCancelled = errors.New("the task was cancelled")
-	// ErrLostAttempt: the engine has given the task to another attempt; the
-	// result of the handler is ignored.
+	// ErrLostAttempt: the engine has given the task to another attempt; the result of the handler is ignored.
 	ErrLostAttempt = errors.New("the attempt is no longer current")
-	// ErrStopping: the worker stops and DrainTimeout is over. An attempt that
-	// returns an error now is handed back, and does not count as failed.
+	// ErrStopping: the worker stops and DrainTimeout is over. An attempt that returns an error now is handed back, and does not count as failed.
 	ErrStopping = errors.New("the worker is stopping")
 )
 
@@ -30,14 +26,12 @@ var (
 const (
 	// TypePanic is the error type of a handler that panicked.
 	TypePanic = "panic"
-	// TypeBadInput is the error type of a payload that does not decode into the
-	// handler's input type; such a failure is not retried.
+	// TypeBadInput is the error type of a payload that does not decode into the handler's input type; such a failure is not retried.
 	TypeBadInput = "bad_input"
 	// TypeBadResult is the error type of a result that cannot be stored: it does
 	// not encode, or is larger than 256 KiB; such a failure is not retried.
 	TypeBadResult = "bad_result"
-	// TypeCancelled is the error type of an attempt that ended because its task
-	// was cancelled.
+	// TypeCancelled is the error type of an attempt that ended because its task was cancelled.
 	TypeCancelled = "cancelled"
 	// typeOther is that of an error without a telling Go type.
 	typeOther = "error"
@@ -53,8 +47,7 @@ type nonRetryable struct{ error }
 
 func (e nonRetryable) Unwrap() error { return e.error }
 
-// NonRetryable wraps an error so that the task becomes a dead letter at once, even inside RetryAfter.
-// Nil stays nil.
+// NonRetryable wraps an error so that the task becomes a dead letter at once, even inside RetryAfter. Nil stays nil.
 func NonRetryable(err error) error {
 	if err == nil {
 		return nil
@@ -102,8 +95,7 @@ func (e *handlerPanic) ErrorType() string { return TypePanic }
 
 func newHandlerPanic(value any) *handlerPanic { return &handlerPanic{value, debug.Stack()} }
 
-// panicSite is the stack from the frame that panicked on, without the frames of
-// recovering, cut to its first lines.
+// panicSite is the stack from the frame that panicked on, without the frames of recovering, cut to its first lines.
 func panicSite(stack []byte) string {
 	lines := strings.Split(strings.TrimSpace(string(stack)), "\n")
 	for i, line := range lines {

@@ -26,8 +26,7 @@ type Attempt struct {
 	Cost int
 	// Priority is 1 (most urgent) to 5.
 	Priority int
-	// Number is the number of this grant, from 1: one more each time the task is given to a worker,
-	// however the previous grant ended.
+	// Number is the number of this grant, from 1: one more each time the task is given to a worker, however the previous grant ended.
 	Number int
 	// Failures is how many attempts have failed so far.
 	Failures int
@@ -59,13 +58,11 @@ func newAttempt(domain string, t *yardv1.PolledTask) Attempt {
 // Last reports whether the task becomes a dead letter if this attempt fails.
 func (a *Attempt) Last() bool { return a.Failures+1 >= a.MaxAttempts }
 
-// HandlerFunc runs one attempt. Its error becomes a failure (see NonRetryable and
-// RetryAfter); a panic becomes a failure too. It must return soon after its
-// context ends.
+// HandlerFunc runs one attempt. Its error becomes a failure (see NonRetryable and RetryAfter); a panic becomes a failure too. It must return soon
+// after its context ends.
 type HandlerFunc func(ctx context.Context, a *Attempt) (Payload, error)
 
-// Middleware wraps handlers, for what all of them share. The first one given is
-// the outermost.
+// Middleware wraps handlers, for what all of them share. The first one given is the outermost.
 type Middleware func(next HandlerFunc) HandlerFunc
 
 type handlerConfig struct {
@@ -87,9 +84,8 @@ func WithHandlerMiddleware(m ...Middleware) HandlerOption {
 	return func(c *handlerConfig) { c.middleware = append(c.middleware, m...) }
 }
 
-// Handle registers a typed handler for a task type, to be called before Run. In
-// is decoded as Payload.Decode does, Out encoded as NewPayload does; an Out of
-// struct{} is no result. An invalid registration is an error of Run.
+// Handle registers a typed handler for a task type, to be called before Run. In is decoded as Payload.Decode does, Out encoded as NewPayload does; an
+// Out of struct{} is no result. An invalid registration is an error of Run.
 func Handle[In, Out any](w *Worker, taskType string, handle func(context.Context, In) (Out, error), opts ...HandlerOption) {
 	if handle == nil {
 		w.HandleFunc(taskType, nil, opts...)
@@ -155,8 +151,7 @@ func badResult(err error) error { return NonRetryable(typedError{err, TypeBadRes
 // attemptKey is the context key of the attempt that a handler runs.
 type attemptKey struct{}
 
-// Info returns the attempt that ctx, or the context it was made from, belongs
-// to. Outside of a handler it returns a zero Attempt.
+// Info returns the attempt that ctx, or the context it was made from, belongs to. Outside of a handler it returns a zero Attempt.
 func Info(ctx context.Context) Attempt {
 	if h, ok := ctx.Value(attemptKey{}).(*activeAttempt); ok {
 		return h.Attempt
@@ -164,10 +159,9 @@ func Info(ctx context.Context) Attempt {
 	return Attempt{}
 }
 
-// Progress reports how far the attempt is; Get returns it while the attempt runs. v is
-// encoded as NewPayload does, at most 4096 bytes. It is sent with the next heartbeat,
-// within about a second; only the last of several is sent.
-// The error is INVALID_ARGUMENT, or FAILED_PRECONDITION outside of a handler.
+// Progress reports how far the attempt is; Get returns it while the attempt runs. v is encoded as NewPayload does, at most 4096 bytes. It is sent
+// with the next heartbeat, within about a second; only the last of several is sent. The error is INVALID_ARGUMENT, or FAILED_PRECONDITION outside of
+// a handler.
 func Progress(ctx context.Context, v any) error {
 	h, ok := ctx.Value(attemptKey{}).(*activeAttempt)
 	if !ok {
@@ -177,9 +171,10 @@ func Progress(ctx context.Context, v any) error {
 	if err != nil {
 		return err
 	}
-	if err := p.check(progressBytesMax); err != nil {
+	w, err := p.stored(h.content, progressBytesMax)
+	if err != nil {
 		return fault.New(fault.InvalidArgument, "progress: %s", fault.From(err).Message)
 	}
-	h.beats.progress(h, p.wire())
+	h.beats.progress(h, w)
 	return nil
 }

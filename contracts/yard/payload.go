@@ -8,10 +8,10 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/yard/coded"
 )
 
-// Limits of the engine that the SDK must keep itself: a single result over its
-// limit would have the whole batch of outcomes refused. Bytes.
+// Limits of the engine that the SDK must keep itself: a single result over its limit would have the whole batch of outcomes refused. Bytes.
 const (
 	payloadBytesMax   = 256 << 10
 	progressBytesMax  = 4096
@@ -28,8 +28,7 @@ type Payload struct {
 	Binary bool
 }
 
-// NewPayload encodes v: nil is none; a Payload and a json.RawMessage are used
-// unchanged; a []byte is binary and used unchanged; everything else is
+// NewPayload encodes v: nil is none; a Payload and a json.RawMessage are used unchanged; a []byte is binary and used unchanged; everything else is
 // encoded by encoding/json. The error is INVALID_ARGUMENT.
 func NewPayload(v any) (Payload, error) {
 	switch v := v.(type) {
@@ -49,8 +48,7 @@ func NewPayload(v any) (Payload, error) {
 	return Payload{Data: data}, nil
 }
 
-// Decode is the inverse of NewPayload: v points to a Payload, a json.RawMessage,
-// a []byte (which takes the data whatever its encoding) or a value for
+// Decode is the inverse of NewPayload: v points to a Payload, a json.RawMessage, a []byte (which takes the data whatever its encoding) or a value for
 // encoding/json. Without data v stays as it is. The error is INVALID_ARGUMENT.
 func (p Payload) Decode(v any) error {
 	switch v := v.(type) {
@@ -77,15 +75,22 @@ func (p Payload) Decode(v any) error {
 	return nil
 }
 
-// check returns the error with which the engine would refuse p.
-func (p Payload) check(bytesMax int) error {
-	if len(p.Data) > bytesMax {
-		return fault.New(fault.InvalidArgument, "%d bytes are more than the %d allowed", len(p.Data), bytesMax)
+// stored returns p as the engine gets it, or the error with which the engine would refuse it.
+func (p Payload) stored(content coded.Codec, bytesMax int) (*yardv1.Payload, error) {
+	w := p.wire()
+	if w == nil {
+		return nil, nil
 	}
 	if !p.Binary && len(p.Data) > 0 && !codec.ValidJSON(p.Data) {
-		return fault.New(fault.InvalidArgument, "it is not one valid JSON value")
+		return nil, fault.New(fault.InvalidArgument, "it is not one valid JSON value")
 	}
-	return nil
+	if err := coded.Encode(content, w); err != nil {
+		return nil, err
+	}
+	if len(w.Data) > bytesMax {
+		return nil, fault.New(fault.InvalidArgument, "%d bytes are more than the %d allowed", len(w.Data), bytesMax)
+	}
+	return w, nil
 }
 
 func (p Payload) wire() *yardv1.Payload {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/yard/coded"
 	"github.com/yardmaster-io/yardmaster/contracts/yard/internal/signs"
 )
 
@@ -50,6 +51,7 @@ type activeAttempt struct {
 	Attempt
 	traceparent string
 	beats       *beater
+	content     coded.Codec
 	// expires is when repeating its outcome becomes pointless.
 	expires time.Time
 	// cancel ends the handler's context, until moves its deadline; nil = it has none. Set before the first heartbeat of the attempt.
@@ -219,7 +221,7 @@ func (s *session) start(t *yardv1.PolledTask) {
 }
 
 func (s *session) hold(t *yardv1.PolledTask) *activeAttempt {
-	h := &activeAttempt{Attempt: newAttempt(s.worker.client.domain, t), traceparent: t.Traceparent, beats: s.beats}
+	h := &activeAttempt{Attempt: newAttempt(s.worker.client.domain, t), traceparent: t.Traceparent, beats: s.beats, content: s.worker.client.content}
 	if h.expires = h.Deadline.Add(outcomeGrace); h.Deadline.IsZero() {
 		h.expires = time.Now().Add(outcomeLifetime)
 	}
@@ -244,13 +246,15 @@ func (s *session) execute(ctx context.Context, h *activeAttempt, handle *handler
 	ctx, span := s.startRun(ctx, h.traceparent, &h.Attempt)
 	began := time.Now()
 	var result Payload
+	var stored *yardv1.Payload
 	var err error = errExited // stands where the handler neither returns nor panics
 	defer func() {
 		if value := recover(); value != nil {
 			err = s.panicked(h, value)
 		}
 		if err == nil {
-			if bad := result.check(payloadBytesMax); bad != nil {
+			var bad error
+			if stored, bad = result.stored(h.content, payloadBytesMax); bad != nil {
 				err = badResult(bad)
 			}
 		}
@@ -264,13 +268,17 @@ func (s *session) execute(ctx context.Context, h *activeAttempt, handle *handler
 			deadline, _ := h.until.Deadline()
 			h.expires = deadline.Add(outcomeGrace)
 		}
-		s.conclude(h, cause, result, err)
+		s.conclude(h, cause, stored, err)
 		if h.until != nil {
 			h.until.stop()
 		}
 		h.cancel(nil)
 		s.slots.finish()
 	}()
+	if coded.IsEncoded(h.Payload.Data) {
+		err = typedError{errors.New("the payload is encoded, and this worker has no codec that decodes it"), TypeBadInput}
+		return
+	}
 	result, err = handle.run(ctx, &h.Attempt)
 }
 
@@ -307,14 +315,14 @@ func (s *session) legible(h *activeAttempt, err error) (legible error) {
 
 // conclude turns what the handler returned into an outcome. cause is why its
 // context ended, nil where it had not.
-func (s *session) conclude(h *activeAttempt, cause error, result Payload, err error) {
+func (s *session) conclude(h *activeAttempt, cause error, result *yardv1.Payload, err error) {
 	switch {
 	case cause == ErrLostAttempt:
 		s.beats.remove(h)
 		s.log.Debug("the outcome of a lost attempt is dropped", "task_id", h.TaskID, "error", err)
 	case err == nil:
 		s.slots.expectOutcome()
-		completion := &yardv1.Completion{TaskId: h.TaskID, Token: h.token, Result: result.wire()}
+		completion := &yardv1.Completion{TaskId: h.TaskID, Token: h.token, Result: result}
 		s.complete.add(outcome{attempt: h, completion: completion, size: completion.SizeVT()})
 	case cause == ErrStopping:
 		s.reportFailure(h, handBack(&h.Attempt, "the worker stopped before the handler was done"))

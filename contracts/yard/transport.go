@@ -10,6 +10,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/yard/coded"
 	"github.com/yardmaster-io/yardmaster/contracts/yard/internal/caller"
 )
 
@@ -19,9 +20,8 @@ const (
 	brokenCheckLast  = time.Second
 )
 
-// tryTimeout bounds one try of a call that may be repeated, so that the answer
-// of a process that died is not waited for until the end. It is longer than the engine needs to answer that it does
-// not know (10 s).
+// tryTimeout bounds one try of a call that may be repeated, so that the answer of a process that died is not waited for until the end. It is longer
+// than the engine needs to answer that it does not know (10 s).
 const tryTimeout = 12 * time.Second
 
 // payloadRoom is left free in a NATS message for headers and framing, bytes.
@@ -36,6 +36,7 @@ var errConnectionBroke = errors.New("the connection to NATS broke before the ans
 type transport struct {
 	nc      *nats.Conn
 	timeout time.Duration
+	content coded.Codec
 }
 
 // call sends req, which has the same effect twice, until it is answered with anything but a passing trouble, or
@@ -59,12 +60,14 @@ func call[Resp any, P interface {
 	}
 }
 
-// callOnce is one try. A missing answer is UNKNOWN; what was certainly not sent
-// or not received is UNAVAILABLE.
+// callOnce is one try. A missing answer is UNKNOWN; what was certainly not sent or not received is UNAVAILABLE.
 func callOnce[Resp any, P interface {
 	*Resp
 	codec.Message
 }](ctx context.Context, t *transport, subject string, req codec.Message) (P, error) {
+	if err := coded.Encode(t.content, req); err != nil {
+		return nil, err
+	}
 	data, err := codec.Marshal(codec.Protobuf, req)
 	if err != nil {
 		return nil, err
@@ -74,14 +77,13 @@ func callOnce[Resp any, P interface {
 		return nil, err
 	}
 	resp := P(new(Resp))
-	if err := decode(answer, resp); err != nil {
+	if err := t.decode(answer, resp); err != nil {
 		return nil, err
 	}
 	return resp, nil
 }
 
-// exchange sends msg and waits for one answer until ctx ends, the try has
-// lasted too long, or the connection breaks.
+// exchange sends msg and waits for one answer until ctx ends, the try has lasted too long, or the connection breaks.
 func (t *transport) exchange(ctx context.Context, msg *nats.Msg) (*nats.Msg, error) {
 	if !t.nc.IsConnected() {
 		return nil, notSent(ctx, t.nc)
@@ -114,8 +116,7 @@ func (t *transport) exchange(ctx context.Context, msg *nats.Msg) (*nats.Msg, err
 	return nil, fault.New(fault.Internal, "%s: %v", msg.Subject, err)
 }
 
-// watchConn ends a request whose connection broke, since its answer is lost, and
-// one that has lasted too long.
+// watchConn ends a request whose connection broke, since its answer is lost, and one that has lasted too long.
 func watchConn(waiting context.Context, nc *nats.Conn, reconnects uint64, cancel context.CancelCauseFunc) {
 	giveUp := time.Now().Add(tryTimeout)
 	for wait := brokenCheckFirst; ; wait = min(2*wait, brokenCheckLast) {
@@ -176,13 +177,15 @@ func headers(ctx context.Context) nats.Header {
 }
 
 // decode reads an answer: a message, or the fault in its headers.
-func decode(answer *nats.Msg, into codec.Message) error {
+func (t *transport) decode(answer *nats.Msg, into codec.Message) error {
 	if answer.Header != nil {
 		if e := fault.Decode(answer.Header.Get(fault.HeaderCode), answer.Header.Get(fault.HeaderDescription), answer.Data); e != nil {
 			return e
 		}
 	}
-	return codec.Unmarshal(codec.Protobuf, answer.Data, into)
+	err := codec.Unmarshal(codec.Protobuf, answer.Data, into)
+	coded.Decode(t.content, into)
+	return err
 }
 
 // retryAfterOf is how long the engine asks to wait, 0 where it does not say.
@@ -204,8 +207,7 @@ func closedForGood() error {
 	return fmt.Errorf("%w: %w", fault.New(fault.Unavailable, "the connection to NATS is closed"), nats.ErrConnectionClosed)
 }
 
-// ended adds the context's error where the context has ended, so that callers
-// find both the code and context.Canceled or context.DeadlineExceeded.
+// ended adds the context's error where the context has ended, so that callers find both the code and context.Canceled or context.DeadlineExceeded.
 func ended(ctx context.Context, err error) error {
 	if end := ctx.Err(); err != nil && end != nil && !errors.Is(err, end) {
 		return fmt.Errorf("%w: %w", err, end)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/contracts/yard/coded"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/login"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/health"
 	"github.com/yardmaster-io/yardmaster/shared/process"
@@ -30,6 +31,8 @@ type Logins struct {
 	Of func(role, domain string) (name string, err error)
 	// Connect makes the connection of a login.
 	Connect func(name string) (*nats.Conn, error)
+	// Codec decodes what tasks carry. Default: none.
+	Codec coded.Codec
 }
 
 // Access makes clients.
@@ -57,7 +60,7 @@ func (a *Access) Client(role login.Role, domain string) (*yard.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return yard.NewClient(nc, domain, yard.WithTimeout(callTimeout))
+	return yard.NewClient(nc, domain, yard.WithTimeout(callTimeout), yard.WithCodec(a.logins.Codec))
 }
 
 // Admin is a client for calls about the cluster, with the rights of a role.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/contracts/yard/coded"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 )
 
@@ -36,6 +37,8 @@ type App struct {
 	// JSON and Wide say how to print; neither = a table.
 	JSON, Wide bool
 	Timeout    time.Duration
+	// CodecURL is where a codec server encodes and decodes what tasks carry; "" = nowhere.
+	CodecURL string
 	// Login is who the command is to NATS; its URL is not used.
 	Login natsrpc.ConnConfig
 	// Deny ends the command, since the server refused what it needs.
@@ -97,7 +100,7 @@ func (a *App) WithClient(ctx context.Context, do func(ctx context.Context, c *ya
 	if err != nil {
 		return err
 	}
-	c, err := yard.Connect(a.URL, a.Domain, append(more, yard.WithTimeout(a.Timeout), yard.WithNATSOptions(options...))...)
+	c, err := yard.Connect(a.URL, a.Domain, append(more, yard.WithTimeout(a.Timeout), yard.WithNATSOptions(options...), yard.WithCodec(a.Codec()))...)
 	if fault.CodeOf(err) == fault.Unavailable {
 		return unreachable(err)
 	}
@@ -106,6 +109,14 @@ func (a *App) WithClient(ctx context.Context, do func(ctx context.Context, c *ya
 	}
 	defer c.Close()
 	return do(ctx, c)
+}
+
+// Codec is that of the codec server; nil = there is none.
+func (a *App) Codec() coded.Codec {
+	if a.CodecURL == "" {
+		return nil
+	}
+	return coded.Remote(a.CodecURL, nil)
 }
 
 // unreachable says that NATS is not where it was looked for, or lets no one in who does not log in, and what to do.

@@ -36,6 +36,7 @@ type ContextEntry struct {
 	TLSCert     string `json:"tls_cert,omitempty"`
 	TLSKey      string `json:"tls_key,omitempty"`
 	InboxPrefix string `json:"inbox_prefix,omitempty"`
+	CodecURL    string `json:"codec_url,omitempty"`
 }
 
 // ContextBook is the file of all contexts.
@@ -146,6 +147,7 @@ func ContextSettings() []ContextSetting {
 		{"tls-cert", "NATS_CERT", "PEM file of this client's certificate", "", true, func(e *ContextEntry) *string { return &e.TLSCert }, func(a *App) *string { return &a.Login.TLS.Cert }},
 		{"tls-key", "NATS_KEY", "PEM file of its key", "", true, func(e *ContextEntry) *string { return &e.TLSKey }, func(a *App) *string { return &a.Login.TLS.Key }},
 		{"inbox-prefix", "YARD_INBOX_PREFIX", "subject prefix of the inboxes, as a sealed cluster gives one to each user", "", false, func(e *ContextEntry) *string { return &e.InboxPrefix }, func(a *App) *string { return &a.Login.InboxPrefix }},
+		{"codec-url", "YARD_CODEC_URL", "codec server that encodes and decodes payloads, results and texts of failures, such as https://codec.example.com", "", false, func(e *ContextEntry) *string { return &e.CodecURL }, func(a *App) *string { return &a.CodecURL }},
 		{DomainFlag, envDomain, "tenant to act for", domainDefault, false, func(e *ContextEntry) *string { return &e.Domain }, func(a *App) *string { return &a.Domain }},
 	}
 }
@@ -254,7 +256,7 @@ func EntryOfFlags(flags *pflag.FlagSet) (ContextEntry, error) {
 		*s.Of(&entry) = value
 	}
 	if !given {
-		return entry, Usagef("a context wants at least one of --url, --domain, --creds, --nkey, --tls-ca, --tls-cert, --tls-key, --inbox-prefix")
+		return entry, Usagef("a context wants at least one of --url, --domain, --creds, --nkey, --tls-ca, --tls-cert, --tls-key, --inbox-prefix, --codec-url")
 	}
 	if entry.Domain != "" {
 		if err := ids.CheckName(entry.Domain); err != nil {

@@ -49,6 +49,7 @@ header; one with an address of this machine, such as 127.0.0.1, needs --proxy-se
 					return command.Usagef("%w", err)
 				}
 			}
+			cfg.NATS.Codec = a.Codec()
 			return serveConsole(cmd.Context(), a, cfg)
 		},
 	}
