@@ -6,46 +6,47 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/batch"
 )
 
-// cache keeps the messages used last, up to a number of bytes.
+// cache keeps messages of which records are still wanted, those used last, up to a number of bytes.
 type cache struct {
 	most, bytes int
 	order       *list.List // of *cached, the one used last in front
 	bySeq       map[uint64]*list.Element
 }
 
+// cached is a message of which left records were not taken.
 type cached struct {
 	seq  uint64
 	body *batch.Message
+	left int
 }
 
 func newCache(most int) *cache {
 	return &cache{most: most, order: list.New(), bySeq: map[uint64]*list.Element{}}
 }
 
-func (c *cache) get(seq uint64) *batch.Message {
+// take returns a message, or nil, to take records out of it. A message of which all were taken is forgotten.
+func (c *cache) take(seq uint64, records int) *batch.Message {
 	e, ok := c.bySeq[seq]
 	if !ok {
 		return nil
 	}
 	c.order.MoveToFront(e)
-	return e.Value.(*cached).body
+	m := e.Value.(*cached)
+	if m.left -= records; m.left <= 0 {
+		c.drop(e)
+	}
+	return m.body
 }
 
-func (c *cache) put(seq uint64, body *batch.Message) {
-	if _, ok := c.bySeq[seq]; ok || body.Bytes() > c.most {
+// put keeps a message of which some records are left.
+func (c *cache) put(seq uint64, body *batch.Message, left int) {
+	if _, ok := c.bySeq[seq]; ok || left <= 0 || body.Bytes() > c.most {
 		return
 	}
-	c.bySeq[seq] = c.order.PushFront(&cached{seq, body})
+	c.bySeq[seq] = c.order.PushFront(&cached{seq, body, left})
 	c.bytes += body.Bytes()
 	for c.bytes > c.most {
 		c.drop(c.order.Back())
-	}
-}
-
-// forget drops a message of which nothing is wanted any more.
-func (c *cache) forget(seq uint64) {
-	if e, ok := c.bySeq[seq]; ok {
-		c.drop(e)
 	}
 }
 

@@ -35,12 +35,12 @@ func (o *Owner) fetch(ctx context.Context, refs []*ref, c *cache) error {
 		}
 		var body *batch.Message
 		if c != nil {
-			body = c.get(refs[0].seq)
+			body = c.take(refs[0].seq, n)
 		}
 		if body == nil {
 			missing = append(missing, refs[:n])
-		} else if lost.refs = append(lost.refs, cut(body, refs[:n])...); n == body.Records() {
-			c.forget(refs[0].seq)
+		} else {
+			lost.refs = append(lost.refs, cut(body, refs[:n])...)
 		}
 		refs = refs[n:]
 	}
@@ -80,8 +80,8 @@ func (o *Owner) fetchMissing(ctx context.Context, missing [][]*ref, c *cache, lo
 			return err
 		}
 		lost.refs = append(lost.refs, cut(body, refs)...)
-		if c != nil && len(refs) < body.Records() {
-			c.put(refs[0].seq, body)
+		if c != nil {
+			c.put(refs[0].seq, body, body.Records()-len(refs))
 		}
 		return nil
 	})

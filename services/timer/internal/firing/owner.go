@@ -258,8 +258,8 @@ func (o *Owner) arrive(ctx context.Context, a arrival) error {
 	restReader{o}.reportVoid(&a.index, o.table.Load(a.index))
 	o.versionRead = max(o.versionRead, a.version)
 	o.readTo = max(o.readTo, a.index.Seq)
-	if a.body.Records() > 0 && a.firstDueMS < o.Now().Add(cacheAhead).UnixMilli() {
-		o.cache.put(a.index.Seq, a.body)
+	if a.firstDueMS < o.Now().Add(cacheAhead).UnixMilli() {
+		o.cache.put(a.index.Seq, a.body, a.body.Records())
 	}
 	return nil
 }

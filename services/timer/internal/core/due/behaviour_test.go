@@ -250,7 +250,7 @@ func TestFiredStaysAreRememberedForATimeAndInNumber(t *testing.T) {
 	known := newGroups(&all)
 	group := known.take(Group{Domain: "a"})
 	remember := func(most int) *recent {
-		return &recent{keepMS: 10, most: most, groups: &known, stays: map[ids.TaskID]uint64{}}
+		return newRecent(10, most, &known)
 	}
 	add := func(r *recent, n int, parkings uint32, atMS int64) {
 		r.add(firedStay{id: testID(n), parkings: parkings, group: group, atMS: atMS})
@@ -277,16 +277,17 @@ func TestFiredStaysAreRememberedForATimeAndInNumber(t *testing.T) {
 
 // I7: what has been fired leaves no room behind it.
 func TestI7_WhatWasFiredIsForgotten(t *testing.T) {
-	table := newTable(t)
-	table.recent.keepMS, table.recent.most = 5, 8
+	table := New(Config{FiredKeepMS: 5, FiredMost: 8})
+	table.Resume(Cursor{}, 1, 0)
+	table.Loaded()
 	for n := range 2_000 {
 		table.Load(message(uint64(n+1), int64(n+1), n))
 		if got := fire(table, int64(n+1)); len(got) != 1 {
 			t.Fatalf("fired %v", got)
 		}
 	}
-	if len(table.recent.stays) > 8 || cap(table.recent.ring) > 64 || table.entries.size > 2 || len(table.groups.all) > 2 {
-		t.Errorf("%d stays, room for %d, %d entries, %d groups", len(table.recent.stays), cap(table.recent.ring), table.entries.size, len(table.groups.all))
+	if table.recent.n > 8 || table.recent.last.size > 8 || table.entries.size > 2 || len(table.groups.all) > 2 {
+		t.Errorf("%d stays, %d ids, %d entries, %d groups", table.recent.n, table.recent.last.size, table.entries.size, len(table.groups.all))
 	}
 	table.check(t)
 }

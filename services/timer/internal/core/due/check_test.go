@@ -46,8 +46,8 @@ func (t *Table) check(tb fataler) {
 	if earlies != len(t.early) {
 		t.fatal(tb, "%d early ones, %d kept", earlies, len(t.early))
 	}
-	for _, s := range t.recent.ring[t.recent.head:] {
-		refs[s.group]++
+	for i := range t.recent.n {
+		refs[t.recent.at(t.recent.place(i)).group]++
 	}
 	for _, b := range t.buckets.all {
 		for g := range b.far {

@@ -50,6 +50,8 @@ type slab struct {
 
 func (s *slab) at(h handle) *entry { return &s.pages[h/pageEntries][h%pageEntries] }
 
+func (s *slab) idOf(h handle) ids.TaskID { return s.at(h).id }
+
 func (s *slab) add(e entry) handle {
 	var h handle
 	if n := len(s.free); n > 0 {

@@ -8,6 +8,7 @@ import (
 // Far are the tasks of a table that wait and are not near. It is valid until the next change.
 type Far struct {
 	near    *index
+	entries *slab
 	index   *far.Index
 	recent  *recent
 	buckets *buckets
@@ -16,7 +17,7 @@ type Far struct {
 
 // Far are the tasks that are not near.
 func (t *Table) Far() Far {
-	return Far{near: &t.byID, index: &t.far, recent: &t.recent, buckets: &t.buckets, horizon: &t.horizon}
+	return Far{near: &t.byID, entries: &t.entries, index: &t.far, recent: t.recent, buckets: &t.buckets, horizon: &t.horizon}
 }
 
 // ApproachMS is when Table.Approach has something to do next, Unix ms, unless buckets are being loaded or there is no room for their tasks.
@@ -24,7 +25,7 @@ func (f Far) ApproachMS() int64 { return f.horizon.approachMS() }
 
 // Places are where a task may lie that is not near; nil = it is near or not here. All of them are to be read for Waits or Table.Bring.
 func (f Far) Places(id ids.TaskID) []far.Place {
-	if h, near := f.near.find(id); near && f.near.slab.at(h).place != placeLoading {
+	if h, near := f.near.find(id); near && f.entries.at(h).place != placeLoading {
 		return nil
 	}
 	return f.index.Places(id)

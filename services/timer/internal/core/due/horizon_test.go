@@ -417,7 +417,8 @@ func TestR23_ACursorIsRewoundWhileABucketIsLoaded(t *testing.T) {
 	fire(s.table, 58*testMinute)
 	buckets, _ := s.table.Approach(57 * testMinute)
 	testkit.MustEqual(t, "come near", buckets, []int64{60})
-	s.table.recent.most, s.table.recent.stays = 0, map[ids.TaskID]uint64{}
+	s.table.recent.most = 0
+	s.table.recent.expire(math.MaxInt64)
 	for _, m := range []Message{s.messages[0], s.messages[2]} {
 		s.table.LoadBucket(m)
 	}

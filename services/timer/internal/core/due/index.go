@@ -15,14 +15,17 @@ const (
 	indexSlotsFirst = 8
 )
 
-// index finds an entry by its id. It holds handles only, about 8 bytes for each
-// entry where a map would hold the id again: hashing with linear probing, full
+// index finds what has an id. It holds handles only, about 8 bytes for each id,
+// and a map would hold the id again: hashing with linear probing, full
 // to three quarters at most.
 type index struct {
-	slab  *slab
+	of    identified
 	parts [indexParts]indexPart
 	size  int
 }
+
+// identified are things with ids, each known by a handle.
+type identified interface{ idOf(h handle) ids.TaskID }
 
 // indexPart is one table. A slot holds a handle plus one; 0 is empty.
 type indexPart struct {
@@ -32,7 +35,7 @@ type indexPart struct {
 
 func (x *index) part(hash uint64) *indexPart { return &x.parts[hash>>(64-indexPartBits)] }
 
-// find returns the entry of id.
+// find returns the handle of an id.
 func (x *index) find(id ids.TaskID) (handle, bool) {
 	hash := far.Hash(id)
 	p := x.part(hash)
@@ -41,16 +44,16 @@ func (x *index) find(id ids.TaskID) (handle, bool) {
 	}
 	mask := uint64(len(p.slots) - 1)
 	for i := hash & mask; p.slots[i] != 0; i = (i + 1) & mask {
-		if h := p.slots[i] - 1; x.slab.at(h).id == id {
+		if h := p.slots[i] - 1; x.of.idOf(h) == id {
 			return h, true
 		}
 	}
 	return 0, false
 }
 
-// add files an entry whose id is not there.
+// add files a handle whose id is not there.
 func (x *index) add(h handle) {
-	hash := far.Hash(x.slab.at(h).id)
+	hash := far.Hash(x.of.idOf(h))
 	p := x.part(hash)
 	if 4*(p.used+1) > 3*len(p.slots) {
 		x.grow(p)
@@ -74,15 +77,15 @@ func (x *index) grow(p *indexPart) {
 	p.slots = make([]handle, max(2*len(old), indexSlotsFirst))
 	for _, h := range old {
 		if h != 0 {
-			p.put(far.Hash(x.slab.at(h-1).id), h-1)
+			p.put(far.Hash(x.of.idOf(h - 1)), h-1)
 		}
 	}
 }
 
-// remove takes out an entry that is there, and closes the gap: later ones of the
+// remove takes out a handle that is there, and closes the gap: later ones of the
 // same run move up, so that no mark of the removed one has to stay.
 func (x *index) remove(h handle) {
-	hash := far.Hash(x.slab.at(h).id)
+	hash := far.Hash(x.of.idOf(h))
 	p := x.part(hash)
 	mask := uint64(len(p.slots) - 1)
 	gap := hash & mask
@@ -90,7 +93,7 @@ func (x *index) remove(h handle) {
 		gap = (gap + 1) & mask
 	}
 	for i := (gap + 1) & mask; p.slots[i] != 0; i = (i + 1) & mask {
-		home := far.Hash(x.slab.at(p.slots[i]-1).id) & mask
+		home := far.Hash(x.of.idOf(p.slots[i] - 1)) & mask
 		if (i-home)&mask >= (i-gap)&mask {
 			p.slots[gap] = p.slots[i]
 			gap = i

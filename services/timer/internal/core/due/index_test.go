@@ -12,7 +12,7 @@ import (
 func TestIndexIsAMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		entries := slab{}
-		x := index{slab: &entries}
+		x := index{of: &entries}
 		model := map[ids.TaskID]handle{}
 		// Few ids of few first bytes, so that runs form and gaps are closed.
 		id := rapid.Custom(func(t *rapid.T) ids.TaskID { return testID(rapid.IntRange(0, 60).Draw(t, "n")) })
@@ -65,7 +65,7 @@ func TestIndexIsAMap(t *testing.T) {
 // Each table holds about as many: one that held all would stop firing while it grows.
 func TestIndexSpreads(t *testing.T) {
 	entries := slab{}
-	x := index{slab: &entries}
+	x := index{of: &entries}
 	for n := range 16 * indexParts {
 		x.add(entries.add(entry{id: testID(n)}))
 	}
@@ -79,7 +79,7 @@ func TestIndexSpreads(t *testing.T) {
 // One part alone, where all runs collide.
 func TestIndexClosesGaps(t *testing.T) {
 	entries := slab{}
-	x := index{slab: &entries}
+	x := index{of: &entries}
 	var all []handle
 	for n := 0; len(all) < 200; n++ {
 		if id := testID(n); far.Hash(id)>>(64-indexPartBits) == 0 {

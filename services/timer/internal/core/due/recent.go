@@ -9,14 +9,15 @@ type recent struct {
 	keepMS int64
 	most   int
 	groups *groups
-	// stays holds the number of the last stay of a task that was fired.
-	stays map[ids.TaskID]uint64
-	// ring holds the stays in the order of their firing, 40 bytes each; head is the
-	// oldest. The number of ring[i] is first+i.
-	ring  []firedStay
-	head  int
-	first uint64
+	// last finds the last stay of a task that was fired. Its handle is its place in the ring.
+	last index
+	// ring has room for most stays and one page more, 40 bytes each. They are in the order of their firing, n of them from first on. A page without stays is nil.
+	ring     []*[pageStays]firedStay
+	first, n int
 }
+
+// pageStays is how many stays share a page. A page that was left is given back.
+const pageStays = 256
 
 type firedStay struct {
 	id       ids.TaskID
@@ -27,21 +28,42 @@ type firedStay struct {
 	logSeq uint64
 }
 
+func newRecent(keepMS int64, most int, g *groups) *recent {
+	r := &recent{keepMS: keepMS, most: most, groups: g, ring: make([]*[pageStays]firedStay, most/pageStays+2)}
+	r.last.of = r
+	return r
+}
+
+func (r *recent) at(h handle) *firedStay { return &r.ring[h/pageStays][h%pageStays] }
+
+func (r *recent) idOf(h handle) ids.TaskID { return r.at(h).id }
+
+// place is where the stay lies that was fired after so many others that are remembered.
+func (r *recent) place(after int) handle { return handle((r.first + after) % (len(r.ring) * pageStays)) }
+
 func (r *recent) add(stay firedStay) {
 	if r.most == 0 {
 		return
 	}
 	r.expire(stay.atMS)
-	if len(r.ring)-r.head >= r.most {
+	if !r.hasRoom() {
 		r.dropOldest()
 	}
 	r.groups.hold(stay.group)
-	r.stays[stay.id] = r.first + uint64(len(r.ring))
-	r.ring = append(r.ring, stay)
+	if before, ok := r.last.find(stay.id); ok {
+		r.last.remove(before)
+	}
+	h := r.place(r.n)
+	if page := &r.ring[h/pageStays]; *page == nil {
+		*page = new([pageStays]firedStay)
+	}
+	*r.at(h) = stay
+	r.last.add(h)
+	r.n++
 }
 
 // hasRoom reports whether another stay puts none out of memory.
-func (r *recent) hasRoom() bool { return len(r.ring)-r.head < r.most }
+func (r *recent) hasRoom() bool { return r.n < r.most }
 
 // remember adds a stay that the cursor covers, so that history can find it.
 func (r *recent) remember(id ids.TaskID, parkings uint32, g Group, atMS int64) {
@@ -53,8 +75,8 @@ func (r *recent) remember(id ids.TaskID, parkings uint32, g Group, atMS int64) {
 // find returns the last stay of id that was fired, or nil. It is valid until the
 // next change.
 func (r *recent) find(id ids.TaskID) *firedStay {
-	if number, ok := r.stays[id]; ok {
-		return &r.ring[number-r.first]
+	if h, ok := r.last.find(id); ok {
+		return r.at(h)
 	}
 	return nil
 }
@@ -66,21 +88,20 @@ func (r *recent) has(id ids.TaskID, parkings uint32) bool {
 }
 
 func (r *recent) expire(nowMS int64) {
-	for r.head < len(r.ring) && r.ring[r.head].atMS+r.keepMS < nowMS {
+	for r.n > 0 && r.at(r.place(0)).atMS+r.keepMS < nowMS {
 		r.dropOldest()
 	}
 }
 
 func (r *recent) dropOldest() {
-	oldest := r.ring[r.head]
-	if r.stays[oldest.id] == r.first+uint64(r.head) {
-		delete(r.stays, oldest.id)
+	h := r.place(0)
+	oldest := r.at(h)
+	if last, ok := r.last.find(oldest.id); ok && last == h {
+		r.last.remove(h)
 	}
 	r.groups.drop(oldest.group)
-	r.head++
-	if r.head > len(r.ring)/2 {
-		r.ring = r.ring[:copy(r.ring, r.ring[r.head:])]
-		r.first += uint64(r.head)
-		r.head = 0
+	r.first, r.n = int(r.place(1)), r.n-1
+	if r.n == 0 || r.first%pageStays == 0 {
+		r.ring[h/pageStays] = nil
 	}
 }

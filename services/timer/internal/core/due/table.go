@@ -11,7 +11,7 @@ import (
 type Config struct {
 	// FiredKeepMS is how long a fired stay is remembered, ms.
 	FiredKeepMS int64
-	// FiredMost is how many fired stays are remembered at most, about 80 bytes each.
+	// FiredMost is how many fired stays are remembered at most, about 50 bytes each.
 	FiredMost int
 	// Weight is how many turns a domain has that is apart for each one of others; nil = all have as many.
 	Weight func(domain string) int
@@ -84,7 +84,7 @@ type Table struct {
 	early   map[handle]early
 	groups  groups
 	buckets buckets
-	recent  recent
+	recent  *recent
 	cfg     Config
 	lines   lines
 	lastSeq uint64
@@ -104,8 +104,8 @@ func New(cfg Config) *Table {
 	t.lines = lines{entries: &t.entries, groups: &t.groups, domains: newDomains(&t.entries), weightOf: cfg.Weight, nearMS: math.MinInt64}
 	t.groups = newGroups(&t.lines.domains)
 	t.buckets = buckets{groups: &t.groups, all: map[int32]*bucket{}}
-	t.recent = recent{keepMS: cfg.FiredKeepMS, most: cfg.FiredMost, groups: &t.groups, stays: map[ids.TaskID]uint64{}}
-	t.byID.slab = &t.entries
+	t.recent = newRecent(cfg.FiredKeepMS, cfg.FiredMost, &t.groups)
+	t.byID.of = &t.entries
 	return t
 }
 
