@@ -13,7 +13,7 @@ import (
 )
 
 func main() {
-	process.TuneGC()
+	process.TuneGC(process.GCPercent)
 	code := cli.ExitOK
 	failed := lifecycle.Main(func(ctx context.Context) error {
 		life, end := context.WithCancel(ctx)

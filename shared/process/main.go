@@ -21,7 +21,6 @@ type Build[S Settings] func(Env, S) (Service, error)
 // Its settings are def with the file, the environment (YARD_<NAME>_…) and the flags
 // on top; --help and --print-config print and start nothing.
 func Main[S Settings](name string, def S, build Build[S]) int {
-	TuneGC()
 	return lifecycle.Main(func(ctx context.Context) error {
 		return start(ctx, name, def, build, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
 	})

@@ -74,14 +74,13 @@ func memory() footprint {
 	return footprint{cycles: all[0].Value.Uint64(), resident: all[1].Value.Uint64() - all[2].Value.Uint64()}
 }
 
-// gcPercent is GOGC where the environment does not set it. The services allocate gigabytes a
-// second under load and hold little: with 200 the collector takes a tenth less of the CPU, for
-// at most as much memory again as is in use.
-const gcPercent = 200
+// GCPercent is GOGC of a process that allocates gigabytes a second under load and keeps little: with 200 the collector takes a tenth
+// less of the CPU, for at most as much memory again as is in use.
+const GCPercent = 200
 
 // TuneGC sets the collector's target, unless GOGC does. GOMEMLIMIT works as ever.
-func TuneGC() {
+func TuneGC(percent int) {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
+		debug.SetGCPercent(percent)
 	}
 }

@@ -19,6 +19,7 @@ type settings struct {
 type Own = frontend.Config
 
 func main() {
+	process.TuneGC(process.GCPercent)
 	def := settings{process.DefaultConfig(":8080"), frontend.DefaultConfig()}
 	os.Exit(process.Main("frontend", def, func(e process.Env, s settings) (process.Service, error) {
 		return frontend.New(frontend.Deps{Env: e, Config: s.Own})

@@ -19,6 +19,7 @@ type settings struct {
 type Own = history.Config
 
 func main() {
+	process.TuneGC(process.GCPercent)
 	def := settings{process.DefaultConfig(":8081"), history.DefaultConfig()}
 	os.Exit(process.Main("history", def, func(e process.Env, s settings) (process.Service, error) {
 		return history.New(history.Deps{Env: e, Config: s.Own})

@@ -19,6 +19,7 @@ type settings struct {
 type Own = matching.Config
 
 func main() {
+	process.TuneGC(process.GCPercent)
 	def := settings{process.DefaultConfig(":8083"), matching.DefaultConfig()}
 	os.Exit(process.Main("matching", def, func(e process.Env, s settings) (process.Service, error) {
 		return matching.New(matching.Deps{Env: e, Config: s.Own})

@@ -17,9 +17,8 @@ type Config struct {
 	ChunkBytesMax int `koanf:"chunk_bytes_max"`
 	// FetchParallel is how many stored messages are asked for at a time, 1..256. Default 16.
 	FetchParallel int `koanf:"fetch_parallel"`
-	// CacheBytes is how much of the store a partition keeps at hand, bytes.
-	// Default 32 MiB. Where it is less than what is due within a minute,
-	// messages are fetched again for each of their tasks.
+	// CacheBytes is how much of the store a partition keeps at hand, bytes: messages of which records are still to fire.
+	// Default 32 MiB. If these take more, messages are fetched again for each of their tasks.
 	CacheBytes int `koanf:"cache_bytes"`
 	// PurgeEvery is how often what was fired is removed from the store. Default
 	// 10 s. Seldom costs disk and a longer takeover.
@@ -27,7 +26,8 @@ type Config struct {
 	// FiredKeep is for how long a fired task is remembered, to recognise a
 	// second copy of it. Default 10 min.
 	FiredKeep time.Duration `koanf:"fired_keep"`
-	// FiredKeepMax is how many of them are remembered, about 80 bytes each. Default 250000.
+	// FiredKeepMax is how many of them are remembered, about 50 bytes each. Default 250000. Of a task that was fired
+	// before them and that history has not read, a get says that it does not exist, and a command waits for history.
 	FiredKeepMax int `koanf:"fired_keep_max"`
 	// EarlyFor is how long a call that has tasks fire early goes on, 10 ms to 10 s. Default 500 ms, and the rest is asked for again.
 	EarlyFor time.Duration `koanf:"early_for"`
@@ -36,8 +36,9 @@ type Config struct {
 	CriticalFailures int `koanf:"critical_failures"`
 	// Horizon is how long before its time a task comes into memory, 2 to 60 min. Default 10 min. Before that memory has about 10 bytes of it.
 	Horizon time.Duration `koanf:"horizon"`
-	// NearMax is how many tasks of a partition are in memory, about 75 bytes each, 1000..100000000. Default 1000000. With more, the horizon is
-	// nearer. A minute with more than half as many comes into memory as a whole.
+	// NearMax is how many tasks of a partition are in memory, about 75 bytes each, 1000..100000000. Default 250000. With more, the horizon is
+	// nearer: a task is read again from the store before its time, a get of it reads the store, and after a downtime domains take
+	// turns within less. A minute with more than half as many comes into memory as a whole.
 	NearMax int `koanf:"near_max"`
 }
 
@@ -46,7 +47,7 @@ func DefaultConfig() Config {
 	return Config{
 		ChunkTasksMax: 5000, ChunkBytesMax: 2 << 20, FetchParallel: 16, CacheBytes: 32 << 20,
 		PurgeEvery: 10 * time.Second, FiredKeep: 10 * time.Minute, FiredKeepMax: 250_000, EarlyFor: 500 * time.Millisecond,
-		CriticalFailures: 50, Horizon: 10 * time.Minute, NearMax: 1_000_000,
+		CriticalFailures: 50, Horizon: 10 * time.Minute, NearMax: 250_000,
 	}
 }
 

@@ -77,7 +77,7 @@ func (x *index) grow(p *indexPart) {
 	p.slots = make([]handle, max(2*len(old), indexSlotsFirst))
 	for _, h := range old {
 		if h != 0 {
-			p.put(far.Hash(x.of.idOf(h - 1)), h-1)
+			p.put(far.Hash(x.of.idOf(h-1)), h-1)
 		}
 	}
 }
@@ -93,7 +93,7 @@ func (x *index) remove(h handle) {
 		gap = (gap + 1) & mask
 	}
 	for i := (gap + 1) & mask; p.slots[i] != 0; i = (i + 1) & mask {
-		home := far.Hash(x.of.idOf(p.slots[i] - 1)) & mask
+		home := far.Hash(x.of.idOf(p.slots[i]-1)) & mask
 		if (i-home)&mask >= (i-gap)&mask {
 			p.slots[gap] = p.slots[i]
 			gap = i

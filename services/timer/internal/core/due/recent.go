@@ -39,7 +39,9 @@ func (r *recent) at(h handle) *firedStay { return &r.ring[h/pageStays][h%pageSta
 func (r *recent) idOf(h handle) ids.TaskID { return r.at(h).id }
 
 // place is where the stay lies that was fired after so many others that are remembered.
-func (r *recent) place(after int) handle { return handle((r.first + after) % (len(r.ring) * pageStays)) }
+func (r *recent) place(after int) handle {
+	return handle((r.first + after) % (len(r.ring) * pageStays))
+}
 
 func (r *recent) add(stay firedStay) {
 	if r.most == 0 {
