@@ -15,13 +15,12 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/schedule"
 )
 
-// plan is what a schedule says: when it runs, by which rules, and which task.
-type plan struct {
+// Plan is a schedule as it is stored: when it runs, by which rules, which task, and its progress.
+type Plan struct {
+	home     *logv1.ScheduleHome
 	name     Name
-	put      *yardv1.Schedule
 	policy   runs.Policy
 	calendar calendar
-	task     *logv1.Record
 }
 
 // calendar implements runs.Calendar.
@@ -41,8 +40,8 @@ func (c calendar) Jitter(atMS int64) int64 {
 	return c.Times.Jitter(c.name.Domain, c.name.Schedule, time.UnixMilli(atMS)).Milliseconds()
 }
 
-// planOf reads what a schedule says.
-func planOf(n Name, home *logv1.ScheduleHome) (*plan, error) {
+// PlanOf reads what a schedule says.
+func PlanOf(n Name, home *logv1.ScheduleHome) (*Plan, error) {
 	put := &yardv1.Schedule{}
 	if err := put.UnmarshalVT(home.Schedule); err != nil {
 		return nil, fmt.Errorf("schedule %s of domain %s: %w", n.Schedule, n.Domain, err)
@@ -51,8 +50,8 @@ func planOf(n Name, home *logv1.ScheduleHome) (*plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("schedule %s of domain %s: %w", n.Schedule, n.Domain, err)
 	}
-	return &plan{
-		name: n, put: put, calendar: calendar{times, n}, task: home.Task,
+	return &Plan{
+		home: home, name: n, calendar: calendar{times, n},
 		policy: runs.Policy{
 			Overlap: runs.Overlap(put.Overlap), Missed: runs.Missed(put.Missed), CatchUpMS: put.CatchUpMs, RunsMax: put.RunsMax, Paused: put.Paused,
 		},
@@ -113,8 +112,8 @@ func newID(partition int, now time.Time) ids.TaskID {
 }
 
 // submit is the task of a run.
-func (p *plan) submit(r runs.Run) *logv1.Record {
-	t := p.task.CloneVT()
+func (p *Plan) submit(r runs.Run) *logv1.Record {
+	t := p.home.Task.CloneVT()
 	t.Id = slices.Clone(r.Task[:])
 	p.calendar.Expand(t, p.name.Schedule, time.UnixMilli(r.AtMS))
 	t.Headers = append(t.Headers,

@@ -126,7 +126,7 @@ func (k *Keeper) changed(c change) {
 		k.agenda.removed(c.name)
 		return
 	}
-	p, err := planOf(c.name, c.Home)
+	p, err := PlanOf(c.name, c.Home)
 	if err != nil {
 		k.Log.Error("a schedule cannot be read, and makes no runs", "partition", k.Partition, "domain", c.name.Domain, "schedule", c.name.Schedule, "error", err)
 		k.agenda.stored(c.name, c.Seq, 0, false)
@@ -188,43 +188,39 @@ func (k *Keeper) tryDecide(ctx context.Context, n Name) (decision, error) {
 	if was == nil || was.Home.Deleted {
 		return decision{absent: true}, nil
 	}
-	p, err := planOf(n, was.Home)
+	p, err := PlanOf(n, was.Home)
 	if err != nil {
 		return decision{}, err
 	}
 	if !k.Takes(was.Home.Task) { // runs wait, and may be missed
 		return decision{seq: was.Seq, at: k.nowMS() + tryAgainMS, ok: true}, nil
 	}
-	state := stateOf(was.Home)
-	ended, err := k.ended(ctx, p, &state)
+	ended, err := k.ended(ctx, p)
 	if err != nil {
 		return decision{}, err
 	}
 	now := k.Now()
-	nowMS, before := now.UnixMilli(), state.Clone()
-	made := state.Decide(p.policy, p.calendar, nowMS, func(id ids.TaskID) bool { return ended[id] }, func(runs.Run) ids.TaskID { return newID(k.Partition, now) })
+	made := p.Decide(now.UnixMilli(), ended, func() ids.TaskID { return newID(k.Partition, now) }, k.LogVersion())
 	seq := was.Seq
-	if made.Changed {
-		tasks, spans := make([]*logv1.Record, len(made.Start)), make([]trace.Span, len(made.Start))
-		for i, r := range made.Start {
-			tasks[i] = p.submit(r)
-			spans[i], tasks[i].Trace = k.trace(tasks[i], n, now)
+	if made.Home != nil {
+		spans := make([]trace.Span, len(made.Tasks))
+		for i, task := range made.Tasks {
+			spans[i], task.Trace = k.trace(task, n, now)
 		}
-		if seq, err = k.Store.Change(ctx, n, was.Seq, withState(was.Home, state, k.LogVersion()), tasks); err != nil {
+		if seq, err = k.Store.Change(ctx, n, was.Seq, made.Home, made.Tasks); err != nil {
 			return decision{}, err
 		}
 		for _, span := range spans {
 			span.End(trace.WithTimestamp(k.Now()))
 		}
-		k.report(made.Start, before, state)
+		k.report(&made)
 	}
 	for _, id := range made.Cancel {
 		if err := k.History.Cancel(n.Domain, id); err != nil {
 			return decision{}, err
 		}
 	}
-	at, ok := state.Wake(p.policy, p.calendar, nowMS)
-	return decision{seq: seq, at: at, ok: ok}, nil
+	return decision{seq: seq, at: made.WakeMS, ok: made.Wakes}, nil
 }
 
 // trace begins the trace of a run. The span is lost unless it is known that the run is stored.
@@ -235,12 +231,9 @@ func (k *Keeper) trace(t *logv1.Record, n Name, now time.Time) (trace.Span, []by
 }
 
 // ended asks which tasks of a schedule have ended, if that matters now. The first one that has not is enough: the runs that are due do not start.
-func (k *Keeper) ended(ctx context.Context, p *plan, s *runs.State) (map[ids.TaskID]bool, error) {
+func (k *Keeper) ended(ctx context.Context, p *Plan) (map[ids.TaskID]bool, error) {
 	all := map[ids.TaskID]bool{}
-	if !s.Asks(p.policy, p.calendar, k.nowMS()) {
-		return all, nil
-	}
-	for _, id := range s.Running {
+	for _, id := range p.Asks(k.nowMS()) {
 		over, err := k.History.Ended(ctx, p.name.Domain, id)
 		if err != nil {
 			return nil, err
@@ -253,13 +246,13 @@ func (k *Keeper) ended(ctx context.Context, p *plan, s *runs.State) (map[ids.Tas
 	return all, nil
 }
 
-func (k *Keeper) report(started []runs.Run, before, now runs.State) {
-	for _, r := range started {
+func (k *Keeper) report(d *Decision) {
+	for _, r := range d.started {
 		if late := r.StartMS - r.AtMS; r.Reason == runs.Scheduled && late < runs.MissedAfterMS {
 			k.Metrics.Late(time.Duration(late) * time.Millisecond)
 		}
 	}
-	k.Metrics.Started(len(started))
-	k.Metrics.Skipped(int(now.Skipped - before.Skipped))
-	k.Metrics.Missed(int(now.Missed - before.Missed))
+	k.Metrics.Started(len(d.started))
+	k.Metrics.Skipped(int(d.behind.Skipped - d.before.Skipped))
+	k.Metrics.Missed(int(d.behind.Missed - d.before.Missed))
 }
