@@ -164,9 +164,12 @@ const (
 	// it in the stores, so they leave absentRest times as long as they took to everything else.
 	absentMax  = 16
 	absentRest = 3
+	// locateTimeout bounds how long the timer is asked for a task that may also lie in the log.
+	locateTimeout = 500 * time.Millisecond
 )
 
-// find looks for one task in the archive, and for one that is submitted or fired and not read yet, at a position; 0 = it is elsewhere.
+// find looks for one task in the archive, in the timer store and in what is not read yet, at a position; 0 = it is elsewhere. The levels are those of when
+// the task was not in memory, so the order does not matter to what is found. The log comes last: it takes longest to say that a task is not there.
 func (b *base) find(ctx context.Context, domain string, id ids.TaskID, as absent) (r *logv1.Record, at ids.Position, err error) {
 	wanted := replica.Search{ID: id, Domain: domain}
 	var ended *logv1.Record
@@ -180,37 +183,43 @@ func (b *base) find(ctx context.Context, domain string, id ids.TaskID, as absent
 	if err != nil || ended != nil && taskstate.State(ended.State) != taskstate.Dead {
 		return ended, 0, err
 	}
-	unread := func(hint uint64) error {
-		return b.inTurn(ctx, b.inLog, domain, func() (err error) {
-			r, at, err = b.Reader.Unread(ctx, wanted, hint, as.levels)
-			return err
-		})
+	waiting, fired, err := b.locateInTurn(ctx, domain, id)
+	switch {
+	case errors.Is(err, ErrReaderBusy) || ctx.Err() != nil:
+		return nil, 0, err
+	case waiting != nil:
+		return waiting, 0, nil
+	case ended != nil && fired == 0: // without the timer's hint a search would find where it was submitted
+		return ended, 0, unlessAhead(as, err)
 	}
-	if ended == nil {
-		if err = unread(0); err != nil || r != nil {
-			return r, at, err
-		}
+	silent := err
+	err = b.inTurn(ctx, b.inLog, domain, func() (err error) {
+		r, at, err = b.Reader.Unread(ctx, wanted, fired, as.levels)
+		return err
+	})
+	if r == nil && err == nil {
+		return ended, 0, unlessAhead(as, silent)
 	}
-	var waiting *logv1.Record // a dead one may have been redriven, which the timer knows
-	var fired uint64
+	return r, at, err
+}
+
+// locateInTurn asks the timer for a task, for a moment: the timer may be silent, and the task lie in the log.
+func (b *base) locateInTurn(ctx context.Context, domain string, id ids.TaskID) (waiting *logv1.Record, fired uint64, err error) {
 	err = b.inTurn(ctx, b.inTimer, domain, func() (err error) {
+		ctx, cancel := context.WithTimeout(ctx, locateTimeout)
+		defer cancel()
 		waiting, fired, err = b.Timer.Locate(ctx, id)
 		return err
 	})
-	switch {
-	case err != nil && (len(as.ahead) > 0 || ctx.Err() != nil || errors.Is(err, ErrReaderBusy)):
-		return nil, 0, err
-	case err != nil:
-		return ended, 0, nil // the caller asks the timer, too
-	case waiting != nil:
-		return waiting, 0, nil
-	case fired == 0:
-		return ended, 0, nil
+	return waiting, fired, err
+}
+
+// unlessAhead is the error of a timer that did not answer. It matters only to a task that commands wait for: of others the caller asks the timer, too.
+func unlessAhead(as absent, err error) error {
+	if len(as.ahead) == 0 {
+		return nil
 	}
-	if err = unread(fired); r == nil && err == nil {
-		r = ended
-	}
-	return r, at, err
+	return err
 }
 
 // Searching runs fn, which reads tasks of a domain that are stored, when the turn of a caller of the domain has come.

@@ -96,3 +96,51 @@ func TestAWaitingTaskIsFoundHere(t *testing.T) {
 		}
 	})
 }
+
+// endlessReader gives up each search of the log.
+type endlessReader struct{ partition.Reader }
+
+func (endlessReader) Unread(context.Context, replica.Search, uint64, replica.Levels) (*logv1.Record, ids.Position, error) {
+	return nil, 0, partition.ErrSearchTooLong
+}
+
+// TestAWaitingTaskIsFoundBesideALongLog: the log has a backlog of the time when the task was made, and is not searched for it. A task that no store has is
+// searched for there.
+func TestAWaitingTaskIsFoundBesideALongLog(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *shell) {
+		d := s.deps("a")
+		d.Reader = endlessReader{d.Reader}
+		o := s.serves(d)
+		far, absent := newID(1), newID(2)
+		r := task(far, "shop")
+		r.DueAtMs = time.Now().Add(time.Hour).UnixMilli()
+		s.submit(ids.LaneLater, r)
+		time.Sleep(10 * time.Second)
+		if state := s.shown(o, far); state != yardv1.TaskState_TASK_STATE_WAITING {
+			t.Errorf("it is shown as %v", state)
+		}
+		o.Get(t.Context(), &rpcv1.GetTaskRequest{TaskId: absent[:], Domain: "shop"}, func(r *rpcv1.GetTaskResponse, err error) {
+			if fault.CodeOf(err) != fault.Unavailable {
+				t.Errorf("the task that no store has: %v, %v", r, err)
+			}
+		})
+		time.Sleep(time.Second)
+	})
+}
+
+// TestAnUnreadTaskIsFoundBesideASilentTimer: a submit is not in the timer store, so its owner does not matter to who asks for it.
+func TestAnUnreadTaskIsFoundBesideASilentTimer(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *shell) {
+		d := s.deps("a")
+		let := make(chan struct{})
+		d.Log, d.Timer = heldLane{d.Log, let}, silentTimer{d.Timer}
+		o := s.serves(d)
+		id := newID(1)
+		s.world.AppendSubmit(ids.LaneLater, encoded(t, &logv1.Batch{Tasks: []*logv1.Record{task(id, "shop")}}))
+		if state := s.shown(o, id); state != yardv1.TaskState_TASK_STATE_QUEUED {
+			t.Errorf("it is shown as %v", state)
+		}
+		close(let)
+		time.Sleep(time.Second)
+	})
+}
