@@ -31,7 +31,7 @@ func (l *load) answers(ctx context.Context) (report.Result, error) {
 		return report.Result{}, err
 	}
 	a := &answers{l}
-	ready, far, err := a.fill(ctx)
+	some, err := a.fill(ctx)
 	if err != nil {
 		return report.Result{}, fmt.Errorf("fill: %w", err)
 	}
@@ -39,25 +39,28 @@ func (l *load) answers(ctx context.Context) (report.Result, error) {
 	if err != nil {
 		return r, err
 	}
-	if err := a.parked(ctx, far); err != nil {
+	if err := a.parked(ctx, some.far); err != nil {
 		return r, err
 	}
 	l.say("%d tasks wait", l.tasks)
 	r.Answers = &report.Answers{Waiting: l.tasks}
-	if err := a.askAPI(ctx, r.Answers, readsOf(ready, far)); err != nil {
+	if err := a.askAPI(ctx, r.Answers, readsOf(some)); err != nil {
 		return r, err
 	}
-	return r, a.askConsole(ctx, r.Answers, ready)
+	return r, a.askConsole(ctx, r.Answers, some.ready)
 }
 
 // answers is what W14 does with its tasks.
 type answers struct{ *load }
 
-// fill submits the tasks, and names one that is ready, or will be, and one that is far from due.
-func (a *answers) fill(ctx context.Context) (ready, far string, err error) {
+// asked are the tasks that are asked for: one that is ready, or will be, one that is queued on disk behind others, and one that is far from due.
+type asked struct{ ready, queued, far string }
+
+// fill submits the tasks.
+func (a *answers) fill(ctx context.Context) (some asked, err error) {
 	clients, err := a.target.clients([]string{domain})
 	if err != nil {
-		return "", "", err
+		return some, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -73,20 +76,25 @@ func (a *answers) fill(ctx context.Context) (ready, far string, err error) {
 					}
 				}
 				ids, err := clients[i%len(clients)].SubmitMany(ctx, tasks)
-				switch a.accepted.add(ids); {
-				case err != nil:
+				a.accepted.add(ids)
+				if err != nil {
 					cancel(fmt.Errorf("submit: %w", err))
 					return
-				case from == 0:
-					ready = ids[0]
-				case from+len(ids) == a.tasks:
-					far = ids[len(ids)-1]
+				}
+				if from == 0 {
+					some.ready = ids[0]
+				}
+				if from <= a.tasks/4 && a.tasks/4 < from+len(ids) {
+					some.queued = ids[0]
+				}
+				if from+len(ids) == a.tasks {
+					some.far = ids[len(ids)-1]
 				}
 			}
 		})
 	}
 	producing.Wait()
-	return ready, far, context.Cause(ctx)
+	return some, context.Cause(ctx)
 }
 
 // parked waits until the task that was submitted last is with the timer, and so all that are far from due.
@@ -108,16 +116,18 @@ func (a *answers) parked(ctx context.Context, far string) error {
 	}
 }
 
-// readsOf are the requests of W14. A task that is ready and one that is far from due are asked for.
-func readsOf(ready, far string) []apiRead {
+// readsOf are the requests of W14.
+func readsOf(some asked) []apiRead {
 	list := func(name string, req *yardv1.ListRequest) apiRead {
 		return apiRead{"tasks.list, " + name, "tasks.list", req}
 	}
 	return []apiRead{
-		{"tasks.get, ready", "tasks.get", &yardv1.GetRequest{TaskId: ready}},
-		{"tasks.get, far", "tasks.get", &yardv1.GetRequest{TaskId: far}},
-		{"tasks.explain, ready", "tasks.explain", &yardv1.ExplainRequest{TaskId: ready}},
-		{"tasks.explain, far", "tasks.explain", &yardv1.ExplainRequest{TaskId: far}},
+		{"tasks.get, ready", "tasks.get", &yardv1.GetRequest{TaskId: some.ready}},
+		{"tasks.get, queued", "tasks.get", &yardv1.GetRequest{TaskId: some.queued}},
+		{"tasks.get, far", "tasks.get", &yardv1.GetRequest{TaskId: some.far}},
+		{"tasks.explain, ready", "tasks.explain", &yardv1.ExplainRequest{TaskId: some.ready}},
+		{"tasks.explain, queued", "tasks.explain", &yardv1.ExplainRequest{TaskId: some.queued}},
+		{"tasks.explain, far", "tasks.explain", &yardv1.ExplainRequest{TaskId: some.far}},
 		list("newest", &yardv1.ListRequest{}),
 		list("ready", &yardv1.ListRequest{States: []yardv1.TaskState{yardv1.TaskState_TASK_STATE_READY}}),
 		list("of a type", &yardv1.ListRequest{Type: typeName(3)}),

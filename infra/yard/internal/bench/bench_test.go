@@ -71,7 +71,7 @@ func TestEveryWorkloadProvesItsTasks(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	var table, file bytes.Buffer
-	if err := measured.WriteTable(&table); err != nil || strings.Count(table.String(), "\n") != 65 {
+	if err := measured.WriteTable(&table); err != nil || strings.Count(table.String(), "\n") != 67 {
 		t.Errorf("%v\n%s", err, &table)
 	}
 	var back report.Report
