@@ -1,6 +1,7 @@
 package natshistory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,7 +36,8 @@ const (
 
 var errReplicaBehind = errors.New("the replicas of the log lack what its leader has")
 
-// search is one task that is looked for in the log from its creation on, which its id tells, until a message is too young to hold its submit.
+// search is one task that is looked for in the log: from its creation on, which its id tells, until a message is too young to hold its submit; and then,
+// if a clock was ahead, some seconds before that.
 type search struct {
 	caller context.Context // the search ends when the caller leaves
 	domain string          // the caller's
@@ -44,6 +46,8 @@ type search struct {
 	// next is the message that is read next, 0 = it is to be found where the search begins; tries is how often that was not there yet.
 	next  uint64
 	tries int
+	// rest is where the messages before the creation begin, as long as they are to be read, and stop where they end; 0 = there are none.
+	rest, stop uint64
 	// begun: a message was read that may hold it; bytes were read of the log from there on.
 	begun bool
 	bytes int
@@ -64,6 +68,15 @@ func (s *search) finish(err error) {
 	}
 	s.over, s.err = true, err
 	close(s.done)
+}
+
+// passed ends the first part of a search, from the creation on, or the second one.
+func (s *search) passed(err error) {
+	if s.rest == 0 {
+		s.finish(cmp.Or(s.err, err))
+		return
+	}
+	s.next, s.rest, s.bytes, s.err = s.rest, 0, 0, err
 }
 
 // Unread implements partition.Reader. The log is read as it lies, events too: for a filter the server would have to
@@ -146,12 +159,27 @@ func (r *Reader) findBegin(ctx context.Context, all []*search) error {
 		return err
 	}
 	next, err := r.firstUnread(ctx, stream, some, replicated)
-	for _, s := range some {
-		if s.next = next; next == 0 && err == nil {
+	if err != nil {
+		return err
+	}
+	if next == 0 {
+		for _, s := range some {
 			s.finish(nil)
 		}
+		return nil
 	}
-	return err
+	created := all[0].id.Time()
+	behind, err := r.get(ctx, stream, natslog.Query{Since: &created, Batch: 1})
+	if err != nil {
+		return err
+	}
+	for _, s := range some {
+		s.next = next
+		if at := behind[0].Records; len(at) > 0 && at[0].Seq > next {
+			s.next, s.rest, s.stop = at[0].Seq, next, at[0].Seq
+		}
+	}
+	return nil
 }
 
 // readOn reads some of the log from where the first search has come to, and looks through it for all searches that have come to a message in there.
@@ -177,7 +205,7 @@ func (r *Reader) readOn(ctx context.Context, all []*search) error {
 		all[0].await(ctx)
 		return nil
 	case len(some) == 0:
-		all[0].finish(nil)
+		all[0].passed(nil)
 		return nil
 	}
 	last := some[len(some)-1]
@@ -186,10 +214,11 @@ func (r *Reader) readOn(ctx context.Context, all []*search) error {
 	for _, s := range all {
 		s.next, s.tries = last.Seq+1, 0
 		switch {
+		case s.over:
 		case s.bytes > scanBytesMax:
-			s.finish(partition.ErrSearchTooLong)
-		case !more || last.Time.After(s.end()):
-			s.finish(nil)
+			s.passed(partition.ErrSearchTooLong)
+		case !more || last.Time.After(s.end()) || s.rest == 0 && s.stop > 0 && s.next >= s.stop:
+			s.passed(nil)
 		}
 	}
 	return nil

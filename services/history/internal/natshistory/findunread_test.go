@@ -231,3 +231,31 @@ func TestASearchIsTooLongByItsOwnLanesAlone(t *testing.T) {
 		t.Errorf("the short search found %v, %v", short.found.GetId(), short.err)
 	}
 }
+
+// TestASearchBeginsAtTheCreation: a task is found without what was stored before it, and one whose clock was ahead all the same.
+func TestASearchBeginsAtTheCreation(t *testing.T) {
+	owner, reader := serverPorts(t)
+	store := func(id ids.TaskID, payload int) {
+		stored(t, owner, topology.Submit(0, 3, "shop", "mail"), ofTask(t, &logv1.Record{Id: id[:], Domain: "shop", Payload: make([]byte, payload)}))
+	}
+	for n := range uint64(6) {
+		store(ids.NewTaskID(time.Now(), 0, 100+n), 1_000_000)
+	}
+	id, ahead, absent := ids.NewTaskID(time.Now(), 0, 1), ids.NewTaskID(time.Now().Add(time.Second), 0, 2), ids.NewTaskID(time.Now(), 0, 3)
+	store(id, 0)
+	store(ahead, 0)
+	time.Sleep(time.Until(ahead.Time().Add(time.Millisecond)))
+	store(ids.NewTaskID(time.Now(), 0, 4), 0) // so the log goes on after its creation
+	find := func(id ids.TaskID) bool {
+		found, _, err := reader.Unread(t.Context(), replica.Search{ID: id}, 0, replica.Levels{})
+		testkit.NoError(t, err)
+		return found != nil
+	}
+	before := reader.cfg.NATS.Stats().InBytes
+	testkit.Equal(t, "found", find(id), true)
+	if cost := reader.cfg.NATS.Stats().InBytes - before; cost > 2_500_000 {
+		t.Errorf("%d bytes were read", cost)
+	}
+	testkit.Equal(t, "found, made by a clock that was ahead", find(ahead), true)
+	testkit.Equal(t, "found, that no one stored", find(absent), false)
+}
