@@ -197,3 +197,24 @@ func TestPausesOfGroupsAreBounded(t *testing.T) {
 		}
 	})
 }
+
+// TestARedriveIntoADrainedTasklistIsRefused, and no dead letter comes back. Without a tasklist each comes back into its own.
+func TestARedriveIntoADrainedTasklistIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := withLetters(t, 2)
+		r.drainList(t, "old")
+		stop(t, r.catalog, catalog.Drains.Tasklists, "shop", "new", &yardv1.Pause{SinceMs: 1, UntilMs: 2})
+		redrive := func(to string) error {
+			_, err := ask[*yardv1.RedriveRequest, *yardv1.RedriveResponse](t, r, r.Redrive, &yardv1.RedriveRequest{Filter: &yardv1.DeadLetterFilter{}, Tasklist: to})
+			return err
+		}
+		err := redrive("old")
+		if e := fault.From(err); e == nil || e.Code != fault.FailedPrecondition || e.Path != "/tasklist" || !strings.Contains(e.Error(), "drained by ann: it moves") || len(r.redrives()) != 0 {
+			t.Errorf("refused with %v, %d events were sent", err, len(r.redrives()))
+		}
+		for _, to := range []string{"new", ""} {
+			testkit.NoError(t, redrive(to))
+		}
+		testkit.Equal(t, "events", len(r.redrives()), 4)
+	})
+}

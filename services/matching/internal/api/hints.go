@@ -28,7 +28,7 @@ const (
 	// hintsAckWait is after how long hints come again that this owner has lost.
 	hintsAckWait = 5 * time.Second
 	// consumerTimeoutMin bounds the first consumerQuick tries to find or make the consumer: a call that meets a lost leader is never answered. Each
-	// further one that is not answered may take twice as long, up to consumerTimeoutMax: a loaded server takes its time.
+	// further one may take twice as long, up to consumerTimeoutMax: a loaded server takes its time.
 	consumerQuick      = 4
 	consumerTimeoutMin = 1500 * time.Millisecond
 	consumerTimeoutMax = 8 * time.Second
@@ -36,13 +36,22 @@ const (
 	consumeRetry = 250 * time.Millisecond
 )
 
+// consumerTimeout bounds the try that comes after so many that were not answered.
+func consumerTimeout(unanswered int) time.Duration {
+	timeout := consumerTimeoutMin
+	for n := consumerQuick; n <= unanswered && timeout < consumerTimeoutMax; n++ {
+		timeout *= 2
+	}
+	return min(timeout, consumerTimeoutMax)
+}
+
 // consume hands the shard its hint stream until ctx ends. A stream or consumer that
 // is gone, as after a restart of the server that held it in memory, is made again. A
 // consumer of a newer owner ends the shard.
 func (p *Port) consume(ctx context.Context, s *shard.Shard) {
-	broken, timeout, unanswered := false, consumerTimeoutMin, 0
+	broken, unanswered := false, 0
 	for ctx.Err() == nil {
-		err := p.consumeOnce(ctx, s, timeout, broken)
+		err := p.consumeOnce(ctx, s, consumerTimeout(unanswered), broken)
 		if ctx.Err() != nil {
 			return
 		}
@@ -55,9 +64,7 @@ func (p *Port) consume(ctx context.Context, s *shard.Shard) {
 		}
 		broken = err != nil
 		if unanswered++; !errors.Is(err, context.DeadlineExceeded) {
-			timeout, unanswered = consumerTimeoutMin, 0
-		} else if unanswered > consumerQuick {
-			timeout = min(2*timeout, consumerTimeoutMax)
+			unanswered = 0
 		}
 		backoff.Sleep(ctx, consumeRetry)
 	}

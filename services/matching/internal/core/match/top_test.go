@@ -113,3 +113,20 @@ func TestReclaimedSlotsAreCounted(t *testing.T) {
 		t.Errorf("%+v", u)
 	}
 }
+
+// I14: a domain with as many limits as one answer looks at hides no full limit of another one.
+func TestI14_FullLimitsAreFoundBehindALargeDomain(t *testing.T) {
+	w, o := limited(t, 1, 1)
+	w.ends, w.limits["e/a"] = false, 1
+	for _, inbox := range []string{"p", "q"} {
+		w.poll(inbox, waiting.Poll{Domain: "e", Tasklist: "l0", Max: 1, For: time.Minute})
+		w.ready("e", "l0", "a", 2, 2)
+		w.run(10 * time.Second)
+	}
+	for range limit.Looks {
+		(&limit.Limit{Domain: o.s.domains["d"].Domain}).InRing(0, true)
+	}
+	if full := o.s.FullLimits(9, Now{Mono: w.now}); len(full) != 1 || full[0].Domain != "e" {
+		t.Errorf("tasklists wait for %+v", full)
+	}
+}
