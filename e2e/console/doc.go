@@ -3,5 +3,5 @@
 // Owns: what only a browser shows: contrast, labels, narrow screens, keys, streams, and that nothing breaks the content security policy. Never does: check
 // what a page says; the console's own tests do. On failure: each finding names the page, the width and the palette. Without Chromium the tests are skipped.
 //
-// With YARD_SCREENSHOTS=FOLDER it writes a picture of each page there.
+// With YARD_SCREENSHOTS=FOLDER it writes pictures of each page there: wide and narrow, light and dark.
 package console
