@@ -177,6 +177,12 @@ func provider(t *testing.T, w *consoletest.World) {
 // consoleOf starts a console whose people log in at a provider.
 func consoleOf(t *testing.T, w *consoletest.World, p *idp) (url string) {
 	t.Helper()
+	return w.Console(t, p.config(t))
+}
+
+// config is that of a console whose people log in at the provider.
+func (p *idp) config(t *testing.T) console.Config {
+	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	testkit.NoError(t, err)
 	listen, dir := free.Addr().String(), t.TempDir()
@@ -192,10 +198,11 @@ func consoleOf(t *testing.T, w *consoletest.World, p *idp) (url string) {
   role_claim: groups
   roles:
     - {value: yard-admins, role: admin, domains: ["*"]}
+    - {value: shop-operators, role: operator, domains: [shop]}
     - {value: shop-viewers, role: viewer, domains: [shop]}
 `, p.URL, secret, listen)
 	testkit.NoError(t, os.WriteFile(users, []byte(text), 0o600))
-	return w.Console(t, console.Config{Listen: listen, Users: users})
+	return console.Config{Listen: listen, Users: users}
 }
 
 // providerAttacks: a login needs the answer of the provider to this browser, a valid token, and a role.

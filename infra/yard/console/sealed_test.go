@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -23,12 +24,21 @@ import (
 // refusedWithin is how long a call waits that NATS drops.
 const refusedWithin = time.Second
 
-// TestI14_AViewersLoginIsEnough: on a sealed cluster the pages need no more than the rights of a viewer and an observer, and NATS lets them do no more.
-func TestI14_AViewersLoginIsEnough(t *testing.T) {
-	observer, viewer := permissions.User{Role: permissions.Observer, Name: "console"}, permissions.User{Role: permissions.Viewer, Domain: "shop", Name: "console"}
-	operator, boss := permissions.User{Role: permissions.Operator, Name: "console"}, permissions.User{Role: permissions.Admin, Domain: "shop", Name: "console"}
-	keys, sizes := t.TempDir(), topology.Partitioning{History: 2, Matching: 2}
-	testkit.NoError(t, testkit.Err(auth.Render(keys, auth.Plan{Partitioning: sizes, Users: []permissions.User{observer, viewer, operator, boss}})))
+// The NATS users of a console.
+var (
+	observer  = permissions.User{Role: permissions.Observer, Name: "console"}
+	operator  = permissions.User{Role: permissions.Operator, Name: "console"}
+	viewer    = permissions.User{Role: permissions.Viewer, Domain: "shop", Name: "console"}
+	shopAdmin = permissions.User{Role: permissions.Admin, Domain: "shop", Name: "console"}
+
+	consoleUsers = []permissions.User{observer, operator, viewer, shopAdmin}
+)
+
+// sealedStack is an engine with NATS users, whose keys are in a folder, and the domain shop.
+func sealedStack(t *testing.T, users []permissions.User) (s *stack.Stack, keys string) {
+	t.Helper()
+	keys = t.TempDir()
+	testkit.NoError(t, render(keys, users))
 	s, err := stack.Start(t.Context(), stack.Config{Auth: keys, Tables: stack.TablesMemory, DataDir: t.TempDir()})
 	testkit.NoError(t, err)
 	t.Cleanup(func() { testkit.Check(t, s.Close(context.WithoutCancel(t.Context()))) })
@@ -38,13 +48,29 @@ func TestI14_AViewersLoginIsEnough(t *testing.T) {
 	admin, err := yard.NewAdmin(nc)
 	testkit.NoError(t, err)
 	testkit.NoError(t, testkit.Err(admin.PutDomain(t.Context(), yard.Domain{Name: "shop"})))
-	of := func(u permissions.User) string {
-		return fmt.Sprintf("{nkey: %q, inbox_prefix: %s}", auth.SeedFile(keys, u), u.Inbox())
-	}
-	viewers := fmt.Sprintf("viewer:\n  cluster: %s\n  domains:\n    shop: %s\n", of(observer), of(viewer))
-	logins, url := sealedConsole(t, s.URL, viewers)
-	all := fmt.Sprintf("operator:\n  domains:\n    shop: %s\nadmin:\n  cluster: %s\n", of(boss), of(operator))
-	_, full := sealedConsole(t, s.URL, viewers+all)
+	return s, keys
+}
+
+// render writes the NATS users that there are to be.
+func render(keys string, users []permissions.User) error {
+	return testkit.Err(auth.Render(keys, auth.Plan{Partitioning: topology.Partitioning{History: 2, Matching: 2}, Users: users}))
+}
+
+// login is a NATS user in a file of logins.
+func login(keys string, u permissions.User) string {
+	return fmt.Sprintf("{nkey: %q, inbox_prefix: %s}", auth.SeedFile(keys, u), u.Inbox())
+}
+
+func viewerLogins(keys string) string {
+	return fmt.Sprintf("viewer:\n  cluster: %s\n  domains:\n    shop: %s\n", login(keys, observer), login(keys, viewer))
+}
+
+// TestI14_AViewersLoginIsEnough: on a sealed cluster the pages need no more than the rights of a viewer and an observer, and NATS lets them do no more.
+func TestI14_AViewersLoginIsEnough(t *testing.T) {
+	s, keys := sealedStack(t, consoleUsers)
+	logins, url := sealedConsole(t, s.URL, viewerLogins(keys), console.Config{})
+	all := fmt.Sprintf("operator:\n  domains:\n    shop: %s\nadmin:\n  cluster: %s\n", login(keys, shopAdmin), login(keys, operator))
+	_, full := sealedConsole(t, s.URL, viewerLogins(keys)+all, console.Config{})
 
 	for path, want := range map[string]int{
 		"/": http.StatusOK, "/domains": http.StatusOK, "/fairness": http.StatusOK, "/cluster": http.StatusOK, "/domains/shop": http.StatusOK, "/domains/shop/tasklists": http.StatusOK,
@@ -76,13 +102,14 @@ func TestI14_AViewersLoginIsEnough(t *testing.T) {
 }
 
 // sealedConsole starts a console with a file of logins to NATS.
-func sealedConsole(t *testing.T, nats, text string) (logins console.Logins, url string) {
+func sealedConsole(t *testing.T, nats, text string, cfg console.Config) (logins console.Logins, url string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "logins.yaml")
 	testkit.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	logins, err := console.ReadLogins(file, natsrpc.ConnConfig{URL: nats})
 	testkit.NoError(t, err)
-	c, err := console.Listen(console.Config{Listen: "127.0.0.1:0", NATS: logins})
+	cfg.Listen, cfg.NATS = cmp.Or(cfg.Listen, "127.0.0.1:0"), logins
+	c, err := console.Listen(cfg)
 	testkit.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

@@ -1,11 +1,14 @@
 // Package access has the connections of the console to NATS: one for each login that the configuration names.
 //
-// Owns: the connections, made when they are needed first, and the clients of domains on them. A login that is slow to connect keeps no other waiting. Never does: decide who may see a domain. On failure: a connection
-// that cannot be made is an error of the call that needs it, and the next call tries again.
+// Owns: the connections, made when they are needed first, the clients of domains on them, and which logins NATS refuses. A login that is slow to connect keeps no
+// other waiting. Never does: decide who may see a domain. On failure: a connection that cannot be made is an error of the call that needs it, and the next call
+// tries again.
 package access
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -49,6 +52,8 @@ type connection struct {
 	made chan struct{}
 	nc   *nats.Conn
 	err  error
+	// refused: NATS did not take the login when its connection was last made, or made again.
+	refused bool
 }
 
 // New has no connection so far.
@@ -81,15 +86,52 @@ func (a *Access) Health(ctx context.Context, role login.Role) ([]process.Answer,
 	return health.AskBriefly(ctx, nc)
 }
 
-// conn is the connection of the login of a role for a domain.
-func (a *Access) conn(role login.Role, domain string) (*nats.Conn, error) {
-	name := ""
-	if a.logins.Of != nil {
-		var err error
-		if name, err = a.logins.Of(role.String(), domain); err != nil {
-			return nil, fault.New(fault.PermissionDenied, "%v", err)
+// Refused reports whether NATS refuses a login that a role, or one below it, needs for a domain. A login that was not in use counts as taken.
+// One that was refused is tried again.
+func (a *Access) Refused(role login.Role, domain string) bool {
+	for one := login.Viewer; one <= role; one++ {
+		name, err := a.name(one, domain)
+		if err == nil && a.refuses(name) {
+			_, _ = a.connect(name) // what counts is whether it is refused then
+			if a.refuses(name) {
+				return true
+			}
 		}
 	}
+	return false
+}
+
+func (a *Access) refuses(name string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	one := a.conns[name]
+	return one != nil && (one.refused || one.over() && one.nc != nil && denied(one.nc.LastError()))
+}
+
+// denied reports whether an error of a connection says that NATS does not take the login.
+func denied(err error) bool {
+	return slices.ContainsFunc([]error{nats.ErrAuthorization, nats.ErrAuthRevoked, nats.ErrAuthExpired, nats.ErrAccountAuthExpired}, func(one error) bool { return errors.Is(err, one) })
+}
+
+// conn is the connection of the login of a role for a domain.
+func (a *Access) conn(role login.Role, domain string) (*nats.Conn, error) {
+	name, err := a.name(role, domain)
+	if err != nil {
+		return nil, fault.New(fault.PermissionDenied, "%v", err)
+	}
+	return a.connect(name)
+}
+
+// name is that of the login of a role for a domain.
+func (a *Access) name(role login.Role, domain string) (string, error) {
+	if a.logins.Of == nil {
+		return "", nil
+	}
+	return a.logins.Of(role.String(), domain)
+}
+
+// connect is the connection of a login.
+func (a *Access) connect(name string) (*nats.Conn, error) {
 	a.mu.Lock()
 	one := a.conns[name]
 	if one != nil && !one.over() {
@@ -101,13 +143,15 @@ func (a *Access) conn(role login.Role, domain string) (*nats.Conn, error) {
 		a.mu.Unlock()
 		return nil, fault.New(fault.ResourceExhausted, "the console uses %d logins to NATS, which is the most, or is about to end", connectionsMax)
 	}
-	one = &connection{made: make(chan struct{})}
+	was := one != nil && (one.refused || one.nc != nil && denied(one.nc.LastError()))
+	one = &connection{made: make(chan struct{}), refused: was}
 	a.conns[name] = one
 	a.mu.Unlock()
 
 	nc, err := a.logins.Connect(name)
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	one.refused = denied(err)
 	if one.nc = nc; err != nil {
 		one.nc, one.err = nil, fault.New(fault.Unavailable, "%v", err)
 	} else if a.closed {

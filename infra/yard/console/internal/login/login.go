@@ -71,6 +71,12 @@ type Routed interface {
 	Routes() map[string]http.Handler
 }
 
+// Ending is a way to log in whose sessions can be ended.
+type Ending interface {
+	// End ends the session of a request, if it has one.
+	End(r *http.Request)
+}
+
 // Refused is the error of a request whose sender is not let in.
 type Refused struct {
 	// Status is that of the answer, Challenge its header WWW-Authenticate; "" = none.

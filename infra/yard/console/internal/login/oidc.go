@@ -190,11 +190,16 @@ func (o *OIDC) exchange(ctx context.Context, code string, f flow) (Identity, err
 	return who, nil
 }
 
-// logout ends the session. A provider may log the person in again without a question.
-func (o *OIDC) logout(w http.ResponseWriter, r *http.Request) error {
+// End implements Ending.
+func (o *OIDC) End(r *http.Request) {
 	if cookie, err := r.Cookie(o.cookieName(sessionCookie)); err == nil {
 		o.sessions.end(cookie.Value)
 	}
+}
+
+// logout ends the session. A provider may log the person in again without a question.
+func (o *OIDC) logout(w http.ResponseWriter, r *http.Request) error {
+	o.End(r)
 	o.set(w, sessionCookie, "", -1)
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, err := fmt.Fprintln(w, "You are logged out of the console.")

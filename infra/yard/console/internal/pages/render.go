@@ -137,8 +137,12 @@ var statuses = map[fault.Code]int{
 	fault.PermissionDenied: http.StatusForbidden, fault.Unimplemented: http.StatusNotImplemented,
 }
 
-// fail answers with an error of the engine, or of the console.
+// fail answers with an error of the engine, or of the console. The call that failed may be the first one that NATS refuses.
 func (p *Pages) fail(r *Request, w http.ResponseWriter, err error) {
+	if r.Who.Role != 0 && r.revoked() {
+		p.refuse(r, w, errRevoked)
+		return
+	}
 	f := fault.From(err)
 	p.write(r, w, cmp.Or(statuses[f.Code], http.StatusInternalServerError), frame{Title: "Error", Body: f})
 }

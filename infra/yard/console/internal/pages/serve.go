@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
@@ -49,6 +50,8 @@ func (p *Pages) guard(way login.Way, one *page, do func(*Request, http.ResponseW
 			p.fail(r, w, fault.New(fault.NotFound, "there is no such page"))
 		case who.Role < one.role:
 			p.fail(r, w, fault.New(fault.PermissionDenied, "this page needs the role %s", one.role))
+		case r.revoked():
+			p.refuse(r, w, errRevoked)
 		case !p.enter(who.Name):
 			p.fail(r, w, fault.New(fault.ResourceExhausted, "you have %d pages open, which is the most", openMax))
 		default:
@@ -56,6 +59,21 @@ func (p *Pages) guard(way login.Way, one *page, do func(*Request, http.ResponseW
 			do(r, w, one)
 		}
 	})
+}
+
+// errRevoked is the error of a user whose login to NATS was revoked. It names no page to log in: a provider would log the user in again at once.
+var errRevoked = &login.Refused{Status: http.StatusUnauthorized, Reason: "NATS does not take a login that your role needs. Your session has ended."}
+
+// revoked reports whether NATS refuses a login that the user needs, for the cluster, for the page's domain, or for one of the user's own. The session then ends.
+func (r *Request) revoked() bool {
+	refused := func(domain string) bool { return r.pages.Access.Refused(r.Who.Role, domain) }
+	if !refused("") && (r.Domain == "" || !refused(r.Domain)) && !slices.ContainsFunc(r.Who.Domains, func(domain string) bool { return domain != login.AllDomains && refused(domain) }) {
+		return false
+	}
+	if way, ok := r.way.(login.Ending); ok {
+		way.End(r.Request)
+	}
+	return true
 }
 
 // serve answers with a page.

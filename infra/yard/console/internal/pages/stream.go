@@ -53,6 +53,9 @@ func (p *Pages) stream(r *Request, w http.ResponseWriter, one *page) {
 			}
 			ok = send(": still here\n\n")
 		case <-watch.Changed:
+			if r.revoked() {
+				return
+			}
 			sample := p.Sampler.Last(topic)
 			if sample.Value == nil || sample.At.Equal(last) && time.Since(last) < streamMissed*sampler.Every {
 				continue
