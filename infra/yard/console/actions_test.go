@@ -217,6 +217,8 @@ func stopForms(t *testing.T, w *consoletest.World, ann browser) {
 	_, page := ann.send(t, http.MethodGet, "/domains/shop/tasklists/idle/resume", nil)
 	says(t, page, "There is nothing to end.")
 
+	staleStops(t, w, ann)
+
 	says(t, ann.confirm(t, "/domains/shop/types/sms.send/pause"), "The type is paused.", "by ann")
 	says(t, ann.confirm(t, "/domains/shop/types/sms.send/resume"), "The pause of the type has ended.")
 	says(t, ann.confirm(t, "/domains/shop/types/sms.send/drain"), "The type is drained.", "drained")
@@ -232,6 +234,27 @@ func stopForms(t *testing.T, w *consoletest.World, ann browser) {
 	says(t, ann.confirm(t, "/domains/bank/pause", "minutes", "many"), "INVALID_ARGUMENT")
 	_, page = ann.send(t, http.MethodGet, "/domains/shop/audit", nil)
 	says(t, page, "types.pause", "<td>ann</td>")
+}
+
+// staleStops: a form about a pause that another client has ended or replaced since changes nothing.
+func staleStops(t *testing.T, w *consoletest.World, ann browser) {
+	ctx, path, idle := t.Context(), "/domains/shop/tasklists/idle/", yard.OfTasklist("idle")
+	first := ann.open(t, path+"pause")
+	testkit.NoError(t, testkit.Err(w.Client.Pause(ctx, idle, yard.PauseOptions{Reason: "the first pause"})))
+	end, replace := ann.open(t, path+"resume"), ann.open(t, path+"pause")
+	testkit.NoError(t, testkit.Err(w.Client.Resume(ctx, idle)))
+	testkit.NoError(t, testkit.Err(w.Client.Pause(ctx, idle, yard.PauseOptions{Reason: "another pause"})))
+	for _, c := range []struct {
+		verb string
+		form url.Values
+	}{{"pause", first}, {"pause", replace}, {"resume", end}} {
+		_, page := ann.send(t, http.MethodPost, path+c.verb, c.form)
+		says(t, page, "STALE")
+		d, err := w.Client.Wire().DescribeTasklist(ctx, "idle")
+		testkit.NoError(t, err)
+		testkit.Equal(t, "the pause behind a form that is out of date", d.Pause.GetReason(), "another pause")
+	}
+	testkit.NoError(t, testkit.Err(w.Client.Resume(ctx, idle)))
 }
 
 // settingForms: a form changes what it shows, and keeps the rest. It does not change what is newer.
@@ -294,9 +317,31 @@ func workForms(t *testing.T, w *consoletest.World, olga browser) {
 	says(t, olga.confirm(t, "/domains/shop/batches/import-2/close"), "The batch takes no more tasks.", "closed")
 	says(t, olga.confirm(t, "/domains/shop/batches/import-3/cancel", "typed", "import-3"), "Tasks: 1 are cancelled.")
 
+	furtherPurge(t, w, olga)
 	id := submit(t, w, yard.Task{Type: "sms.send", Tasklist: "idle", Delay: time.Hour})
 	says(t, olga.confirm(t, "/domains/shop/tasklists/idle/purge", "typed", "idle", "rate", "1000", "reason", "sent twice"), "are cancelled")
 	reaches(t, w, id, "cancelled", func(task *yardv1.Task) bool { return task.State == yardv1.TaskState_TASK_STATE_CANCELLED })
+}
+
+// furtherPurge: the preview of a purge that goes on counts what the earlier ones have left.
+func furtherPurge(t *testing.T, w *consoletest.World, olga browser) {
+	tasks := []yard.Task{{Type: "sms.send", Tasklist: "long", Delay: time.Hour}, {Type: "sms.send", Tasklist: "long", Delay: time.Hour}, {Type: "sms.send", Tasklist: "long", Delay: time.Hour}}
+	testkit.NoError(t, testkit.Err(w.Client.SubmitMany(t.Context(), tasks)))
+	counted := regexp.MustCompile(`<dt>Tasks</dt><dd>(\d+)</dd>`)
+	preview := func(query string) string {
+		_, page := olga.send(t, http.MethodGet, "/domains/shop/tasklists/long/purge"+query, nil)
+		return fmt.Sprint(counted.FindStringSubmatch(page))
+	}
+	testkit.Eventually(t, effectWithin, func() error {
+		if got := preview(""); got != "[<dt>Tasks</dt><dd>3</dd> 3]" {
+			return fmt.Errorf("the whole purge: %s", got)
+		}
+		return nil
+	})
+	step, err := yard.Call[yardv1.PurgeResponse](t.Context(), w.Client, "tasklists.purge", &yardv1.PurgeRequest{Name: "long", Preview: true, Limit: 1})
+	testkit.NoError(t, err)
+	testkit.Equal(t, "the tasks of a step", step.Purged.Found, 1)
+	testkit.Equal(t, "the rest", preview("?cursor="+url.QueryEscape(step.Purged.NextCursor)), "[<dt>Tasks</dt><dd>2</dd> 2]")
 }
 
 // attacks: a form needs its role, its domain, its own id, and a page of the console. Nothing changes for a GET.

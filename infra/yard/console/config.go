@@ -22,9 +22,10 @@ type Config struct {
 	Listen string
 	// Users is a YAML file of users, with their roles and domains, or of the provider at which they log in. Default: none; everybody on this machine is an admin.
 	Users string
-	// ProxyHeader is the header in which a trusted proxy names the user, ProxyFrom are the addresses of the proxies. Default: users log in with a password.
+	// ProxyFrom are the addresses of proxies that are trusted: X-Forwarded-For says for whom they send. Default: none.
+	ProxyFrom []string
+	// ProxyHeader is the header in which these proxies name the user. Default: users log in with a password, or at a provider.
 	ProxyHeader string
-	ProxyFrom   []string
 	// ProxySecret is a file with a secret that the proxy shows in the header Yardmaster-Proxy-Secret. Required if a proxy has an address of this machine only. Default: none.
 	ProxySecret string
 	// NATS says how to log in to NATS: OneLogin, or ReadLogins. Required.
@@ -39,7 +40,7 @@ type Logins = access.Logins
 // way is how people log in.
 func (c Config) way() (login.Way, error) {
 	switch {
-	case c.Users == "" && c.proxied():
+	case c.Users == "" && (c.ProxyHeader != "" || len(c.ProxyFrom) > 0 || c.ProxySecret != ""):
 		return nil, errors.New("a login by a proxy needs a file of users, which has their roles")
 	case c.Users == "" && !loopback(c.Listen):
 		return nil, fmt.Errorf("listen on %s: without a login the console may listen only on this machine, such as %s; name a file of users", c.Listen, ListenDefault)
@@ -47,25 +48,29 @@ func (c Config) way() (login.Way, error) {
 		return login.Open{}, nil
 	}
 	users, provider, err := login.ReadUsers(c.Users)
+	if err != nil {
+		return nil, err
+	}
+	proxySecret, err := readSecret("proxy", c.ProxySecret)
+	if err != nil {
+		return nil, err
+	}
+	proxies, err := login.NewProxies(c.ProxyFrom, proxySecret)
 	switch {
 	case err != nil:
 		return nil, err
-	case provider != nil && c.proxied():
+	case provider != nil && c.ProxyHeader != "":
 		return nil, errors.New("people log in at a provider or by a proxy, not both")
 	case provider != nil:
 		secret, err := readSecret("client", provider.ClientSecretFile)
 		if err != nil {
 			return nil, err
 		}
-		return login.NewOIDC(*provider, secret), nil
-	case c.proxied():
-		secret, err := readSecret("proxy", c.ProxySecret)
-		if err != nil {
-			return nil, err
-		}
-		return login.NewProxy(users, c.ProxyHeader, c.ProxyFrom, secret)
+		return login.NewOIDC(*provider, secret, proxies), nil
+	case c.ProxyHeader != "":
+		return login.NewProxy(users, c.ProxyHeader, proxies)
 	}
-	return login.NewPassword(users), nil
+	return login.NewPassword(users, proxies), nil
 }
 
 // readSecret reads a file with a secret; without a file there is none.
@@ -81,11 +86,6 @@ func readSecret(of, file string) (string, error) {
 		return "", fmt.Errorf("the secret of the %s: %w", of, err)
 	}
 	return string(bytes.TrimSpace(text)), nil
-}
-
-// proxied reports whether a proxy logs people in.
-func (c Config) proxied() bool {
-	return c.ProxyHeader != "" || len(c.ProxyFrom) > 0 || c.ProxySecret != ""
 }
 
 // loopback reports whether only this machine reaches an address, or names it in a request.

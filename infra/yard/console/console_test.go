@@ -35,6 +35,7 @@ func TestConsole(t *testing.T) {
 	t.Run("proxy", func(t *testing.T) { proxy(t, w) })
 	t.Run("provider", func(t *testing.T) { provider(t, w) })
 	t.Run("provider attacks", func(t *testing.T) { providerAttacks(t, w) })
+	t.Run("flood", func(t *testing.T) { flood(t, w) })
 	t.Run("actions", func(t *testing.T) { actions(t, w) })
 	t.Run("bounds", func(t *testing.T) { bounds(t, w) })
 }
@@ -333,7 +334,8 @@ func TestConfigThatIsNotSafeIsRefused(t *testing.T) {
 		"listen on :0":         {Listen: ":0", NATS: nats},
 		"needs a login":        {Listen: "127.0.0.1:0"},
 		"needs a file":         {Listen: "127.0.0.1:0", NATS: nats, ProxyHeader: "X-User"},
-		"needs the name of a":  {Listen: "127.0.0.1:0", NATS: nats, Users: usersFile(t), ProxyFrom: []string{"10.0.0.1"}},
+		"needs the addresses":  {Listen: "127.0.0.1:0", NATS: nats, Users: usersFile(t), ProxyHeader: "X-User"},
+		"of a proxy needs the": {Listen: "127.0.0.1:0", NATS: nats, Users: usersFile(t), ProxySecret: write("a secret of the proxy")},
 		"has to show a secret": {Listen: "127.0.0.1:0", NATS: nats, Users: usersFile(t), ProxyHeader: "X-User", ProxyFrom: []string{"0.0.0.0/0"}},
 		"5 bytes":              {Listen: "127.0.0.1:0", NATS: nats, Users: usersFile(t), ProxyHeader: "X-User", ProxyFrom: []string{"10.0.0.1"}, ProxySecret: write("short")},
 		"is empty":             {Listen: "127.0.0.1:0", NATS: nats, Users: usersFile(t), ProxyHeader: "X-User", ProxyFrom: []string{"10.0.0.1"}, ProxySecret: write("\n")},
@@ -350,8 +352,14 @@ func TestConfigThatIsNotSafeIsRefused(t *testing.T) {
 		"bcrypt hash":          {Listen: "127.0.0.1:0", NATS: nats, Users: write("users: [{name: a, role: admin, domains: [a], password: secret}]\n")},
 		"there twice":          {Listen: "127.0.0.1:0", NATS: nats, Users: write("users: [{name: a, role: admin, domains: [a]}, {name: a, role: viewer, domains: [b]}]\n")},
 	} {
-		if _, err := console.Listen(cfg); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", want, err)
-		}
+		refuses(t, cfg, want)
+	}
+}
+
+// refuses fails unless a console refuses its configuration, and says why.
+func refuses(t *testing.T, cfg console.Config, want string) {
+	t.Helper()
+	if _, err := console.Listen(cfg); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%s: %v", want, err)
 	}
 }

@@ -39,6 +39,9 @@ type idp struct {
 	claims map[string]any
 	signer *rsa.PrivateKey
 	codes  map[string]url.Values
+	// waiting is how many logins wait until release is closed; nil = none waits.
+	waiting int
+	release chan struct{}
 }
 
 // newIDP starts one.
@@ -72,6 +75,7 @@ func newIDP(t *testing.T) *idp {
 		id, quoted, _ := r.BasicAuth()
 		secret, err := url.QueryUnescape(quoted)
 		testkit.Check(t, err)
+		p.wait()
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		q := p.codes[r.FormValue("code")]
@@ -84,6 +88,20 @@ func newIDP(t *testing.T) *idp {
 		answer(w, map[string]any{"access_token": "a", "token_type": "Bearer", "id_token": p.token(t, q.Get("nonce"))})
 	})
 	return p
+}
+
+// wait lets a login wait if it is to.
+func (p *idp) wait() {
+	p.mu.Lock()
+	release := p.release
+	p.waiting++
+	p.mu.Unlock()
+	if release != nil {
+		<-release
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.waiting--
 }
 
 // token is an id token. Its caller has the lock.

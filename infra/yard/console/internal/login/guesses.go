@@ -51,7 +51,11 @@ func network(remote string) string {
 	if err != nil {
 		return remote
 	}
-	ip := address.Addr().Unmap()
+	return networkOf(address.Addr())
+}
+
+func networkOf(address netip.Addr) string {
+	ip := address.Unmap()
 	if ip.Is4() {
 		return ip.String()
 	}

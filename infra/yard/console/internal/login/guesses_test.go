@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,13 +27,16 @@ func passwords(t *testing.T) *login.Password {
 	testkit.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	users, _, err := login.ReadUsers(file)
 	testkit.NoError(t, err)
-	return login.NewPassword(users)
+	proxies, err := login.NewProxies([]string{"203.0.113.0/24"}, "")
+	testkit.NoError(t, err)
+	return login.NewPassword(users, proxies)
 }
 
 // try logs in, and returns the status and how long to wait.
-func try(p *login.Password, name, password, from string) (status int, wait time.Duration) {
+func try(p *login.Password, name, password, from string, forwarded ...string) (status int, wait time.Duration) {
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r.RemoteAddr = from
+	r.Header["X-Forwarded-For"] = forwarded
 	r.SetBasicAuth(name, password)
 	_, err := p.Identify(r)
 	var refused *login.Refused
@@ -80,5 +84,32 @@ func TestGuessesFromAnAddressAreSlowed(t *testing.T) {
 		testkit.Equal(t, "guesses that were checked from "+from, checked, 30)
 		status, _ := try(p, "bob", "secret", "192.0.2.77:1")
 		testkit.Equal(t, "bob from elsewhere", status, http.StatusOK)
+	}
+}
+
+// TestGuessesBehindAProxyCountForTheirSender: the header counts only from a proxy that is trusted, and only the last address that is none of a proxy.
+func TestGuessesBehindAProxyCountForTheirSender(t *testing.T) {
+	for name, c := range map[string]struct {
+		from, forwarded string
+		checked         int
+	}{
+		"one sender":                        {"203.0.113.1:1", "198.51.100.1", 30},
+		"one sender that invents addresses": {"203.0.113.1:1", "192.0.2.%d, 198.51.100.1", 30},
+		"two proxies":                       {"203.0.113.1:1", "192.0.2.%d, 198.51.100.1, 203.0.113.2", 30},
+		"many senders":                      {"203.0.113.1:1", "192.0.2.%d", 100},
+		"no proxy":                          {"198.51.100.1:1", "192.0.2.%d", 30},
+		"an address that is none":           {"203.0.113.1:1", "192.0.2.%d, junk", 30},
+	} {
+		p, checked := passwords(t), 0
+		for i := range 100 {
+			forwarded := c.forwarded
+			if strings.Contains(forwarded, "%d") {
+				forwarded = fmt.Sprintf(forwarded, i)
+			}
+			if status, _ := try(p, fmt.Sprint("user", i), "guess", c.from, forwarded); status == http.StatusUnauthorized {
+				checked++
+			}
+		}
+		testkit.Equal(t, "guesses that were checked of "+name, checked, c.checked)
 	}
 }

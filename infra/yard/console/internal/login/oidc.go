@@ -31,8 +31,8 @@ const (
 const (
 	// flowLasts is how long a person has for the pages of the provider, providerTimeout how long an answer of it may take.
 	flowLasts, providerTimeout = 10 * time.Minute, 10 * time.Second
-	// exchangesMax is how many logins ask the provider at once; more are refused, and try again after exchangeWait.
-	exchangesMax, exchangeWait = 8, 2 * time.Second
+	// exchangesMax is how many logins ask the provider at once, exchangesOfAddress how many from one address; more are refused, and try again after exchangeWait.
+	exchangesMax, exchangesOfAddress, exchangeWait = 64, 8, 2 * time.Second
 	// targetMax is how long the path may be to which a login leads back.
 	targetMax = 1024
 )
@@ -41,20 +41,25 @@ const (
 type OIDC struct {
 	cfg      ProviderConfig
 	secret   string
+	proxies  Proxies
 	sessions *sessions
 	// key signs the cookie of a login that is under way.
-	key       [sha256.Size]byte
-	exchanges chan struct{}
-	client    *http.Client
+	key    [sha256.Size]byte
+	client *http.Client
+
+	count sync.Mutex
+	// exchanges is how many logins of an address ask the provider, all how many of all addresses.
+	exchanges map[string]int
+	all       int
 
 	mu sync.Mutex
 	// provider is known from its first answer on.
 	provider *oidc.Provider
 }
 
-// NewOIDC is a login at a provider. Secret is that of the console there. The provider is asked when the first person logs in.
-func NewOIDC(cfg ProviderConfig, secret string) *OIDC {
-	o := &OIDC{cfg: cfg, secret: secret, sessions: newSessions(cfg.session()), exchanges: make(chan struct{}, exchangesMax), client: &http.Client{Timeout: providerTimeout}}
+// NewOIDC is a login at a provider, perhaps behind proxies. Secret is that of the console there. The provider is asked when the first person logs in.
+func NewOIDC(cfg ProviderConfig, secret string, proxies Proxies) *OIDC {
+	o := &OIDC{cfg: cfg, secret: secret, proxies: proxies, sessions: newSessions(cfg.session()), exchanges: map[string]int{}, client: &http.Client{Timeout: providerTimeout}}
 	_, _ = rand.Read(o.key[:]) // it never fails
 	return o
 }
@@ -96,16 +101,35 @@ func (o *OIDC) page(show func(http.ResponseWriter, *http.Request) error) http.Ha
 	})
 }
 
-// limited refuses a page if too many logins ask the provider already.
+// limited refuses a page if too many logins ask the provider already, of all addresses or of one.
 func (o *OIDC) limited(show func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		select {
-		case o.exchanges <- struct{}{}:
-			defer func() { <-o.exchanges }()
-			return show(w, r)
-		default:
+		address := o.proxies.sender(r)
+		if !o.enter(address) {
 			return &Refused{Status: http.StatusTooManyRequests, RetryAfter: exchangeWait, Reason: "too many logins at once: try again"}
 		}
+		defer o.leave(address)
+		return show(w, r)
+	}
+}
+
+func (o *OIDC) enter(address string) bool {
+	o.count.Lock()
+	defer o.count.Unlock()
+	if o.all >= exchangesMax || o.exchanges[address] >= exchangesOfAddress {
+		return false
+	}
+	o.all++
+	o.exchanges[address]++
+	return true
+}
+
+func (o *OIDC) leave(address string) {
+	o.count.Lock()
+	defer o.count.Unlock()
+	o.all--
+	if o.exchanges[address]--; o.exchanges[address] == 0 {
+		delete(o.exchanges, address)
 	}
 }
 

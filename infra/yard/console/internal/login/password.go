@@ -22,9 +22,10 @@ const (
 // Password lets in the users of a file by HTTP basic authentication. Wrong passwords are slowed down, by user name and by address; a password that was right
 // since the console started is not checked again, so its user comes in all the same.
 type Password struct {
-	users  Users
-	secret []byte
-	checks chan struct{}
+	users   Users
+	proxies Proxies
+	secret  []byte
+	checks  chan struct{}
 	// byUser and byAddress count wrong passwords.
 	byUser, byAddress guesses
 	// slowest is the hash that takes the longest to check. It is checked for an unknown name, which so takes as long as a wrong password.
@@ -35,11 +36,11 @@ type Password struct {
 	known map[[sha256.Size]byte]bool
 }
 
-// NewPassword is a login with the users' passwords.
-func NewPassword(users Users) *Password {
+// NewPassword is a login with the users' passwords, perhaps behind proxies.
+func NewPassword(users Users, proxies Proxies) *Password {
 	secret := make([]byte, sha256.Size)
 	_, _ = rand.Read(secret) // it never fails
-	p := &Password{users: users, secret: secret, checks: make(chan struct{}, checksMax), known: map[[sha256.Size]byte]bool{}}
+	p := &Password{users: users, proxies: proxies, secret: secret, checks: make(chan struct{}, checksMax), known: map[[sha256.Size]byte]bool{}}
 	p.byUser.most, p.byUser.recovers, p.byAddress.most, p.byAddress.recovers = userGuesses, userRecovers, addressGuesses, addressRecovers
 	most := -1
 	for _, one := range users {
@@ -62,7 +63,7 @@ func (p *Password) Identify(r *http.Request) (Identity, error) {
 	if p.remembers(digest) {
 		return one.Identity, nil
 	}
-	user, address, now := slotOf(p.digest("user", name)), slotOf(p.digest("address", network(r.RemoteAddr))), time.Now()
+	user, address, now := slotOf(p.digest("user", name)), slotOf(p.digest("address", p.proxies.sender(r))), time.Now()
 	if wait := max(p.byUser.wait(user, now), p.byAddress.wait(address, now)); wait > 0 {
 		return Identity{}, &Refused{Status: http.StatusTooManyRequests, RetryAfter: wait, Reason: "too many wrong passwords for this user, or from this address: try again later"}
 	}

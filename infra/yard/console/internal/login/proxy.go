@@ -3,11 +3,13 @@ package login
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 )
 
 // ProxySecretHeader is the header in which a proxy shows the secret that it shares with the console.
@@ -16,23 +18,20 @@ const ProxySecretHeader = "Yardmaster-Proxy-Secret"
 // secretLeast is how long the secret of a proxy is at least, bytes.
 const secretLeast = 16
 
-// Proxy lets in the users of a file by the name that a trusted proxy writes into a header. Requests from other addresses are refused, and so is one
-// with two such headers, or without the secret if there is one.
-type Proxy struct {
-	users  Users
-	header string
-	from   []netip.Prefix
-	// secret is the digest of what the proxy shows; nil = it need not show any.
+// Proxies are those that the console trusts. The zero value is none.
+type Proxies struct {
+	from []netip.Prefix
+	// secret is the digest of what a proxy shows; nil = it need not show any.
 	secret []byte
 }
 
-// NewProxy is a login by a header, such as X-Forwarded-User, of proxies at these addresses, such as 10.1.2.3 or 10.0.0.0/8. Every program of this machine can send
-// from its own addresses, so a proxy there has to show a secret.
-func NewProxy(users Users, header string, from []string, secret string) (*Proxy, error) {
-	p := &Proxy{users: users, header: http.CanonicalHeaderKey(header)}
+// NewProxies are proxies at these addresses, such as 10.1.2.3 or 10.0.0.0/8. Every program of this machine can send from its own addresses, so a proxy there has to
+// show a secret.
+func NewProxies(from []string, secret string) (Proxies, error) {
+	p := Proxies{}
 	if secret != "" {
 		if len(secret) < secretLeast {
-			return nil, fmt.Errorf("the secret of the proxy has %d bytes: want %d at least", len(secret), secretLeast)
+			return p, fmt.Errorf("the secret of the proxy has %d bytes: want %d at least", len(secret), secretLeast)
 		}
 		sum := sha256.Sum256([]byte(secret))
 		p.secret = sum[:]
@@ -43,21 +42,66 @@ func NewProxy(users Users, header string, from []string, secret string) (*Proxy,
 			prefix, err = address.Prefix(address.BitLen())
 		}
 		if err != nil {
-			return nil, fmt.Errorf("address of a proxy %q: want one such as 10.1.2.3 or 10.0.0.0/8", text)
+			return p, fmt.Errorf("address of a proxy %q: want one such as 10.1.2.3 or 10.0.0.0/8", text)
 		}
 		own, failed := ownAddress(prefix)
 		if failed != nil {
-			return nil, failed
+			return p, failed
 		}
 		if p.secret == nil && own {
-			return nil, fmt.Errorf("address of a proxy %q: every program of this machine can send from it, so the proxy has to show a secret", text)
+			return p, fmt.Errorf("address of a proxy %q: every program of this machine can send from it, so the proxy has to show a secret", text)
 		}
 		p.from = append(p.from, prefix)
 	}
-	if p.header == "" || len(p.from) == 0 {
-		return nil, fmt.Errorf("a login by a proxy needs the name of a header and the addresses of the proxies")
+	if p.secret != nil && len(p.from) == 0 {
+		return p, errors.New("the secret of a proxy needs the addresses of the proxies")
 	}
 	return p, nil
+}
+
+// sent reports whether a proxy that is trusted sent a request.
+func (p Proxies) sent(r *http.Request) bool {
+	address, err := netip.ParseAddrPort(r.RemoteAddr)
+	shown := sha256.Sum256([]byte(r.Header.Get(ProxySecretHeader)))
+	return err == nil && p.has(address.Addr()) && (p.secret == nil || subtle.ConstantTimeCompare(shown[:], p.secret) == 1)
+}
+
+func (p Proxies) has(address netip.Addr) bool {
+	return slices.ContainsFunc(p.from, func(prefix netip.Prefix) bool { return prefix.Contains(address.Unmap()) })
+}
+
+// sender is the network that a request comes from. Behind a proxy it is the last address in X-Forwarded-For that is none of a proxy: the sender can write only
+// those before it.
+func (p Proxies) sender(r *http.Request) string {
+	if !p.sent(r) {
+		return network(r.RemoteAddr)
+	}
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for _, hop := range slices.Backward(hops) {
+		address, err := netip.ParseAddr(strings.TrimSpace(hop))
+		if err != nil {
+			break
+		}
+		if !p.has(address) {
+			return networkOf(address)
+		}
+	}
+	return network(r.RemoteAddr)
+}
+
+// Proxy lets in the users of a file by the name that a trusted proxy writes into a header. Requests of others are refused, and so is one with two such headers.
+type Proxy struct {
+	users   Users
+	header  string
+	proxies Proxies
+}
+
+// NewProxy is a login by a header, such as X-Forwarded-User.
+func NewProxy(users Users, header string, proxies Proxies) (*Proxy, error) {
+	if len(proxies.from) == 0 {
+		return nil, errors.New("a login by a proxy needs the addresses of the proxies")
+	}
+	return &Proxy{users: users, header: http.CanonicalHeaderKey(header), proxies: proxies}, nil
 }
 
 // ownAddress reports whether this machine can send from an address of a prefix.
@@ -80,12 +124,7 @@ var loopback4, loopback6 = netip.MustParsePrefix("127.0.0.0/8"), netip.MustParse
 
 // Identify implements Way.
 func (p *Proxy) Identify(r *http.Request) (Identity, error) {
-	address, err := netip.ParseAddrPort(r.RemoteAddr)
-	trusted := err == nil && slices.ContainsFunc(p.from, func(prefix netip.Prefix) bool { return prefix.Contains(address.Addr().Unmap()) })
-	if !trusted {
-		return Identity{}, &Refused{Status: http.StatusForbidden, Reason: "this console is reached through its proxy only"}
-	}
-	if shown := sha256.Sum256([]byte(r.Header.Get(ProxySecretHeader))); p.secret != nil && subtle.ConstantTimeCompare(shown[:], p.secret) != 1 {
+	if !p.proxies.sent(r) {
 		return Identity{}, &Refused{Status: http.StatusForbidden, Reason: "this console is reached through its proxy only"}
 	}
 	names := r.Header.Values(p.header)
