@@ -1164,6 +1164,8 @@ export interface TopDomainsRequest {
   limit?: number;
   /** Which domains come first: those with the most `admitted`, `started`, `completed`, `failed`, `ready`, `running`, `backoff`, `waiting` or `unread`, or with the longest `oldest` or `late`. Default `completed`. */
   by?: string;
+  /** Only this domain. Its share is still of all domains, and so are the sums. Default: all domains. */
+  domain?: string;
 }
 
 export interface TopDomainsResponse {

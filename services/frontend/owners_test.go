@@ -285,7 +285,7 @@ func TestTheBusiestDomainsAreShown(t *testing.T) {
 		t.Errorf("got %v", resp)
 	}
 	testkit.Equal(t, "silent", fmt.Sprint(resp.SilentHistory, resp.SilentTimers, resp.SilentShards), "[1] [0] [0]")
-	for path, bad := range map[string]*yardv1.TopDomainsRequest{"/limit": {Limit: 101}, "/by": {By: "size"}} {
+	for path, bad := range map[string]*yardv1.TopDomainsRequest{"/limit": {Limit: 101}, "/by": {By: "size"}, "/domain": {Domain: "a b"}} {
 		e := s.ask(topology.Admin("domains.top"), bad, nil)
 		testkit.Code(t, path, e, fault.InvalidArgument)
 		testkit.Equal(t, "path", e.Path, path)

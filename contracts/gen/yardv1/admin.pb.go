@@ -919,7 +919,9 @@ type TopDomainsRequest struct {
 	Limit int32 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Which domains come first: those with the most `admitted`, `started`, `completed`, `failed`, `ready`, `running`, `backoff`, `waiting` or `unread`, or with the
 	// longest `oldest` or `late`. Default `completed`.
-	By            string `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	By string `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	// Only this domain. Its share is still of all domains, and so are the sums. Default: all domains.
+	Domain        string `protobuf:"bytes,3,opt,name=domain,proto3" json:"domain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -964,6 +966,13 @@ func (x *TopDomainsRequest) GetLimit() int32 {
 func (x *TopDomainsRequest) GetBy() string {
 	if x != nil {
 		return x.By
+	}
+	return ""
+}
+
+func (x *TopDomainsRequest) GetDomain() string {
+	if x != nil {
+		return x.Domain
 	}
 	return ""
 }
@@ -9249,10 +9258,11 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\"?\n" +
 	"\x14DeleteDomainResponse\x12'\n" +
-	"\x06domain\x18\x01 \x01(\v2\x0f.yard.v1.DomainR\x06domain\"9\n" +
+	"\x06domain\x18\x01 \x01(\v2\x0f.yard.v1.DomainR\x06domain\"Q\n" +
 	"\x11TopDomainsRequest\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\x05R\x05limit\x12\x0e\n" +
-	"\x02by\x18\x02 \x01(\tR\x02by\"\x8a\x03\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\x12\x16\n" +
+	"\x06domain\x18\x03 \x01(\tR\x06domain\"\x8a\x03\n" +
 	"\x12TopDomainsResponse\x12,\n" +
 	"\adomains\x18\x01 \x03(\v2\x12.yard.v1.TopDomainR\adomains\x12\x16\n" +
 	"\x06others\x18\x02 \x01(\x05R\x06others\x12(\n" +

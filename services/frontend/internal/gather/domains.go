@@ -47,7 +47,7 @@ func TopDomains(parts TopParts, req *yardv1.TopDomainsRequest, weight func(domai
 		}
 	}
 	resp.Late = late(all)
-	resp.Domains = busiest.First(all, req.By, int(req.Limit))
+	resp.Domains = busiest.First(only(all, req.Domain), req.By, int(req.Limit))
 	resp.Others = int32(len(all) - len(resp.Domains))
 	resp.FullLimits = fullLimits(parts.Shards, int(req.Limit))
 	return resp
@@ -66,6 +66,11 @@ const (
 func late(all []*yardv1.TopDomain) []*yardv1.TopDomain {
 	some := slices.DeleteFunc(slices.Clone(all), func(d *yardv1.TopDomain) bool { return d.LateMs < lateAfterMS })
 	return busiest.First(some, "late", lateMost)
+}
+
+// only is the domain of a name; of "" it is all.
+func only(all []*yardv1.TopDomain, name string) []*yardv1.TopDomain {
+	return slices.DeleteFunc(slices.Clone(all), func(d *yardv1.TopDomain) bool { return name != "" && d.Domain != name })
 }
 
 func silent(parts []*yardv1.TopDomainsResponse) (numbers []int32) {

@@ -61,3 +61,12 @@ func TestDomainsAreAddedUp(t *testing.T) {
 	l := got.FullLimits[0]
 	testkit.Equal(t, "full", fmt.Sprint(len(got.FullLimits), l.Domain, l.Ref, l.MaxConcurrency, l.Running, l.FullForMs, l.WaitingTasklists), "2atype/x4 4 9 2")
 }
+
+// TestOneDomainHasItsShareOfAll: only this one is listed, and the sums are those of all.
+func TestOneDomainHasItsShareOfAll(t *testing.T) {
+	parts := TopParts{History: []*yardv1.TopDomainsResponse{{Domains: []*yardv1.TopDomain{{Domain: "a", CompletedPerS: 3}, {Domain: "b", CompletedPerS: 1}}}}}
+	got := TopDomains(parts, &yardv1.TopDomainsRequest{Limit: 5, Domain: "b"}, func(string) int { return 1 })
+	testkit.Equal(t, "the domains", fmt.Sprint(len(got.Domains), got.Domains[0].Domain, got.Domains[0].Share, got.Domains[0].Received, got.Others, got.Total.CompletedPerS), "1b0.5 0.25 1 4")
+	got = TopDomains(parts, &yardv1.TopDomainsRequest{Limit: 5, Domain: "c"}, func(string) int { return 1 })
+	testkit.Equal(t, "a domain without work", fmt.Sprint(len(got.Domains), got.Others), "0 2")
+}

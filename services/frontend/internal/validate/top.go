@@ -54,5 +54,10 @@ func TopDomains(req *yardv1.TopDomainsRequest) error {
 	if !busiest.Known(req.By) {
 		return fault.At(fault.InvalidArgument, "/by", "want one of %s", strings.Join(busiest.Names(), ", "))
 	}
+	if req.Domain != "" {
+		if err := domainName("/domain", req.Domain); err != nil {
+			return err
+		}
+	}
 	return between("/limit", req.Limit, 1, TopMax)
 }

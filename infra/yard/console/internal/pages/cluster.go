@@ -2,7 +2,6 @@ package pages
 
 import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/load"
 	"github.com/yardmaster-io/yardmaster/shared/process"
 )
 
@@ -37,12 +36,12 @@ type shardRow struct {
 }
 
 func showCluster(r *Request) (any, error) {
-	sample := r.pages.Sampler.Last(followCluster(r))
-	if sample.Value == nil {
-		return nil, sample.Err
+	partitions, err := queues(r)
+	if err != nil {
+		return nil, err
 	}
 	body := clusterBody{}
-	for _, p := range sample.Value.(*load.Cluster).Partitions {
+	for _, p := range partitions {
 		row := partitionRow{Partition: p.Partition, Error: p.Error, Submits: p.Submits, Others: p.Others}
 		for _, q := range p.Queues {
 			row.Tasks, row.Most, row.Unread = row.Tasks+q.Tasks, row.Most+q.TasksMax, row.Unread+q.Unread
@@ -52,7 +51,6 @@ func showCluster(r *Request) (any, error) {
 		}
 		body.Partitions = append(body.Partitions, row)
 	}
-	var err error
 	if body.Processes, err = r.pages.Access.Health(r.Context(), r.page.role); err != nil {
 		return nil, err
 	}
@@ -66,6 +64,27 @@ func showCluster(r *Request) (any, error) {
 	}
 	return body, nil
 }
+
+// queues are those of all partitions.
+func queues(r *Request) (all []*yardv1.PartitionQueues, err error) {
+	admin, err := r.Admin()
+	if err != nil {
+		return nil, err
+	}
+	for req := (&yardv1.ListQueuesRequest{Limit: splitMax}); ; {
+		page, err := admin.ListQueues(r.Context(), req)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page.Partitions...)
+		if req.Partition = page.NextPartition; req.Partition == 0 {
+			return all, nil
+		}
+	}
+}
+
+// splitMax is how many queues that are split off the page has of each partition.
+const splitMax = 20
 
 // ownersOf are the processes that serve each partition or shard, by service, and how many shards there are.
 func ownersOf(answers []process.Answer) (owners map[string]map[int][]owner, shards int) {

@@ -3,10 +3,9 @@ package pages
 import (
 	"context"
 	"net/url"
-	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
-	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/load"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/login"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/sampler"
 )
@@ -19,7 +18,7 @@ type domainRow struct {
 	Name        string
 	Description string
 	Weight      int
-	Load        *load.Domain
+	Load        *yardv1.TopDomain
 }
 
 type domainsBody struct {
@@ -44,7 +43,7 @@ func showDomains(r *Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	work, _ := r.pages.Sampler.Last(followCluster(r)).Value.(*load.Cluster)
+	top, _ := r.pages.Sampler.Last(followCluster(r)).Value.(*yardv1.TopDomainsResponse)
 	for d, err := range admin.Domains(r.Context()) {
 		if err != nil {
 			return nil, err
@@ -53,22 +52,30 @@ func showDomains(r *Request) (any, error) {
 			body.More = true
 			break
 		}
-		row := domainRow{Name: d.Name, Description: d.Description, Weight: max(1, d.Weight)}
-		if work != nil && work.Counted(d.Name) {
-			row.Load = work.Of(d.Name)
-		}
+		row := domainRow{Name: d.Name, Description: d.Description, Weight: max(1, d.Weight), Load: workOf(top, d.Name)}
 		body.Uncounted = body.Uncounted || row.Load == nil
 		body.Domains = append(body.Domains, row)
 	}
 	return body, nil
 }
 
+// workOf is what a domain has, by an answer about the busiest ones; nil = that is not known.
+func workOf(top *yardv1.TopDomainsResponse, name string) *yardv1.TopDomain {
+	for _, d := range top.GetDomains() {
+		if d.Domain == name {
+			return d
+		}
+	}
+	if top == nil || top.Others > 0 {
+		return nil
+	}
+	return &yardv1.TopDomain{Domain: name}
+}
+
 type domainBody struct {
 	yard.Domain
 	// Quotas are those that are set, with what is used of them just now.
 	Quotas []quotaUse
-	// Problems are timers that are late, or why they could not be checked.
-	Problems []problem
 }
 
 type quotaUse struct {
@@ -102,59 +109,38 @@ func showDomain(r *Request) (any, error) {
 			body.Quotas = append(body.Quotas, q)
 		}
 	}
-	c, err := r.Client()
-	if err != nil {
-		return nil, err
-	}
-	if body.Problems, err = lateTimers(r.Context(), c, r.Now); err != nil {
-		body.Problems = []problem{{Text: "The timers could not be checked: " + err.Error()}}
-	}
 	return body, nil
 }
 
-// followDomain is the topic of one domain, which is a part of the cluster's. Partitions are asked for it if they name other domains only.
+// followDomain is the topic of one domain.
 func followDomain(r *Request) sampler.Topic {
-	name, all, pages := r.Domain, followCluster(r), r.pages
-	return sampler.Topic{Kind: "domain", Name: name, Fetch: func(ctx context.Context, before sampler.Sample) (any, []float64, error) {
-		sample := pages.Sampler.Last(all)
-		if sample.Err != nil {
-			return nil, nil, sample.Err
+	name, pages := r.Domain, r.pages
+	return sampler.Topic{Kind: "domain", Name: name, Fetch: func(ctx context.Context, _ sampler.Sample) (any, []float64, error) {
+		admin, err := pages.Access.Admin(login.Viewer)
+		if err != nil {
+			return nil, nil, err
 		}
-		cluster := sample.Value.(*load.Cluster)
-		now := domainLive{load: cluster, Alone: !cluster.Counted(name)}
-		if now.Alone {
-			admin, err := pages.Access.Admin(login.Viewer)
-			if err != nil {
-				return nil, nil, err
-			}
-			var was *load.Cluster
-			if last, ok := before.Value.(domainLive); ok && last.Alone {
-				was = last.load
-			}
-			if now.load, err = cluster.ReadDomain(ctx, admin, name, was, time.Since(before.At)); err != nil {
-				return nil, nil, err
-			}
+		top, err := admin.TopDomains(ctx, &yardv1.TopDomainsRequest{Domain: name})
+		if err != nil {
+			return nil, nil, err
 		}
-		d := now.load.Of(name)
-		if now.Rates, now.Load = now.load.Rates, *d; !now.Rates {
-			return now, nil, nil
+		work := &yardv1.TopDomain{Domain: name}
+		for _, d := range top.Domains {
+			work = d
 		}
-		return now, []float64{d.Done, d.Failed, float64(d.Ready)}, nil
+		return work, numbersOf(work), nil
 	}}
 }
 
 type domainLive struct {
-	Rates bool
-	Load  load.Domain
-	// Alone: the partitions were asked for this domain, so its share of the cluster is not known.
-	Alone bool
-	load  *load.Cluster
+	*yardv1.TopDomain
 	// Cluster: the user may know what part of the cluster the domain has, which says what the others do.
 	Cluster bool
+	// Problems are timers that are late.
+	Problems []problem
 }
 
 func liveDomain(r *Request, s sampler.Sample) any {
-	live := s.Value.(domainLive)
-	live.Cluster = r.Who.SeesAll() && !live.Alone
-	return live
+	work := s.Value.(*yardv1.TopDomain)
+	return domainLive{work, r.Who.SeesAll(), lateTimer(work)}
 }

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/yard"
-	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/load"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/login"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/sampler"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/health"
@@ -22,7 +20,7 @@ import (
 const (
 	// rowsMax is how many domains it shows.
 	rowsMax = 20
-	// checkedDomains are the domains with the most ready tasks, whose tasklists and timers are checked; checkedTasklists are how many tasklists of each are.
+	// checkedDomains are the domains with the most ready tasks, whose tasklists are checked; checkedTasklists are how many tasklists of each are.
 	checkedDomains, checkedTasklists = 3, 5
 	// checkTimeout bounds the checks, so that a broken cluster still has an overview.
 	checkTimeout = 3 * time.Second
@@ -30,24 +28,46 @@ const (
 	lateAfter, oldAfter = 5 * time.Second, time.Minute
 )
 
+// topMost is how many domains and limits the API lists.
+const topMost = 100
+
 // followCluster is the topic of the whole cluster.
 func followCluster(r *Request) sampler.Topic {
-	return sampler.Topic{Kind: "cluster", Fetch: func(ctx context.Context, before sampler.Sample) (any, []float64, error) {
+	return sampler.Topic{Kind: "cluster", Fetch: func(ctx context.Context, _ sampler.Sample) (any, []float64, error) {
 		admin, err := r.pages.Access.Admin(login.Viewer)
 		if err != nil {
 			return nil, nil, err
 		}
-		was, _ := before.Value.(*load.Cluster)
-		now, err := load.Read(ctx, admin, was, time.Since(before.At))
+		top, err := admin.TopDomains(ctx, &yardv1.TopDomainsRequest{Limit: topMost})
 		if err != nil {
 			return nil, nil, err
 		}
-		if !now.Rates {
-			return now, nil, nil
-		}
-		sum := now.Sum()
-		return now, []float64{sum.Done, sum.Failed, float64(sum.Ready)}, nil
+		return top, numbersOf(top.Total), nil
 	}}
+}
+
+// numbersOf are what a chart shows of a domain.
+func numbersOf(d *yardv1.TopDomain) []float64 {
+	return []float64{d.CompletedPerS, d.FailedPerS, float64(d.Ready)}
+}
+
+// visible is what the user may see of an answer: all, or the user's own domains with their sum.
+func (r *Request) visible(all *yardv1.TopDomainsResponse) *yardv1.TopDomainsResponse {
+	if r.Who.SeesAll() {
+		return all
+	}
+	some, sum := &yardv1.TopDomainsResponse{}, &yardv1.TopDomain{}
+	for _, d := range all.Domains {
+		if r.Who.Sees(d.Domain) {
+			some.Domains = append(some.Domains, d)
+			sum.CompletedPerS, sum.FailedPerS, sum.OldestReadyMs = sum.CompletedPerS+d.CompletedPerS, sum.FailedPerS+d.FailedPerS, max(sum.OldestReadyMs, d.OldestReadyMs)
+			sum.Ready, sum.Running, sum.Backoff = sum.Ready+d.Ready, sum.Running+d.Running, sum.Backoff+d.Backoff
+		}
+	}
+	some.Late = slices.DeleteFunc(slices.Clone(all.Late), func(d *yardv1.TopDomain) bool { return !r.Who.Sees(d.Domain) })
+	some.FullLimits = slices.DeleteFunc(slices.Clone(all.FullLimits), func(l *yardv1.FullLimit) bool { return !r.Who.Sees(l.Domain) })
+	some.Total = sum
+	return some
 }
 
 // problem is a line of the red list.
@@ -55,55 +75,66 @@ type problem struct{ Text, Path string }
 
 // overviewLive is the part of the overview that changes.
 type overviewLive struct {
-	Rates    bool
-	Sum      load.Domain
-	Domains  []*load.Domain
+	Sum      *yardv1.TopDomain
+	Domains  []*yardv1.TopDomain
 	Others   int
+	Full     []*yardv1.FullLimit
 	Problems []problem
 	// Cluster: the user may see all domains, and whether partitions answer.
 	Cluster bool
 }
 
 func liveOverview(r *Request, s sampler.Sample) any {
-	l := s.Value.(*load.Cluster).Some(r.Who.Sees)
-	live := overviewLive{Cluster: r.Who.SeesAll(), Rates: l.Rates, Sum: l.Sum(), Domains: l.Domains[:min(len(l.Domains), rowsMax)]}
-	live.Others = len(l.Domains) - len(live.Domains)
+	top := r.visible(s.Value.(*yardv1.TopDomainsResponse))
+	live := overviewLive{Cluster: r.Who.SeesAll(), Sum: top.Total, Domains: top.Domains[:min(len(top.Domains), rowsMax)], Full: top.FullLimits[:min(len(top.FullLimits), rowsMax)]}
+	live.Others = len(top.Domains) - len(live.Domains) + int(top.Others)
 	if s.Err != nil {
 		live.Problems = append(live.Problems, problem{Text: "The numbers are from " + at(s.At).Text + ": " + s.Err.Error()})
 	}
-	if r.Who.SeesAll() {
-		for _, p := range l.Partitions {
-			if p.Error != "" {
-				live.Problems = append(live.Problems, problem{fmt.Sprintf("Partition %d does not answer: %s", p.Partition, p.Error), "/cluster"})
-			}
+	for _, silent := range []struct {
+		what    string
+		numbers []int32
+	}{{"Partition %d of history", top.SilentHistory}, {"Partition %d of the timer", top.SilentTimers}, {"Shard %d of matching", top.SilentShards}} {
+		for _, number := range silent.numbers {
+			live.Problems = append(live.Problems, problem{fmt.Sprintf(silent.what, number) + " does not answer", "/cluster"})
 		}
 	}
-	for _, d := range l.Domains {
-		if len(live.Problems) >= rowsMax {
-			break
-		}
-		if age := time.Duration(d.OldestReady) * time.Millisecond; age >= oldAfter {
-			live.Problems = append(live.Problems, problem{fmt.Sprintf("A task of domain %s is ready for %s and has not started", d.Name, lasting(age)), "/domains/" + d.Name + "/tasklists"})
+	for _, d := range top.Late {
+		live.Problems = append(live.Problems, lateTimer(d)...)
+	}
+	for _, d := range top.Domains {
+		if age := time.Duration(d.OldestReadyMs) * time.Millisecond; age >= oldAfter {
+			live.Problems = append(live.Problems, problem{fmt.Sprintf("A task of domain %s is ready for %s and has not started", d.Domain, lasting(age)), "/domains/" + d.Domain + "/tasklists"})
 		}
 	}
+	live.Problems = live.Problems[:min(len(live.Problems), rowsMax)]
 	return live
 }
 
-// showOverview checks the processes and the busiest domains once, when the page is opened. The page of a domain checks its timers.
+// lateTimer says that the timers of a domain are late, if they are.
+func lateTimer(d *yardv1.TopDomain) []problem {
+	late := time.Duration(d.LateMs) * time.Millisecond
+	if late < lateAfter {
+		return nil
+	}
+	return []problem{{fmt.Sprintf("A timer of domain %s is late by %s", d.Domain, lasting(late)), "/domains/" + d.Domain + "/timers"}}
+}
+
+// showOverview checks the processes and the busiest domains once, when the page is opened.
 func showOverview(r *Request) (any, error) {
 	sample := r.pages.Sampler.Last(followCluster(r))
 	if sample.Value == nil {
 		return nil, sample.Err
 	}
-	busiest := sample.Value.(*load.Cluster).Some(r.Who.Sees).Domains
-	slices.SortStableFunc(busiest, func(a, b *load.Domain) int { return cmp.Compare(b.Ready, a.Ready) })
+	busiest := slices.Clone(r.visible(sample.Value.(*yardv1.TopDomainsResponse)).Domains)
+	slices.SortStableFunc(busiest, func(a, b *yardv1.TopDomain) int { return cmp.Compare(b.Ready, a.Ready) })
 	ctx, cancel := context.WithTimeout(r.Context(), checkTimeout)
 	defer cancel()
 	n := min(len(busiest), checkedDomains)
 	found := make([][]problem, n+1)
 	var checks sync.WaitGroup
 	for i := range n {
-		checks.Go(func() { found[i+1] = r.check(ctx, busiest[i].Name) })
+		checks.Go(func() { found[i+1] = r.check(ctx, busiest[i].Domain) })
 	}
 	if r.Who.SeesAll() {
 		checks.Go(func() { found[0] = r.checkProcesses(ctx) })
@@ -134,7 +165,7 @@ func (r *Request) checkProcesses(ctx context.Context) (found []problem) {
 	return found
 }
 
-// check looks for tasklists of a domain that no worker polls, and for timers that are late.
+// check looks for tasklists of a domain that no worker polls.
 func (r *Request) check(ctx context.Context, domain string) (found []problem) {
 	failed := func(err error) []problem {
 		return append(found, problem{fmt.Sprintf("Domain %s could not be checked: %v", domain, err), "/domains/" + domain})
@@ -161,39 +192,16 @@ func (r *Request) check(ctx context.Context, domain string) (found []problem) {
 			found = append(found, problem{text, "/domains/" + domain + "/tasklists/" + url.PathEscape(t.Name)})
 		}
 	}
-	late, err := lateTimers(ctx, c, r.Now)
-	if err != nil {
-		return failed(err)
-	}
-	return append(found, late...)
-}
-
-// lateTimers finds a task of a domain whose time has come and that has not been admitted.
-func lateTimers(ctx context.Context, c *yard.Client, now time.Time) (found []problem, err error) {
-	due, err := c.Wire().List(ctx, &yardv1.ListRequest{DueWithinMs: 1, Limit: 1})
-	if err != nil {
-		return nil, err
-	}
-	for _, t := range due.Tasks {
-		if late := now.Sub(time.UnixMilli(t.DueAtMs)); late >= lateAfter {
-			found = append(found, problem{fmt.Sprintf("A timer of domain %s is late by %s", c.Domain(), lasting(late)), "/domains/" + c.Domain() + "/tasks/" + t.TaskId})
-		}
-	}
-	return found, nil
+	return found
 }
 
 // fairnessLive is the page of shares.
 type fairnessLive struct {
-	Rates   bool
-	Domains []*load.Domain
-	Others  int
+	Domains []*yardv1.TopDomain
+	Others  int32
 }
 
-// fairnessMax is how many domains the page of shares shows.
-const fairnessMax = 100
-
 func liveFairness(_ *Request, s sampler.Sample) any {
-	l := s.Value.(*load.Cluster)
-	shown := l.Domains[:min(len(l.Domains), fairnessMax)]
-	return fairnessLive{l.Rates, shown, len(l.Domains) - len(shown)}
+	top := s.Value.(*yardv1.TopDomainsResponse)
+	return fairnessLive{top.Domains, top.Others}
 }

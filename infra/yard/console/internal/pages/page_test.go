@@ -3,6 +3,7 @@ package pages
 import (
 	"testing"
 
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -16,4 +17,32 @@ func TestAUserHasSoManyPagesOpen(t *testing.T) {
 	testkit.Equal(t, "another user", p.enter("bob"), true)
 	p.leave("ann")
 	testkit.Equal(t, "after one is closed", p.enter("ann"), true)
+}
+
+// TestRates: a counter that goes back belongs to a new owner, which counts from 0.
+func TestRates(t *testing.T) {
+	testkit.Equal(t, "a second", perSecond(30, 10, 2), 10)
+	testkit.Equal(t, "a new owner", perSecond(30, 100, 2), 15)
+	testkit.Equal(t, "no time", perSecond(30, 10, 0), 0)
+}
+
+// TestADomainBeyondTheBusiestIsNotCounted: 0 would be wrong.
+func TestADomainBeyondTheBusiestIsNotCounted(t *testing.T) {
+	busy := []*yardv1.TopDomain{{Domain: "busy", Ready: 7}}
+	for name, c := range map[string]struct {
+		top  *yardv1.TopDomainsResponse
+		want string
+	}{
+		"listed": {&yardv1.TopDomainsResponse{Domains: busy, Others: 1}, "7"}, "idle": {&yardv1.TopDomainsResponse{Domains: busy}, "0"},
+		"beyond": {&yardv1.TopDomainsResponse{Domains: busy, Others: 1}, "unknown"}, "no answer": {nil, "unknown"},
+	} {
+		domain, got := "other", "unknown"
+		if name == "listed" {
+			domain = "busy"
+		}
+		if work := workOf(c.top, domain); work != nil {
+			got = count(work.Ready)
+		}
+		testkit.Equal(t, "ready tasks of a domain that is "+name, got, c.want)
+	}
 }
