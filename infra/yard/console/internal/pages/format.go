@@ -49,9 +49,9 @@ func lasting(d time.Duration) string {
 	case d < time.Second:
 		return fmt.Sprintf("%d ms", d.Milliseconds())
 	case d < 10*time.Second:
-		return fmt.Sprintf("%.1f s", d.Seconds())
+		return fmt.Sprintf("%.1f s", d.Truncate(time.Second/10).Seconds())
 	case d < time.Minute:
-		return fmt.Sprintf("%.0f s", d.Seconds())
+		return fmt.Sprintf("%d s", d/time.Second)
 	case d < time.Hour:
 		return units(d, time.Minute, "min", time.Second, "s")
 	case d < 24*time.Hour:
