@@ -252,7 +252,7 @@ export interface DescribeTasklistResponse {
   waiting?: number;
   /** Only on disk so far: log messages (batches of 1..1000 tasks) not yet read. */
   unread_batches?: number;
-  /** Age of the oldest ready task, ms. */
+  /** For how long the oldest ready task in memory has been ready, ms; 0 = none is. Tasks that their order key holds up are left out. */
   oldest_ready_ms?: number;
   /** Polls that wait now. */
   waiting_polls?: number;
@@ -1708,7 +1708,7 @@ export interface TopDomain {
   waiting?: number;
   /** Messages of 1 to 1000 tasks on disk, of queues that are split off; see queues.list. */
   unread?: number;
-  /** For how long the oldest ready task has waited, ms; 0 = none waits. Tasks that their order key holds up are left out. */
+  /** For how long the oldest ready task in memory has been ready, ms; 0 = none is. Tasks that their order key holds up are left out. */
   oldest_ready_ms?: number;
   /** How late the next timer of the domain is, ms; 0 = none is late. It is known within 10 minutes of its time. */
   late_ms?: number;
@@ -1760,7 +1760,7 @@ export interface DomainWork {
   completed?: number;
   /** Attempts that failed since then. */
   failed?: number;
-  /** The age of the oldest ready task, ms. Tasks that their order key holds up are left out. */
+  /** For how long the oldest ready task in memory has been ready, ms; 0 = none is. Tasks that their order key holds up are left out. */
   oldest_ready_ms?: number;
 }
 

@@ -1133,7 +1133,7 @@ type TopDomain struct {
 	Waiting int64 `protobuf:"varint,12,opt,name=waiting,proto3" json:"waiting,omitempty"`
 	// Messages of 1 to 1000 tasks on disk, of queues that are split off; see queues.list.
 	Unread int64 `protobuf:"varint,13,opt,name=unread,proto3" json:"unread,omitempty"`
-	// For how long the oldest ready task has waited, ms; 0 = none waits. Tasks that their order key holds up are left out.
+	// For how long the oldest ready task in memory has been ready, ms; 0 = none is. Tasks that their order key holds up are left out.
 	OldestReadyMs int64 `protobuf:"varint,14,opt,name=oldest_ready_ms,json=oldestReadyMs,proto3" json:"oldest_ready_ms,omitempty"`
 	// How late the next timer of the domain is, ms; 0 = none is late. It is known within 10 minutes of its time.
 	LateMs        int64 `protobuf:"varint,15,opt,name=late_ms,json=lateMs,proto3" json:"late_ms,omitempty"`
@@ -1610,7 +1610,7 @@ type DomainWork struct {
 	Completed int64 `protobuf:"varint,5,opt,name=completed,proto3" json:"completed,omitempty"`
 	// Attempts that failed since then.
 	Failed int64 `protobuf:"varint,6,opt,name=failed,proto3" json:"failed,omitempty"`
-	// The age of the oldest ready task, ms. Tasks that their order key holds up are left out.
+	// For how long the oldest ready task in memory has been ready, ms; 0 = none is. Tasks that their order key holds up are left out.
 	OldestReadyMs int64 `protobuf:"varint,7,opt,name=oldest_ready_ms,json=oldestReadyMs,proto3" json:"oldest_ready_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3179,7 +3179,7 @@ type DescribeTasklistResponse struct {
 	Waiting int64 `protobuf:"varint,5,opt,name=waiting,proto3" json:"waiting,omitempty"`
 	// Only on disk so far: log messages (batches of 1..1000 tasks) not yet read.
 	UnreadBatches int64 `protobuf:"varint,6,opt,name=unread_batches,json=unreadBatches,proto3" json:"unread_batches,omitempty"`
-	// Age of the oldest ready task, ms.
+	// For how long the oldest ready task in memory has been ready, ms; 0 = none is. Tasks that their order key holds up are left out.
 	OldestReadyMs int64 `protobuf:"varint,7,opt,name=oldest_ready_ms,json=oldestReadyMs,proto3" json:"oldest_ready_ms,omitempty"`
 	// Polls that wait now.
 	WaitingPolls int64 `protobuf:"varint,8,opt,name=waiting_polls,json=waitingPolls,proto3" json:"waiting_polls,omitempty"`

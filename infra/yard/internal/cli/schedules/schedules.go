@@ -122,6 +122,8 @@ func get(a *command.App) *cobra.Command {
 func list(a *command.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the schedules of the domain", Example: "  yard schedule list", Args: command.NoArgs,
+		Long: `List the schedules of the domain, and count their runs. SKIPPED are those that did not start since the one before had not ended, by the overlap
+policy; MISSED are those that no one could start in time, by the policy for missed runs.`,
 		RunE: a.Client(func(ctx context.Context, c *yard.Client, _ []string) error {
 			all, err := command.Gather(schedules.Of(c).All(ctx))
 			if err != nil {
