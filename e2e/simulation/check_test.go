@@ -377,7 +377,7 @@ func (c *checker) memory(p *proc) {
 }
 
 func (c *checker) allEnded() bool {
-	return len(c.w.archived) >= len(c.w.accepted) && len(c.w.accepted) >= c.w.submits && c.w.asking == 0 && c.allBack()
+	return len(c.w.archived) >= len(c.w.accepted) && len(c.w.accepted) >= c.w.submits && c.w.asking == 0 && c.allBack() && c.w.schedulesOver()
 }
 
 // progress holds that nothing is stuck, but for the tasks of a domain; "" = of none.
@@ -408,6 +408,7 @@ func (c *checker) end() {
 		}
 		c.endOf(w.archived[id])
 	}
+	c.runsEnd()
 	for _, p := range w.living() {
 		if n := p.owner.Len(); n > 0 {
 			w.violated("%s has %d tasks in memory, and all have ended", p.name, n)

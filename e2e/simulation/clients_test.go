@@ -149,8 +149,14 @@ func (w *world) fillShared(m *historysim.Message, n int) {
 }
 
 func (w *world) addTask(m *historysim.Message, priority int, delayed bool, at task) ids.TaskID {
+	id := ids.NewTaskID(time.UnixMilli(w.serverMS()), w.part, w.dice.Uint64())
+	w.addTaskAs(id, m, priority, delayed, at)
+	return id
+}
+
+// addTaskAs adds a task with an id.
+func (w *world) addTaskAs(id ids.TaskID, m *historysim.Message, priority int, delayed bool, at task) {
 	now := w.serverMS()
-	id := ids.NewTaskID(time.UnixMilli(now), w.part, w.dice.Uint64())
 	t := historysim.Task{
 		ID: id, Domain: at.domain, Tasklist: at.tasklist, Type: at.typ, Priority: int32(priority), Policy: w.policy(),
 	}
@@ -203,7 +209,6 @@ func (w *world) addTask(m *historysim.Message, priority int, delayed bool, at ta
 	w.names[id] = w.named(fmt.Sprintf("t%d", len(w.order)))
 	w.accepted[id] = at
 	m.Tasks = append(m.Tasks, t)
-	return id
 }
 
 // batch is the one that half of the tasks are of, in each domain. It has the time of the first of them.

@@ -71,6 +71,7 @@ const (
 	directStarts
 	typeChanges
 	moves
+	schedules
 	faultsEnd
 )
 
@@ -85,7 +86,7 @@ var faultNames = [...]string{
 	"skewed clocks", "stepping server", "stores down", "lost triggers", "quiet answers", "lost answers", "repeated asks",
 	"silent workers", "late outcomes", "failures", "cancels", "foreign cancels", "delayed tasks", "slow timer", "timer pauses", "timer rivals", "timer crashes", "full stores", "doubled submits", "slow readers",
 	"matching pauses", "matching rivals", "matching kills", "matching drains", "wiped tables", "slow tables", "away tables", "unknown calls",
-	"late acks", "gone workers", "limit edits", "shared messages", "floods", "expiries", "groups", "rates", "partition edits", "group limits", "own policies", "unique keys", "silences", "updates", "order keys", "blocking tasks", "redrives", "a tasklist floods", "low rates", "three servers", "direct starts", "type changes", "moves",
+	"late acks", "gone workers", "limit edits", "shared messages", "floods", "expiries", "groups", "rates", "partition edits", "group limits", "own policies", "unique keys", "silences", "updates", "order keys", "blocking tasks", "redrives", "a tasklist floods", "low rates", "three servers", "direct starts", "type changes", "moves", "schedules",
 }
 
 func (f faults) String() string {
@@ -193,6 +194,9 @@ func planOf(seed uint64) plan {
 	}
 	if p.has(updates) && !p.has(rates) && d.chance(500) { // what a rate has let start is checked by the tasklist
 		p.faults |= moves
+	}
+	if d.chance(400) {
+		p.faults |= schedules
 	}
 	return p
 }

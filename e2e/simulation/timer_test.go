@@ -198,6 +198,7 @@ func (p *timerProc) serve(seq uint64) {
 	p.purge()
 	p.tick()
 	p.approach()
+	p.keep()
 }
 
 // approach has buckets come into memory as time goes by.

@@ -38,8 +38,10 @@ type world struct {
 	// lagged: a domain has lagged behind a lane.
 	lagged bool
 	// submits is how many tasks clients submit by themselves.
-	submits  int
-	accepted map[ids.TaskID]task
+	submits int
+	// schedules are those of the partition.
+	schedules []*scheduled
+	accepted  map[ids.TaskID]task
 	// half is the batch that half of them are of, members counts these by domain.
 	half    historysim.Batch
 	members map[string]int64
@@ -87,6 +89,7 @@ func (w *world) start(tasks int) {
 	w.spawnTimer()
 	w.submits = tasks
 	w.submitSome(tasks)
+	w.putSchedules()
 	w.watchMemory()
 }
 
