@@ -36,7 +36,7 @@ type Config struct {
 	CriticalFailures int `koanf:"critical_failures"`
 	// Horizon is how long before its time a task comes into memory, 2 to 60 min. Default 10 min. Before that memory has about 10 bytes of it.
 	Horizon time.Duration `koanf:"horizon"`
-	// NearMax is how many tasks of a partition are in memory, about 75 bytes each, 1000..100000000. Default 250000. With more, the horizon is
+	// NearMax is how many tasks of a partition are in memory, about 75 bytes each, 1000..100000000. Default 150000. With more, the horizon is
 	// nearer: a task is read again from the store before its time, a get of it reads the store, and after a downtime domains take
 	// turns within less. A minute with more than half as many comes into memory as a whole.
 	NearMax int `koanf:"near_max"`
@@ -47,7 +47,7 @@ func DefaultConfig() Config {
 	return Config{
 		ChunkTasksMax: 5000, ChunkBytesMax: 2 << 20, FetchParallel: 16, CacheBytes: 32 << 20,
 		PurgeEvery: 10 * time.Second, FiredKeep: 10 * time.Minute, FiredKeepMax: 250_000, EarlyFor: 500 * time.Millisecond,
-		CriticalFailures: 50, Horizon: 10 * time.Minute, NearMax: 250_000,
+		CriticalFailures: 50, Horizon: 10 * time.Minute, NearMax: 150_000,
 	}
 }
 
