@@ -4,14 +4,17 @@ import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { RequestError, connect, createInbox, credsAuthenticator, nkeyAuthenticator } from "@nats-io/transport-node";
 
-/** @import { AdminVerbs, CancelHint, Code, DomainEvents, ErrorBody, PolledTask, PollRequest, SubmitRequest, SubmitResponse, Verbs } from "./api.d.ts" */
+/** @import { AdminVerbs, CancelHint, Code, DomainEvents, ErrorBody, ListRequest, PolledTask, PollRequest, SubmitRequest, SubmitResponse, Task, TaskState, TaskUpdate, Verbs, Verdict } from "./api.d.ts" */
 /** @import { ConnectionOptions, Msg } from "@nats-io/transport-node" */
 
 const askTimeout = 12_000; // ms; the engine itself answers within 10 s
 /** How long a submit is repeated, ms: longer than the engine needs to be certain that nothing was stored by a clock that is behind. */
 const submitTime = 45_000;
 
-/** The codes after which a submit is repeated: nothing was stored, or this is unknown. */
+/** How long a cancel or an update is repeated, ms. */
+const commandTime = 30_000;
+
+/** The codes after which a request is repeated: nothing was stored, or this is unknown. */
 const passing = ["UNAVAILABLE", "RESOURCE_EXHAUSTED", "UNKNOWN"];
 const pollGrace = 5_000; // ms after its wait that a poll's answer may come
 const withdrawIn = 2_000; // ms that it takes at most to take a poll back
@@ -19,6 +22,18 @@ const resultMax = 400_000; // characters of an outcome: more than 256 KiB in bas
 const unansweredMax = 16; // polls that a poll may name
 const unansweredFor = 10_000; // for how long after a poll was answered that names them
 const pauseMax = 2_000; // ms
+const getWait = 20_000; // ms that a get waits for the end of a task
+const stepMax = 100; // tasks that are changed together
+const pageTasks = 1000;
+const passPause = 300; // ms between two passes over the tasks that match a filter
+const quietPasses = 2; // passes without a new task that end the change of many
+const stuckPasses = 10; // passes that changed nothing that end it
+
+/** The states of tasks that are changed by a filter without states. @type {TaskState[]} */
+const unfinished = ["waiting", "queued", "ready", "backoff"];
+
+/** Whether a repeat may get another verdict. @param {Verdict} verdict */
+const undecided = ({ code, final }) => !final && passing.includes(code);
 
 /** How long a worker waits for an answer, ms; another try may reach another frontend. */
 export const answerIn = 4_000;
@@ -86,6 +101,9 @@ function read(message) {
   if (message.headers?.has("Nats-Service-Error-Code")) throw new Refusal(message.json());
   return message.json();
 }
+
+/** @param {unknown} e @returns {string} */
+const codeOf = (e) => (e instanceof Refusal ? e.code : "UNKNOWN");
 
 const absent = () => new Refusal({ code: "UNAVAILABLE", message: "no frontend runs" });
 
@@ -159,6 +177,13 @@ export class Client {
     return `${ms.slice(0, 8)}-${ms.slice(8)}-7${randomUUID().slice(15)}`;
   }
 
+  /** Whether our clock is off: the request with this id was not stored, nor will be. @param {unknown} e */
+  #learnClock(e) {
+    const now = e instanceof Refusal && e.path === "/request_id" && Number(e.detail?.now_ms);
+    if (now) this.#ahead = now - Date.now();
+    return Boolean(now);
+  }
+
   /**
    * Submits tasks, and repeats for 45 s what is not stored or got no answer. The request has an id, so the tasks are
    * stored once.
@@ -173,10 +198,8 @@ export class Client {
       try {
         return await this.ask("tasks.submit", { ...request, request_id, tries }, timeout);
       } catch (e) {
-        const refusal = e instanceof Refusal ? e : undefined;
-        const clock = refusal?.path === "/request_id" && Number(refusal.detail?.now_ms);
-        if (!(clock || passing.includes(refusal?.code ?? "UNKNOWN")) || Date.now() > end) throw e;
-        if (clock) this.#ahead = clock - Date.now(); // our clock is off, and no try was stored, nor will be
+        const clock = this.#learnClock(e);
+        if (!(clock || passing.includes(codeOf(e))) || Date.now() > end) throw e;
         await pause(tries, e);
         if (clock) {
           request_id = this.#requestId();
@@ -184,6 +207,154 @@ export class Client {
         }
       }
     }
+  }
+
+  /**
+   * Waits until a task has ended, and returns it. Without `signal` it waits for as long as that takes.
+   * @param {string} task_id
+   * @param {AbortSignal} [signal]
+   * @returns {Promise<Task>}
+   */
+  async wait(task_id, signal) {
+    for (let tries = 1; ; tries++) {
+      signal?.throwIfAborted();
+      try {
+        const { task } = await this.ask("tasks.get", { task_id, wait_ms: getWait }, getWait + answerIn);
+        if (task.finished_at_ms) return task;
+        tries = 0;
+      } catch (e) {
+        if (!passing.includes(codeOf(e))) throw e;
+        await pause(tries, e);
+      }
+    }
+  }
+
+  /**
+   * The tasks that match a filter, the newest first, page by page, without payloads and events.
+   * @param {ListRequest} [filter]
+   */
+  async *tasks(filter = {}) {
+    for (let { cursor } = filter, more = true; more; more = Boolean(cursor)) {
+      const { tasks = [], next_cursor } = await this.ask("tasks.list", { ...filter, cursor });
+      yield* tasks;
+      cursor = next_cursor;
+    }
+  }
+
+  /**
+   * Cancels up to 1000 tasks, and repeats for 30 s what is not decided. It returns a verdict for each one.
+   * @param {string[]} task_ids
+   * @param {string} [reason] for people
+   * @returns {Promise<Verdict[]>}
+   */
+  async cancel(task_ids, reason) {
+    const end = Date.now() + commandTime;
+    /** @type {Map<string, Verdict>} */
+    const all = new Map();
+    for (let tries = 1; ; tries++) {
+      const left = task_ids.filter((id) => undecided(all.get(id) ?? { task_id: id, code: "UNKNOWN" }));
+      if (left.length === 0 || (Date.now() > end && all.size > 0)) return [...all.values()];
+      try {
+        const { verdicts } = await this.ask("tasks.cancel", { task_ids: left, reason });
+        for (const verdict of verdicts) all.set(verdict.task_id, verdict);
+        if (!verdicts.some(undecided)) continue;
+        await pause(tries);
+      } catch (e) {
+        if (!passing.includes(codeOf(e)) || Date.now() > end) throw e;
+        await pause(tries, e);
+      }
+    }
+  }
+
+  /**
+   * Changes up to 100 tasks, and repeats for 30 s what is not decided. The request has an id, so each change is made
+   * once. It returns a verdict for each one, with the task's new revision.
+   * @param {TaskUpdate[]} tasks
+   * @returns {Promise<Verdict[]>}
+   */
+  async update(tasks) {
+    const end = Date.now() + commandTime;
+    let [request_id, tries, unsure] = [this.#requestId(), 1, false];
+    for (let tried = 1; ; tried++) {
+      /** @type {unknown} */
+      let failed;
+      try {
+        const { verdicts } = await this.ask("tasks.update", { tasks, request_id, tries });
+        if (!verdicts.some(undecided) || Date.now() > end) return verdicts;
+      } catch (e) {
+        const clock = this.#learnClock(e);
+        if (!(clock || passing.includes(codeOf(e))) || Date.now() > end) throw e;
+        failed = e;
+      }
+      await pause(tried, failed);
+      if (!failed || codeOf(failed) === "UNKNOWN") {
+        unsure = true;
+        tries++; // the engine may know this id
+      } else if (!unsure) request_id = this.#requestId();
+    }
+  }
+
+  /**
+   * Cancels the tasks that match a filter and were created before the call: by default those that wait, are on disk,
+   * are ready, or wait for their next attempt.
+   * @param {ListRequest} filter
+   * @param {{ reason?: string, rate?: number }} [options] rate: tasks per second, default 200
+   */
+  cancelAll(filter, { reason, rate } = {}) {
+    return this.#all(filter, (task_ids) => this.cancel(task_ids, reason), rate);
+  }
+
+  /**
+   * Makes one change of all tasks that `cancelAll` would cancel.
+   * @param {ListRequest} filter
+   * @param {Omit<TaskUpdate, "task_id" | "if_revision">} change
+   * @param {{ rate?: number }} [options] rate: tasks per second, default 200
+   */
+  updateAll(filter, change, { rate } = {}) {
+    return this.#all(filter, (ids) => this.update(ids.map((task_id) => ({ ...change, task_id }))), rate);
+  }
+
+  /**
+   * Takes all tasks that match, in passes: tasks move between disk, memory and the timer store while they are listed.
+   * @param {ListRequest} filter
+   * @param {(ids: string[]) => Promise<Verdict[]>} send
+   * @param {number} [rate]
+   */
+  async #all(filter, send, rate = 200) {
+    const began = Date.now() + this.#ahead;
+    const done = { found: 0, changed: 0, refused: 0 };
+    /** Whether each task that was found is decided. @type {Map<string, boolean>} */
+    const known = new Map();
+    /** @param {string[]} step */
+    const take = async (step) => {
+      const rest = sleep((1000 * step.length) / rate);
+      for (const verdict of step.length ? await send(step) : []) {
+        if (undecided(verdict)) continue;
+        known.set(verdict.task_id, true);
+        done[verdict.code === "OK" ? "changed" : "refused"]++;
+      }
+      await rest;
+    };
+    const wanted = filter.states?.length ? filter.states : unfinished;
+    // Tasks on disk have a list of their own. They come into memory meanwhile.
+    const lists = [wanted.filter((s) => s === "queued"), wanted.filter((s) => s !== "queued")].filter((states) => states.length);
+    for (let [quiet, stuck] = [0, 0]; quiet < quietPasses && stuck < stuckPasses; await sleep(passPause)) {
+      const [found, changed] = [known.size, done.changed];
+      for (const states of lists) {
+        /** @type {string[]} */
+        let step = [];
+        for await (const { task_id, created_at_ms } of this.tasks({ ...filter, states, limit: pageTasks })) {
+          if (created_at_ms > began || known.get(task_id) || step.includes(task_id)) continue;
+          known.set(task_id, false);
+          if (step.push(task_id) === stepMax) await take(step.splice(0));
+        }
+        await take(step);
+      }
+      done.found = known.size;
+      quiet = known.size > found || done.changed + done.refused < done.found ? 0 : quiet + 1;
+      stuck = done.changed > changed ? 0 : stuck + 1;
+    }
+    return done;
   }
 
   /**

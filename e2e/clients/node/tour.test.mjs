@@ -114,6 +114,41 @@ test("failures are retried, and the old token is stale", async () => {
   assert.equal(kinds(task), "submitted started failed started failed dead");
 });
 
+test("tasks are waited for, changed and cancelled, by id and by filter", async () => {
+  const tasklist = "crowd";
+  const tasks = Array.from({ length: 250 }, (_, i) => ({ type: "x", delay_ms: i < 100 ? 3_600_000 : 0, group: i % 2 ? "odd" : "even" }));
+  const ids = (await client.submit({ tasklist, tasks })).results.map(({ task_id: id }) => id);
+  const [one] = await client.update([{ task_id: ids[0], priority: 1 }]);
+  assert.deepEqual([one.code, one.revision], ["OK", 2]);
+  const [stale, missing] = await client.update([{ task_id: ids[0], if_revision: 1, priority: 2 }, { task_id: "0".repeat(26), priority: 2 }]);
+  assert.deepEqual([stale.code, stale.revision, missing.code], ["STALE", 2, "NOT_FOUND"]);
+
+  const verdicts = await client.cancel([ids[1], ids[2], ids[1]], "by id");
+  assert.deepEqual(verdicts.map(({ task_id: id, code }) => [id, code]), [[ids[1], "OK"], [ids[2], "OK"]]);
+  assert.equal((await client.wait(ids[1])).state, "cancelled");
+  assert.equal((await client.cancel(["0".repeat(26)]))[0].code, "NOT_FOUND");
+
+  assert.deepEqual(await client.updateAll({ tasklist, group: "odd" }, { tasklist: "other", priority: 5 }, { rate: 2000 }), { found: 124, changed: 124, refused: 0 });
+  assert.deepEqual(await client.cancelAll({ tasklist }, { reason: "by filter", rate: 2000 }), { found: 124, changed: 124, refused: 0 });
+  const left = [];
+  for await (const task of client.tasks({ tasklist: "other", limit: 50 })) left.push(task);
+  assert.equal(left.length, 124);
+  assert.ok(left.every(({ priority, group, state }) => priority === 5 && group === "odd" && ["waiting", "ready"].includes(state)));
+});
+
+test("an update whose answer is lost is made once", async () => {
+  const { results: [{ task_id: id }] } = await client.submit({ tasklist: "lost", tasks: [{ type: "x" }] });
+  const other = new Client(nc, process.env.YARD_DOMAIN);
+  const ask = other.ask.bind(other);
+  other.ask = async (...request) => {
+    other.ask = ask;
+    await ask(...request);
+    throw new Error("the answer is lost");
+  };
+  const [verdict] = await other.update([{ task_id: id, priority: 2 }]);
+  assert.deepEqual([verdict.code, verdict.revision], ["OK", 2]);
+});
+
 test("a schedule is put, listed, triggered, paused and deleted", async () => {
   const task = { type: "report", tasklist: "reports", payload: { at: "{{run_at}}" } };
   const schedule = { name: "nightly", cron: ["30 2 * * *"], time_zone: "Europe/Berlin", task };
