@@ -18,7 +18,7 @@ type settings struct {
 // Own is embedded under a name of its own, since both are called Config.
 type Own = timer.Config
 
-// gcPercent is GOGC. What waits is most of the memory and has no pointers, so a collection is quick: 11 ms of CPU with 140 MB in use.
+// gcPercent is GOGC. Most of the memory has no pointers, so a collection is quick: 11 ms of CPU with 140 MB in use.
 const gcPercent = 25
 
 func main() {

@@ -26,8 +26,8 @@ type Config struct {
 	// FiredKeep is for how long a fired task is remembered, to recognise a
 	// second copy of it. Default 10 min.
 	FiredKeep time.Duration `koanf:"fired_keep"`
-	// FiredKeepMax is how many of them are remembered, about 50 bytes each. Default 250000. Of a task that was fired
-	// before them and that history has not read, a get says that it does not exist, and a command waits for history.
+	// FiredKeepMax is how many of them are remembered, about 50 bytes each. Default 250000. If history has not read
+	// a task that was fired before them, a get may not find it, and a command waits until history reads it.
 	FiredKeepMax int `koanf:"fired_keep_max"`
 	// EarlyFor is how long a call that has tasks fire early goes on, 10 ms to 10 s. Default 500 ms, and the rest is asked for again.
 	EarlyFor time.Duration `koanf:"early_for"`
