@@ -98,6 +98,7 @@ func actions(t *testing.T, w *consoletest.World) {
 	t.Run("settings", func(t *testing.T) { settingForms(t, w, ann) })
 	t.Run("work", func(t *testing.T) { workForms(t, w, olga) })
 	t.Run("attacks", func(t *testing.T) { attacks(t, w, url) })
+	t.Run("ends", func(t *testing.T) { endForms(t, w, olga) })
 }
 
 // says fails unless a page has texts.
@@ -105,7 +106,7 @@ func says(t *testing.T, page string, wants ...string) {
 	t.Helper()
 	for _, want := range wants {
 		if !strings.Contains(page, want) {
-			t.Errorf("the page lacks %q:\n%s", want, page[strings.Index(page, "<main"):])
+			t.Errorf("the page lacks %q:\n%s", want, page[max(0, strings.Index(page, "<main")):])
 		}
 	}
 }
@@ -152,6 +153,27 @@ func taskForms(t *testing.T, w *consoletest.World, olga browser) {
 	reaches(t, w, soon, "waiting", waiting)
 	says(t, olga.confirm(t, "/domains/shop/tasks/"+soon+"/run"), "The task runs as soon as a worker takes it.")
 	reaches(t, w, soon, "ready", func(task *yardv1.Task) bool { return task.State == yardv1.TaskState_TASK_STATE_READY })
+}
+
+// endForms: a task ends as the form says, at once, and its slot goes to the next one.
+func endForms(t *testing.T, w *consoletest.World, olga browser) {
+	later := submit(t, w, yard.Task{Type: "sms.send", Tasklist: "idle", Delay: 3 * time.Hour})
+	path := "/domains/shop/tasks/" + later + "/end"
+	says(t, olga.confirm(t, path, "state", "running"), "INVALID_ARGUMENT")
+	says(t, olga.confirm(t, path, "state", "dead", "reason", "the order is wrong"), "The task is dead.", "the order is wrong")
+
+	_, page := olga.send(t, http.MethodGet, "/domains/shop/limits/shared/smtp", nil)
+	path = "/domains/shop/tasks/" + w.Running + "/end"
+	says(t, page, `href="`+path+`"`)
+	says(t, olga.confirm(t, path, "state", "completed"), "The task is completed.")
+	next := regexp.MustCompile(`href="/domains/shop/tasks/[a-z0-9]+/end"`)
+	testkit.Eventually(t, effectWithin, func() error {
+		_, page := olga.send(t, http.MethodGet, "/domains/shop/limits/shared/smtp", nil)
+		if strings.Contains(page, path) || !next.MatchString(page) {
+			return errors.New("no other task has the slot")
+		}
+		return nil
+	})
 }
 
 // dies submits a task, and waits for its dead letter.
@@ -224,6 +246,11 @@ func stopForms(t *testing.T, w *consoletest.World, ann browser) {
 	says(t, ann.confirm(t, "/domains/shop/types/sms.send/drain"), "The type is drained.", "drained")
 	says(t, ann.confirm(t, "/domains/shop/types/sms.send/undrain"), "The drain of the type has ended.")
 
+	says(t, ann.confirm(t, "/domains/shop/groups/acme/pause", "reason", "the partner is down"), "The group is paused.", "the partner is down (by ann)")
+	_, page = ann.send(t, http.MethodGet, "/domains/shop/groups", nil)
+	says(t, page, `/domains/shop/groups/acme"`, "paused")
+	says(t, ann.confirm(t, "/domains/shop/groups/acme/resume"), "The pause of the group has ended.")
+
 	says(t, ann.confirm(t, "/domains/bank/pause", "reason", "its bill is not paid"), "The domain is paused.", "its bill is not paid (by ann)")
 	says(t, ann.confirm(t, "/domains/bank/resume"), "The pause of the domain has ended.")
 	bank, err := w.Client.Admin().GetDomain(ctx, "bank")
@@ -293,6 +320,8 @@ func workForms(t *testing.T, w *consoletest.World, olga browser) {
 	nightly := "/domains/shop/schedules/nightly"
 	says(t, olga.confirm(t, nightly+"/pause", "note", "the source is down"), "The schedule is paused.", "the source is down")
 	says(t, olga.confirm(t, nightly+"/trigger"), "The run is submitted some milliseconds later")
+	_, page := olga.send(t, http.MethodGet, nightly+"/trigger", nil)
+	says(t, page, "You have sent a form of this page", "This form does it again.")
 	says(t, olga.confirm(t, nightly+"/resume", "note", "For the finance team"), "The schedule makes runs again.")
 	testkit.Eventually(t, effectWithin, func() error {
 		info, err := schedules.Of(w.Client).Get(ctx, "nightly")
@@ -302,11 +331,11 @@ func workForms(t *testing.T, w *consoletest.World, olga browser) {
 		return err
 	})
 
-	_, page := olga.send(t, http.MethodGet, "/domains/shop/keys", nil)
+	_, page = olga.send(t, http.MethodGet, "/domains/shop/keys", nil)
 	says(t, page, `/domains/shop/keys/unblock?order_key=account%2f7`)
-	says(t, olga.confirm(t, "/domains/shop/keys/unblock?order_key=account%2f7", "reason", "the account is open"), "The task gets one more attempt.")
+	says(t, olga.confirm(t, "/domains/shop/keys/unblock?order_key=account%2f7", "reason", "the account is open"), "The first task of order key account/7 gets one more attempt.")
 	reaches(t, w, w.Blocked, "blocked again", func(task *yardv1.Task) bool { return task.Blocked && task.Grants == 2 })
-	says(t, olga.confirm(t, "/domains/shop/keys/skip?order_key=account%2f7"), "its key goes on")
+	says(t, olga.confirm(t, "/domains/shop/keys/skip?order_key=account%2f7"), "the key goes on")
 	reaches(t, w, w.Blocked, "dead", func(task *yardv1.Task) bool { return task.State == yardv1.TaskState_TASK_STATE_DEAD })
 
 	for _, name := range []string{"import-2", "import-3"} {

@@ -22,7 +22,7 @@ type Config struct {
 	Listen string
 	// Users is a YAML file of users, with their roles and domains, or of the provider at which they log in. Default: none; everybody on this machine is an admin.
 	Users string
-	// ProxyFrom are the addresses of proxies that are trusted: X-Forwarded-For says for whom they send. Default: none.
+	// ProxyFrom are the addresses of proxies that are trusted to say in X-Forwarded-For which address a request is from. Default: none.
 	ProxyFrom []string
 	// ProxyHeader is the header in which these proxies name the user. Default: users log in with a password, or at a provider.
 	ProxyHeader string

@@ -97,8 +97,8 @@ func (w *World) Paths() []string {
 	paths := []string{"/", "/domains", "/fairness", "/cluster", "/nowhere"}
 	for _, path := range []string{
 		"", "/tasklists", "/tasklists/mail", "/tasklists/idle", "/limits", "/limits/shared/smtp", "/tasks", "/tasks/" + w.Running, "/tasks/" + w.Dead, "/tasks/" + w.Limited, "/timers", "/timers?within=week",
-		"/schedules", "/schedules/nightly", "/batches", "/batches/import-1", "/keys", "/workers", "/dead", "/dead/list", "/audit", "/types", "/types/email.send", "/types/sms.send",
-		"/tasks/" + w.Running + "/cancel", "/tasks/" + w.Waiting + "/run", "/tasks/" + w.Dead + "/redrive", "/tasks/" + w.Dead + "/delete", "/dead/redrive?type=card.charge", "/dead/delete",
+		"/schedules", "/schedules/nightly", "/batches", "/batches/import-1", "/keys", "/workers", "/dead", "/dead/list", "/audit", "/types", "/types/email.send", "/types/sms.send", "/groups", "/groups/acme",
+		"/tasks/" + w.Running + "/cancel", "/tasks/" + w.Waiting + "/run", "/tasks/" + w.Running + "/end", "/groups/acme/pause", "/tasks/" + w.Dead + "/redrive", "/tasks/" + w.Dead + "/delete", "/dead/redrive?type=card.charge", "/dead/delete",
 		"/pause", "/resume", "/tasklists/mail/pause", "/tasklists/mail/purge", "/tasklists/mail/change", "/types/email.send/drain", "/limits/shared/smtp/change", "/schedules/nightly/pause",
 		"/schedules/nightly/trigger", "/batches/import-1/cancel", "/keys/unblock?order_key=account%2f7",
 	} {

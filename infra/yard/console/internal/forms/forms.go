@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -130,6 +131,24 @@ func (f *Forms) find(user string, id ids.RequestID) *form {
 		}
 	}
 	return nil
+}
+
+// Last is what became of the form that a user sent last to a path, of those that are remembered; false: there is none.
+func (f *Forms) Last(user, path string) (Outcome, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, one := range slices.Backward(f.sent[user]) {
+		if one.path != path {
+			continue
+		}
+		select {
+		case <-one.done:
+			return one.outcome, true
+		default:
+			return Outcome{Text: "It is under way.", At: one.id.Time(), Open: true}, true
+		}
+	}
+	return Outcome{}, false
 }
 
 // Outcome is what became of a form of a user; false: that is not known, or not yet.

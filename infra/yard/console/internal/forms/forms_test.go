@@ -78,6 +78,25 @@ func TestAFormWithAnOpenOutcomeCanBeSentAgain(t *testing.T) {
 	}
 }
 
+// TestTheLastFormOfAPageIsKnown: also while it is under way. Those of other users and pages are not.
+func TestTheLastFormOfAPageIsKnown(t *testing.T) {
+	f, done := forms.New(now), 0
+	last := func(user, path string) string {
+		outcome, known := f.Last(user, path)
+		return fmt.Sprint(outcome.Text, " ", known)
+	}
+	testkit.Equal(t, "before", last("ann", "/a"), " false")
+	for range 2 {
+		testkit.NoError(t, testkit.Err(once(t, f, "ann", "/a", ids.NewRequestID(now).String(), now, &done)))
+	}
+	testkit.NoError(t, testkit.Err(f.Once(t.Context(), "ann", "/b", ids.NewRequestID(now).String(), "", now, func() forms.Outcome {
+		testkit.Equal(t, "while it is done", last("ann", "/b"), "It is under way. true")
+		return forms.Outcome{}
+	})))
+	testkit.Equal(t, "of two", last("ann", "/a"), "done 2 true")
+	testkit.Equal(t, "of another user", last("bob", "/a"), " false")
+}
+
 // TestFormsAreBounded: one user with many forms takes no memory of others.
 func TestFormsAreBounded(t *testing.T) {
 	f, done := forms.New(now), 0

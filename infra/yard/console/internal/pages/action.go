@@ -48,6 +48,8 @@ type preview struct {
 	Kept   []fact
 	Inputs []input
 
+	// Sent is what became of the form that the user sent last from the page; nil = there is none. The page that is open is another form.
+	Sent *forms.Outcome
 	// Form names the form. Path is where it is sent to, Back is the page behind it. Typed is what the user has to type; "" = nothing.
 	Form, Path, Back, Typed string
 }
@@ -55,8 +57,10 @@ type preview struct {
 // input is an input of a form.
 type input struct {
 	Name, Label string
-	// Type is text, number or checkbox. Value is what is there at first; a checkbox is checked unless it is "".
+	// Type is text, number, checkbox or choice. Value is what is there at first; a checkbox is checked unless it is "".
 	Type, Value string
+	// Options are those of a choice. The user has to take one.
+	Options []string
 	// Least and Most bound a number.
 	Least, Most int64
 }
@@ -79,6 +83,9 @@ func action(path, title string, role login.Role, show func(*Request) (*preview, 
 		}
 		body.Form, body.Path = ids.NewRequestID(r.Now).String(), r.URL.EscapedPath()
 		body.Back = parent(body.Path)
+		if sent, ok := r.pages.forms.Last(r.Who.Name, r.URL.Path); ok {
+			body.Sent = &sent
+		}
 		if r.page.typed != "" {
 			body.Typed = r.PathValue(r.page.typed)
 		}

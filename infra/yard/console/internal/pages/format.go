@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"html/template"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/payload"
 )
 
@@ -17,7 +19,7 @@ var functions = template.FuncMap{
 	"at": at, "ms": fromMs, "lasting": lasting, "lastingMs": func(ms int64) string { return lasting(time.Duration(ms) * time.Millisecond) },
 	"count": count, "rate": func(n float64) string { return fmt.Sprintf("%.1f/s", n) }, "percent": func(part float64) string { return fmt.Sprintf("%.0f%%", 100*part) },
 	"bytes": func(n int64) string { return humanize.IBytes(uint64(max(0, n))) }, "payload": payload.Of, "state": func(s fmt.Stringer) string { return enum(s) },
-	"join": func(all []string) string { return strings.Join(all, ", ") }, "segment": url.PathEscape, "row": row,
+	"join": func(all []string) string { return strings.Join(all, ", ") }, "segment": url.PathEscape, "row": row, "weight": weight,
 }
 
 // timeForm has the zone: people in several of them read one console.
@@ -79,6 +81,17 @@ func count(n any) string {
 		return humanize.Comma(int64(n))
 	}
 	return fmt.Sprint(n)
+}
+
+// weight is the share of a group beside others.
+func weight(g *yardv1.Group) string {
+	switch {
+	case g.Weight == nil:
+		return "1"
+	case *g.Weight == 0:
+		return "only when nothing else is ready"
+	}
+	return strconv.FormatFloat(*g.Weight, 'g', -1, 64)
 }
 
 // enum is the last words of a constant of the API: TASK_EVENT_KIND_HANDED_BACK is "handed back".

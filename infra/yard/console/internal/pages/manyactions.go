@@ -20,12 +20,13 @@ const countSteps = 10
 
 // manyActions are the forms that change many tasks, step by step.
 func manyActions() []page {
-	list, types, batch := domainPath+"/tasklists/{tasklist}", domainPath+"/types/{type}", domainPath+"/batches/{batch}"
+	list, types, group, batch := domainPath+"/tasklists/{tasklist}", domainPath+"/types/{type}", domainPath+"/groups/{group}", domainPath+"/batches/{batch}"
 	return []page{
 		action(domainPath+"/dead/redrive", "Redrive dead letters", login.Operator, previewRedrive, redrive),
 		action(domainPath+"/dead/delete", "Delete dead letters", login.Operator, previewDeleteMany, deleteDead).confirmedBy("domain"),
 		action(list+"/purge", "Purge the tasklist", login.Operator, previewPurge(tasklistPart), purge(tasklistPart)).confirmedBy("tasklist"),
 		action(types+"/purge", "Purge the type", login.Operator, previewPurge(typePart), purge(typePart)).confirmedBy("type"),
+		action(group+"/purge", "Purge the group", login.Operator, previewPurge(groupPart), purge(groupPart)).confirmedBy("group"),
 		action(batch+"/cancel", "Cancel the batch", login.Operator, previewCancelBatch, cancelBatch).offeredIf(batchIs(unfinished)).confirmedBy("batch"),
 		action(batch+"/close", "Close the batch", login.Operator, previewCloseBatch, closeBatch).offeredIf(batchIs(isOpen)),
 	}
@@ -199,6 +200,8 @@ func tasklistPart(r *Request) yard.Part { return yard.OfTasklist(r.PathValue("ta
 
 func typePart(r *Request) yard.Part { return yard.OfType(r.PathValue("type")) }
 
+func groupPart(r *Request) yard.Part { return yard.OfGroup(r.PathValue("group")) }
+
 func previewPurge(of func(*Request) yard.Part) func(*Request) (*preview, error) {
 	return func(r *Request) (*preview, error) {
 		c, err := r.Client()
@@ -206,7 +209,7 @@ func previewPurge(of func(*Request) yard.Part) func(*Request) (*preview, error) 
 			return nil, err
 		}
 		states := []yardv1.TaskState{yardv1.TaskState_TASK_STATE_WAITING, yardv1.TaskState_TASK_STATE_QUEUED, yardv1.TaskState_TASK_STATE_READY, yardv1.TaskState_TASK_STATE_BACKOFF}
-		first, err := c.Wire().List(r.Context(), &yardv1.ListRequest{Tasklist: r.PathValue("tasklist"), Type: r.PathValue("type"), States: states, Limit: sampleMax})
+		first, err := c.Wire().List(r.Context(), &yardv1.ListRequest{Tasklist: r.PathValue("tasklist"), Type: r.PathValue("type"), Group: r.PathValue("group"), States: states, Limit: sampleMax})
 		if err != nil {
 			return nil, err
 		}

@@ -14,7 +14,7 @@ import (
 // minutesInput is how long a pause or a drain lasts.
 var minutesInput = input{Name: "minutes", Label: "Minutes until it ends by itself (empty: not before it is resumed)", Type: "number", Least: 1, Most: 366 * 24 * 60}
 
-// stoppable is what can be paused and drained: the tasks of a domain, of a tasklist or of a type.
+// stoppable is what can be paused and drained: the tasks of a domain, of a tasklist, of a type or of a group.
 type stoppable struct {
 	// path is that of its page, noun is what it is called.
 	path, noun string
@@ -35,6 +35,7 @@ func stopActions() (all []page) {
 		{path: domainPath, noun: "domain", role: login.Admin, wide: true, state: domainState, stop: stopDomain, resume: resumeDomain, shown: domainShown},
 		{path: domainPath + "/tasklists/{tasklist}", noun: "tasklist", role: login.Operator, state: tasklistState, stop: stopPart(tasklistPart), resume: resumePart(tasklistPart), shown: tasklistShown},
 		{path: domainPath + "/types/{type}", noun: "type", role: login.Operator, state: typeState, stop: stopPart(typePart), resume: resumePart(typePart), shown: typeShown},
+		{path: domainPath + "/groups/{group}", noun: "group", role: login.Operator, state: groupState, stop: stopPart(groupPart), resume: resumePart(groupPart), shown: groupShown},
 	} {
 		for _, one := range []page{
 			action(s.path+"/pause", "Pause the "+s.noun, s.role, s.preview(false), s.halt(false)),
@@ -62,6 +63,11 @@ func tasklistShown(f frame) (pause, drain *yardv1.Pause) {
 func typeShown(f frame) (pause, drain *yardv1.Pause) {
 	t := f.Body.(*yardv1.GetTypeResponse)
 	return t.Pause, t.Drain
+}
+
+func groupShown(f frame) (pause, drain *yardv1.Pause) {
+	g := f.Body.(*yardv1.GetGroupResponse)
+	return g.Pause, g.Drain
 }
 
 // preview is that of a pause or a drain.
@@ -232,6 +238,11 @@ func tasklistState(r *Request) (pause, drain *yardv1.Pause, facts []fact, err er
 
 func typeState(r *Request) (pause, drain *yardv1.Pause, facts []fact, err error) {
 	got, err := getType(r)
+	return got.GetPause(), got.GetDrain(), nil, err
+}
+
+func groupState(r *Request) (pause, drain *yardv1.Pause, facts []fact, err error) {
+	got, err := getGroup(r)
 	return got.GetPause(), got.GetDrain(), nil, err
 }
 

@@ -61,7 +61,7 @@ func (p *Pages) stream(r *Request, w http.ResponseWriter, one *page) {
 				continue
 			}
 			r.Now = time.Now()
-			text, err := p.templates.execute(one.file, "live", frame{Live: one.live(r, sample), Domain: r.Domain, Now: r.Now})
+			text, err := p.templates.execute(one.file, "live", frame{Live: one.live(r, sample), Who: r.Who, Domain: r.Domain, Now: r.Now})
 			if err != nil {
 				p.Log.ErrorContext(r.Context(), "a stream of the console could not be written", "error", err)
 				return

@@ -25,6 +25,8 @@ func table() []page {
 		{path: domainPath + "/tasks/{task}", title: "Task", file: "task", show: showTask},
 		{path: domainPath + "/types", title: "Types", menu: "Types", file: "types", show: showTypes},
 		{path: domainPath + "/types/{type}", title: "Type", file: "type", show: showType},
+		{path: domainPath + "/groups", title: "Groups", menu: "Groups", file: "groups", show: showGroups},
+		{path: domainPath + "/groups/{group}", title: "Group", file: "group", show: showGroup},
 		{path: domainPath + "/timers", title: "Timers ahead", menu: "Timers ahead", file: "timers", show: showTimers},
 		{path: domainPath + "/schedules", title: "Schedules", menu: "Schedules", file: "schedules", show: showSchedules},
 		{path: domainPath + "/schedules/{schedule}", title: "Schedule", file: "schedule", show: showSchedule},

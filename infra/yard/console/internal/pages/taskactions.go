@@ -7,6 +7,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/login"
 )
 
@@ -15,6 +16,7 @@ func taskActions() []page {
 	task := domainPath + "/tasks/{task}"
 	return []page{
 		action(task+"/cancel", "Cancel the task", login.Operator, previewCancel, cancelTask).offeredIf(taskIs(func(t *yardv1.Task) bool { return !t.State.Finished() })),
+		action(task+"/end", "End the task by hand", login.Operator, previewEnd, endTask).offeredIf(taskIs(func(t *yardv1.Task) bool { return !t.State.Finished() })),
 		action(task+"/run", "Run the task now", login.Operator, previewRunNow, runNow).offeredIf(taskIs(waitsForItsTime)),
 		action(task+"/redrive", "Redrive the task", login.Operator, previewRedriveTask, redriveTask).offeredIf(taskIs(isDead)),
 		action(task+"/delete", "Delete the dead letter", login.Operator, previewDelete, deleteTask).offeredIf(taskIs(isDead)).confirmedBy("task"),
@@ -91,6 +93,37 @@ func verdictError(v *yardv1.Verdict) error {
 		return nil
 	}
 	return fault.New(fault.Code(v.GetCode()), "%s", v.GetMessage())
+}
+
+// stateInput is how a task ends by hand.
+var stateInput = input{Name: "state", Label: "It ends as", Type: "choice", Options: []string{"completed", "dead", "cancelled"}}
+
+func previewEnd(r *Request) (*preview, error) {
+	body, t, err := previewTask(r, "The task ends at once: completed as if a worker had done it, dead with a dead letter, or cancelled.", func(t *yardv1.Task) bool { return !t.State.Finished() })
+	if err == nil {
+		body.Inputs = []input{stateInput, reasonInput}
+		if t.State == yardv1.TaskState_TASK_STATE_RUNNING {
+			body.Text += " Its slots are free then. Its worker may go on with it until the worker hears of it."
+		}
+	}
+	return body, err
+}
+
+// endTask sends the id of the form: the engine ends the task once, however often the form is sent.
+func endTask(r *Request) (done, error) {
+	req := &yardv1.EndTasksRequest{TaskIds: []string{r.PathValue("task")}, Reason: r.input("reason"), By: r.by(), RequestId: r.input(formInput)}
+	if err := req.State.UnmarshalText([]byte(r.input(stateInput.Name))); err != nil {
+		return done{}, fault.At(fault.InvalidArgument, "/"+stateInput.Name, "want completed, dead or cancelled, not %q", r.input(stateInput.Name))
+	}
+	c, err := r.Client()
+	if err != nil {
+		return done{}, err
+	}
+	got, err := yard.Call[yardv1.OutcomeResponse](r.Context(), c, "tasks.end", req)
+	if err != nil {
+		return done{}, err
+	}
+	return did("The task is "+enum(req.State)+".", got.Verdicts[0])
 }
 
 func previewRunNow(r *Request) (*preview, error) {

@@ -171,7 +171,7 @@ func unblockKey(r *Request) (done, error) {
 	if err == nil {
 		_, err = c.UnblockKey(r.Context(), r.input("order_key"), r.keyOptions())
 	}
-	return unless(err, "The task gets one more attempt.")
+	return unless(err, "The first task of order key "+r.input("order_key")+" gets one more attempt.")
 }
 
 func skipKey(r *Request) (done, error) {
@@ -179,5 +179,5 @@ func skipKey(r *Request) (done, error) {
 	if err == nil {
 		_, err = c.SkipKey(r.Context(), r.input("order_key"), r.keyOptions())
 	}
-	return unless(err, "The task is a dead letter, and its key goes on.")
+	return unless(err, "The first task of order key "+r.input("order_key")+" is a dead letter, and the key goes on.")
 }

@@ -29,8 +29,9 @@ to NATS.
 
 Without --users everybody on this machine may see and change everything, and the console listens on this
 machine only. --users is a YAML file of users with their roles (viewer, operator, admin), domains and bcrypt
-hashes of passwords. With --proxy-header and --proxy-from a proxy logs people in, and names them in a
-header; one with an address of this machine, such as 127.0.0.1, needs --proxy-secret, too.
+hashes of passwords. --proxy-from names proxies whose X-Forwarded-For counts; one with an address of this
+machine, such as 127.0.0.1, needs --proxy-secret, too. With --proxy-header these proxies log people in, and
+name them in the header.
 --logins is a YAML file with a login to NATS for each role, so that NATS enforces the roles, too.`,
 		Example: `  yard console
   yard console --listen 127.0.0.1:9000 --url nats://nats.example.com:4222
@@ -57,7 +58,7 @@ header; one with an address of this machine, such as 127.0.0.1, needs --proxy-se
 	flags.StringVar(&cfg.Listen, "listen", console.ListenDefault, "address to listen on")
 	flags.StringVar(&cfg.Users, "users", "", "YAML file of users; default: no login, on this machine only")
 	flags.StringVar(&cfg.ProxyHeader, "proxy-header", "", "header in which a proxy names the user")
-	flags.StringSliceVar(&cfg.ProxyFrom, "proxy-from", nil, "addresses of the proxies whose header is trusted")
+	flags.StringSliceVar(&cfg.ProxyFrom, "proxy-from", nil, "addresses of the proxies whose headers are trusted")
 	flags.StringVar(&cfg.ProxySecret, "proxy-secret", "", "file with a secret that the proxy shows in the header Yardmaster-Proxy-Secret")
 	flags.StringVar(&logins, "logins", "", "YAML file with a login to NATS for each role; default: that of this command")
 	flags.StringVar(&log.Level, "log-level", "info", "debug, info, warn or error")
