@@ -141,7 +141,7 @@ func pictures(t *testing.T, tab context.Context, w *consoletest.World, dir strin
 // numbers: the stream replaces the numbers and adds points to the chart. The focus is not lost.
 func numbers(t *testing.T, tab context.Context, w *consoletest.World) {
 	look{1280, "light"}.open(t, tab, w.URL+"/")
-	do(t, tab, chromedp.Focus("#live a"))
+	do(t, tab, chromedp.Focus("#live table a"))
 	for _, condition := range []string{
 		`document.querySelector("[data-chart]").yardData?.[0].length >= 4`, `document.querySelector("#live dd").textContent.endsWith("/s")`, `document.querySelectorAll("canvas").length === 1`, `document.activeElement.textContent === "shop"`,
 	} {

@@ -10,6 +10,10 @@
 		return times.at(-1) - times[0] > 24 * hour ? text.slice(5, 10) + " " + text.slice(11, 16) : text.slice(11, 19);
 	});
 
+	// fromZero is a scale of numbers that are never below 0; half is half of the time from a bar to the next.
+	const fromZero = (_, from, to) => [0, Math.max(to ?? 0, 1) * 1.1];
+	const half = (times) => times.length > 1 ? (times[1] - times[0]) / 2 : minute;
+
 	// options are those of a chart of the lines, or bars, that the element names.
 	const options = (element) => {
 		const lines = element.dataset.lines.split(",");
@@ -17,11 +21,11 @@
 		const axis = { stroke: colour("--quiet"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line"), width: 1 } };
 		return {
 			width: element.clientWidth, height: 220, tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1e3), "Etc/UTC"),
-			// Numbers of tasks beside rates have a scale of their own, on the right.
-			scales: { tasks: {}, ...(bars ? {} : { x: { range: (_, from, to) => [Math.min(from, to - minute), to] } }) },
+			// Numbers of tasks beside rates have a scale of their own, on the right. Bars need room on both sides.
+			scales: { y: { range: fromZero }, tasks: { range: fromZero }, x: { range: (chart, from, to) => bars ? [from - half(chart.data[0]), to + half(chart.data[0])] : [Math.min(from, to - minute), to] } },
 			axes: [{ ...axis, values: (_, times) => labels(times) }, { ...axis, size: 64, incrs: bars ? [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 2e6, 5e6, 1e7] : undefined }, ...(lines.includes("Ready") ? [{ ...axis, scale: "tasks", side: 1, size: 64, grid: { show: false } }] : [])],
 			series: [{ label: "Time (UTC)", value: (_, seconds) => seconds == null ? "–" : new Date(seconds * 1e3).toISOString().slice(0, 19).replace("T", " ") }, ...lines.map((label, i) => ({
-				label, stroke: colour(colours[i]), width: 2, ...(label === "Ready" ? { scale: "tasks", dash: [4, 4] } : {}),
+				label, stroke: colour(colours[i]), width: 2, ...(label === "Ready" ? { scale: "tasks", dash: [4, 4] } : label === "Most" ? { dash: [4, 4] } : {}),
 				...(bars ? { fill: colour("--accent"), paths: uPlot.paths.bars({ size: [0.8, 60] }), points: { show: false } } : {}),
 			}))],
 		};
