@@ -88,6 +88,15 @@ func (s *Service) Ready() <-chan struct{} { return s.ready }
 // Owned is the partitions that this process serves.
 func (s *Service) Owned() ownership.Report { return s.share.Load().Report() }
 
+// Saved is how old the snapshot of a partition is.
+func (s *Service) Saved(partition int) *process.Snapshot {
+	r, ok := s.gauges.Saved(partition)
+	if !ok {
+		return nil
+	}
+	return &process.Snapshot{AtMs: r.SavedAtMS, LogBytes: r.UnsavedBytes}
+}
+
 // Check is a condition of being ready besides Ready: an error where this node may
 // serve no partition.
 func (s *Service) Check() error { return s.share.Load().Check() }

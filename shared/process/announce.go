@@ -58,10 +58,26 @@ type Served struct {
 	Partition int `json:"partition"`
 	// SinceMs is since when, Unix ms, by the server's clock.
 	SinceMs int64 `json:"since_ms"`
+	// Snapshot is absent where the service makes none, or it is not known yet.
+	Snapshot *Snapshot `json:"snapshot,omitempty"`
+}
+
+// Snapshot is how old the saved state of a partition is.
+type Snapshot struct {
+	// AtMs is when this process saved it last, Unix ms, by the server's clock; 0 = it has not, and another one did before.
+	AtMs int64 `json:"at_ms,omitempty"`
+	// LogBytes is about how much of the log follows the last one.
+	LogBytes int64 `json:"log_bytes"`
 }
 
 // Owner is a service that has partitions, of which each process serves some.
 type Owner interface{ Owned() ownership.Report }
+
+// Saver is an owner that saves snapshots of its partitions.
+type Saver interface {
+	// Saved is how old that of a partition is; nil = it is not known.
+	Saved(partition int) *Snapshot
+}
 
 // clockAnswer tells how far the node's clock is ahead of the server's.
 type clockAnswer struct {
@@ -102,8 +118,13 @@ func (p *Presence) answer(req micro.Request) {
 	if p.Owner != nil {
 		owned := p.Owner.Owned()
 		a.Partitions = owned.Count
+		saver, saves := p.Owner.(Saver)
 		for _, o := range owned.Served {
-			a.Serves = append(a.Serves, Served{o.Partition, p.Clock.At(o.Since).UnixMilli()})
+			served := Served{Partition: o.Partition, SinceMs: p.Clock.At(o.Since).UnixMilli()}
+			if saves {
+				served.Snapshot = saver.Saved(o.Partition)
+			}
+			a.Serves = append(a.Serves, served)
 		}
 	}
 	body, err := json.Marshal(a)

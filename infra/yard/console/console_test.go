@@ -68,7 +68,7 @@ func facts(t *testing.T, w *consoletest.World) {
 	for path, wants := range map[string][]string{
 		"/":                                 {"No worker polls tasklist idle of domain shop. Ready tasks: 1", `href="/domains/shop"`},
 		"/domains":                          {"Orders of the shop", "Payouts"},
-		"/cluster":                          {"frontend", "history", "matching", "timer", "ready", "Shards of matching", "since "},
+		"/cluster":                          {"frontend", "history", "matching", "timer", "ready", "Shards of matching", "since ", "Log behind it", "not by this owner"},
 		"/domains/shop/tasklists":           {`/domains/shop/tasklists/mail"`, `/domains/shop/tasklists/idle"`},
 		"/domains/shop/tasklists/mail":      {"mailer-1", "1.4.2", "Partition 2", "What customers wait for", "shared/smtp"},
 		"/domains/shop/tasklists/idle":      {"No worker polls this tasklist, and tasks are ready."},

@@ -37,7 +37,11 @@ type Report struct {
 	CountedAt time.Duration
 	// Unread are the messages on disk of queues that are split off, by domain.
 	Unread map[string]int64
+	Saved
 }
+
+// Saved is when the owner of a partition saved a snapshot last, Unix ms, 0 = never, and about how many bytes of the log follow the last one.
+type Saved struct{ SavedAtMS, UnsavedBytes int64 }
 
 // Lane is how full a lane is, and how many messages of it, and of what is split off it, are on disk.
 type Lane struct {
@@ -89,6 +93,17 @@ func (g *Gauges) Leave(number int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.partitions, number)
+}
+
+// Saved is what the owner of a partition on this host reported last of its snapshots; ok is false if there is no report.
+func (g *Gauges) Saved(number int) (s Saved, ok bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	p, ok := g.partitions[number]
+	if ok {
+		s = p.last.Saved
+	}
+	return s, ok
 }
 
 // set shows the value of one series.

@@ -60,6 +60,7 @@ func (q *queueReaders) behind(domain string) (n int64) {
 func (o *Owner) standing() *gauges.Report {
 	now := o.now().MS
 	r := &gauges.Report{NowMS: now, OldestReady: o.core.OldestReady(now), NotTaken: o.core.NotTaken()}
+	r.SavedAtMS, r.UnsavedBytes = o.core.Saved()
 	r.Domains, r.CountedAt = o.core.LastCensus()
 	for lane, fill := range o.core.Fills() {
 		r.Lanes[lane] = gauges.Lane{LaneFill: fill, Unread: o.readers.pending[lane].Load()}

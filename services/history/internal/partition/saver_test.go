@@ -3,12 +3,14 @@ package partition_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/gauges"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -103,4 +105,32 @@ func TestI12AnotherOwnersCheckpointEndsTheOwner(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestTheAgeOfTheSnapshotIsReported: when it was saved, and how much of the log follows. The next owner has saved none, and has read what follows.
+func TestTheAgeOfTheSnapshotIsReported(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *shell) {
+		var reported atomic.Pointer[gauges.Saved]
+		d := s.deps("a")
+		d.Report = func(r *gauges.Report) { reported.Store(&r.Saved) }
+		_, stop := ready(d)
+		s.submit(3, task(newID(1), "shop"))
+		time.Sleep(d.Config.SnapshotEvery + time.Second)
+		saved := *reported.Load()
+		if age := time.Duration(time.Now().UnixMilli()-saved.SavedAtMS) * time.Millisecond; age > 2*d.Config.SnapshotEvery || saved.UnsavedBytes > 100 {
+			t.Errorf("saved %v ago, %d bytes follow", age, saved.UnsavedBytes)
+		}
+		s.submit(3, task(newID(2), "shop"))
+		time.Sleep(time.Second)
+		if later := *reported.Load(); later.SavedAtMS != saved.SavedAtMS || later.UnsavedBytes <= saved.UnsavedBytes {
+			t.Errorf("reported %+v, then %+v", saved, later)
+		}
+		testkit.NoError(t, stop())
+		d.Node = "b"
+		s.serves(d)
+		time.Sleep(time.Second)
+		if next := *reported.Load(); next.SavedAtMS != 0 || next.UnsavedBytes <= saved.UnsavedBytes {
+			t.Errorf("the next owner reports %+v", next)
+		}
+	})
 }

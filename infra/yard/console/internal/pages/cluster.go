@@ -21,6 +21,8 @@ type partitionRow struct {
 type owner struct {
 	Node    string
 	SinceMs int64
+	// Snapshot is nil where the service makes none, or it is not known yet.
+	Snapshot *process.Snapshot
 }
 
 type clusterBody struct {
@@ -94,7 +96,7 @@ func ownersOf(answers []process.Answer) (owners map[string]map[int][]owner, shar
 			owners[a.Service] = map[int][]owner{}
 		}
 		for _, p := range a.Serves {
-			owners[a.Service][p.Partition] = append(owners[a.Service][p.Partition], owner{a.Node, p.SinceMs})
+			owners[a.Service][p.Partition] = append(owners[a.Service][p.Partition], owner{a.Node, p.SinceMs, p.Snapshot})
 		}
 		if a.Service == "matching" {
 			shards = max(shards, a.Partitions)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/command"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/health"
 	"github.com/yardmaster-io/yardmaster/shared/process"
@@ -17,6 +19,8 @@ const unownedShown = 10
 type owner struct {
 	node    string
 	sinceMs int64
+	// snapshot is nil where the service makes none, or it is not known yet.
+	snapshot *process.Snapshot
 }
 
 // ownersOf are the owners of each partition of a service, as its processes report them. While a partition moves it may have none, or two.
@@ -31,7 +35,7 @@ func ownersOf(service string, answers []process.Answer) [][]owner {
 		}
 		for _, s := range h.Serves {
 			if s.Partition < len(all) {
-				all[s.Partition] = append(all[s.Partition], owner{h.Node, s.SinceMs})
+				all[s.Partition] = append(all[s.Partition], owner{h.Node, s.SinceMs, s.Snapshot})
 			}
 		}
 	}
@@ -68,17 +72,31 @@ func printPartitions(t *command.Table, answers []process.Answer, all bool) {
 		return
 	}
 	t.Row()
-	t.Row("SERVICE", "PARTITION", "OWNER", "SINCE")
+	t.Row("SERVICE", "PARTITION", "OWNER", "SINCE", "SNAPSHOT", "LOG BEHIND IT")
 	for _, service := range health.Services() {
 		for p, of := range ownersOf(service, answers) {
 			if len(of) == 0 {
-				t.Row(service, p, "none", "-")
+				t.Row(service, p, "none", "-", "-", "-")
 			}
 			for _, o := range of {
-				t.Row(service, p, o.node, command.At(o.sinceMs))
+				saved, behind := age(o.snapshot)
+				t.Row(service, p, o.node, command.At(o.sinceMs), saved, behind)
 			}
 		}
 	}
+}
+
+// age is when the state of a partition was saved last, and how much of the log follows it.
+func age(s *process.Snapshot) (saved, behind string) {
+	switch {
+	case s == nil:
+		return "-", "-"
+	case s.AtMs == 0:
+		saved = "not by this owner"
+	default:
+		saved = command.At(s.AtMs)
+	}
+	return saved, humanize.IBytes(uint64(max(s.LogBytes, 0)))
 }
 
 // listed names the first of some partitions, and counts the others.

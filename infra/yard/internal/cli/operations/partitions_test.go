@@ -18,8 +18,8 @@ func TestStatusShowsWhoServesWhat(t *testing.T) {
 	}
 	answers := []process.Answer{
 		{Service: "frontend", Node: "f"},
-		history("a", process.Served{Partition: 0, SinceMs: at(1)}, process.Served{Partition: 1, SinceMs: at(2)}),
-		history("b", process.Served{Partition: 1, SinceMs: at(9)}),
+		history("a", process.Served{Partition: 0, SinceMs: at(1), Snapshot: &process.Snapshot{AtMs: at(7), LogBytes: 3 << 20}}, process.Served{Partition: 1, SinceMs: at(2)}),
+		history("b", process.Served{Partition: 1, SinceMs: at(9), Snapshot: &process.Snapshot{LogBytes: 512}}),
 		{Service: "history", Node: "new"},
 		{Service: "timer", Node: "a", Partitions: 1, Serves: []process.Served{{Partition: 0, SinceMs: at(3)}}},
 	}
@@ -38,7 +38,9 @@ timer    1 of 1   2026-11-30 12:03:00.000` + zone + `  a   -
 	}
 	testkit.Equal(t, "in short", printed(false), summary)
 	rest, ok := strings.CutPrefix(printed(true), summary)
-	if !ok || strings.Count(rest, "none") != 12 || !strings.Contains(rest, "history  1          a      2026-11-30 12:02:00.000"+zone+"\nhistory  1          b      2026-11-30 12:09:00.000"+zone+"\n") {
+	if !ok || strings.Count(rest, "none") != 12 || !strings.Contains(strings.Join(strings.Fields(rest), " "), strings.NewReplacer("Z", zone).Replace(
+		"history 0 a 2026-11-30 12:01:00.000Z 2026-11-30 12:07:00.000Z 3.0 MiB history 1 a 2026-11-30 12:02:00.000Z - - "+
+			"history 1 b 2026-11-30 12:09:00.000Z not by this owner 512 B history 2 none - - -")) {
 		t.Errorf("in full:\n%s", rest)
 	}
 }

@@ -24,7 +24,8 @@ func StatusCommand(a *command.App) *cobra.Command {
 		Long: `Show the health of every process of the system, and how many of its partitions are served. The exit code
 is 1 if a service has no process that is ready. A warning is for what affects all processes alike, such
 as full storage or partitions without an owner. With --all each partition is listed, with its owner and
-since when it serves it.`,
+since when it serves it; those of history with when their state was saved last, and how much of the log a
+takeover would read.`,
 		Example: `  yard status --url nats://127.0.0.1:4222
   yard status --all`,
 		Args: command.NoArgs,

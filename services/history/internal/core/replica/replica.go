@@ -245,6 +245,7 @@ func (s step) saved(in Saved) {
 	}
 	s.lease.granted(in.SentAt)
 	if levels, first := s.snapshots.saved(cp.Snapshot.Seq); first {
+		s.snapshots.savedAt = s.now.MS
 		s.purger.saved(levels, s.now.Mono)
 		s.exempt()
 		s.fx.Forget = &cp.Snapshot

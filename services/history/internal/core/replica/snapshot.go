@@ -90,6 +90,9 @@ func (s *snapshots) named() SnapshotRef {
 	return s.current
 }
 
+// Saved is when this owner saved a snapshot last, Unix ms, 0 = never, and about how many bytes of the log follow the last one.
+func (r *Replica) Saved() (atMS, behind int64) { return r.snapshots.savedAt, r.snapshots.bytes }
+
 // wantsSnapshot tells whether it is time for one: so much of the log has followed the last one that it is quicker to read than that, or
 // old enough that it should be forgotten.
 func (s step) wantsSnapshot() bool {

@@ -134,6 +134,8 @@ type snapshots struct {
 	// bytes is how much has followed the last one, of size bytes, made at a time, Unix ms: bytes of the log, and one for each task
 	// that has left the state.
 	bytes, size, at int64
+	// savedAt is when a checkpoint named the last one, Unix ms; 0 = this owner has made none.
+	savedAt int64
 }
 
 // unlogged is what the next turn is wanted for besides events.
