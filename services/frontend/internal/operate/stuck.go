@@ -17,9 +17,7 @@ import (
 // StuckTasks lists the attempts that run for too long (tasks.stuck). Every owner of a history partition knows those of its partition.
 func (o *Operator) StuckTasks(c call.Call, req *yardv1.StuckTasksRequest, answer call.Answer) {
 	o.Run.Ask(c, validate.StuckTasks(req), answer, func(ctx context.Context) (codec.Message, error) {
-		parts, err := owners.Every(ctx, o.Tasks.Partitions, func(ctx context.Context, p int) (*yardv1.StuckTasksResponse, error) {
-			return o.Tasks.HistoryStuck(ctx, p, &rpcv1.StuckTasksRequest{Domain: c.Domain, Filter: req})
-		})
+		parts, err := owners.Same(ctx, o.Tasks.Partitions, o.Tasks.HistoryStuck, &rpcv1.StuckTasksRequest{Domain: c.Domain, Filter: req})
 		if err != nil {
 			return nil, err
 		}
