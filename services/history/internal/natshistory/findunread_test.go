@@ -244,8 +244,8 @@ func TestASearchBeginsAtTheCreation(t *testing.T) {
 	id, ahead, absent := ids.NewTaskID(time.Now(), 0, 1), ids.NewTaskID(time.Now().Add(time.Second), 0, 2), ids.NewTaskID(time.Now(), 0, 3)
 	store(id, 0)
 	store(ahead, 0)
-	time.Sleep(time.Until(ahead.Time().Add(time.Millisecond)))
-	store(ids.NewTaskID(time.Now(), 0, 4), 0) // so the log goes on after its creation
+	<-time.After(time.Until(ahead.Time().Add(time.Millisecond))) // the log goes on after its creation
+	store(ids.NewTaskID(time.Now(), 0, 4), 0)
 	find := func(id ids.TaskID) bool {
 		found, _, err := reader.Unread(t.Context(), replica.Search{ID: id}, 0, replica.Levels{})
 		testkit.NoError(t, err)

@@ -164,8 +164,8 @@ const (
 	// it in the stores, so they leave absentRest times as long as they took to everything else.
 	absentMax  = 16
 	absentRest = 3
-	// locateTimeout bounds how long the timer is asked for a task that may also lie in the log.
-	locateTimeout = 500 * time.Millisecond
+	// locateTimeout bounds how long the timer is asked: it may be silent, and the task lie in the log.
+	locateTimeout = time.Second
 )
 
 // find looks for one task in the archive, in the timer store and in what is not read yet, at a position; 0 = it is elsewhere. The levels are those of when
@@ -183,43 +183,28 @@ func (b *base) find(ctx context.Context, domain string, id ids.TaskID, as absent
 	if err != nil || ended != nil && taskstate.State(ended.State) != taskstate.Dead {
 		return ended, 0, err
 	}
-	waiting, fired, err := b.locateInTurn(ctx, domain, id)
-	switch {
-	case errors.Is(err, ErrReaderBusy) || ctx.Err() != nil:
-		return nil, 0, err
-	case waiting != nil:
-		return waiting, 0, nil
-	case ended != nil && fired == 0: // without the timer's hint a search would find where it was submitted
-		return ended, 0, unlessAhead(as, err)
-	}
-	silent := err
-	err = b.inTurn(ctx, b.inLog, domain, func() (err error) {
-		r, at, err = b.Reader.Unread(ctx, wanted, fired, as.levels)
-		return err
-	})
-	if r == nil && err == nil {
-		return ended, 0, unlessAhead(as, silent)
-	}
-	return r, at, err
-}
-
-// locateInTurn asks the timer for a task, for a moment: the timer may be silent, and the task lie in the log.
-func (b *base) locateInTurn(ctx context.Context, domain string, id ids.TaskID) (waiting *logv1.Record, fired uint64, err error) {
-	err = b.inTurn(ctx, b.inTimer, domain, func() (err error) {
+	var waiting *logv1.Record
+	var fired uint64
+	silent := b.inTurn(ctx, b.inTimer, domain, func() (err error) {
 		ctx, cancel := context.WithTimeout(ctx, locateTimeout)
 		defer cancel()
 		waiting, fired, err = b.Timer.Locate(ctx, id)
 		return err
 	})
-	return waiting, fired, err
-}
-
-// unlessAhead is the error of a timer that did not answer. It matters only to a task that commands wait for: of others the caller asks the timer, too.
-func unlessAhead(as absent, err error) error {
-	if len(as.ahead) == 0 {
-		return nil
+	switch {
+	case waiting != nil:
+		return waiting, 0, nil
+	case errors.Is(silent, ErrReaderBusy), ctx.Err() != nil, ended != nil && fired == 0: // without a hint the search would find an earlier submit
+		return ended, 0, silent
 	}
-	return err
+	err = b.inTurn(ctx, b.inLog, domain, func() (err error) {
+		r, at, err = b.Reader.Unread(ctx, wanted, fired, as.levels)
+		return err
+	})
+	if r == nil && err == nil {
+		return ended, 0, silent
+	}
+	return r, at, err
 }
 
 // Searching runs fn, which reads tasks of a domain that are stored, when the turn of a caller of the domain has come.
