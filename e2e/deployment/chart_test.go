@@ -26,11 +26,11 @@ type object struct {
 	Metadata struct{ Name string }
 	Data     map[string]string
 	Spec     struct {
-		Replicas     *int
-		MinReplicas  int `yaml:"minReplicas"`
-		Groups       []any
-		MaxAvailable any `yaml:"maxUnavailable"`
-		Template     struct{ Spec podSpec }
+		Replicas       *int
+		MinReplicas    int `yaml:"minReplicas"`
+		MaxUnavailable int `yaml:"maxUnavailable"`
+		Groups         []any
+		Template       struct{ Spec podSpec }
 	}
 }
 
@@ -87,7 +87,8 @@ func TestTheChart(t *testing.T) {
 		if grace := time.Duration(pod.Grace) * time.Second; grace <= 2*lifecycle.DrainTimeoutDefault {
 			t.Errorf("%s is killed after %v", name, grace)
 		}
-		for _, kind := range []string{"ConfigMap ", "Service ", "PodDisruptionBudget "} {
+		testkit.Equal(t, "pods that may go at a time", all["PodDisruptionBudget "+name].Spec.MaxUnavailable, 1)
+		for _, kind := range []string{"ConfigMap ", "Service "} {
 			if _, ok := all[kind+name]; !ok {
 				t.Errorf("there is no %s%s", kind, name)
 			}
@@ -95,7 +96,7 @@ func TestTheChart(t *testing.T) {
 	}
 	wrong := filepath.Join(t.TempDir(), "values.yaml")
 	for text, why := range map[string]string{
-		"cluster: {replicas: 2}": "replicas", "histroy: {}": "histroy", "redis: {addrs: []}": "addrs", "nodeSelector: {a: [1]}": "nodeSelector",
+		"cluster: {replicas: 2}": "replicas", "histroy: {}": "histroy", "redis: {addrs: []}": "addrs", "affinity: {nodeAfinity: {}}": `unknown field "spec.template.spec.affinity.nodeAfinity"`,
 	} {
 		testkit.NoError(t, os.WriteFile(wrong, []byte(text), 0o600))
 		refused(t, why, exec.Command(tool(t, "chart"), "--values", wrong, chart))
