@@ -50,6 +50,9 @@ func AliveHint(domain string) string { return apiPrefix + domain + ".hint.alive"
 // AliveHintAny filters those of all domains.
 const AliveHintAny = apiPrefix + "*.hint.alive"
 
+// OutboxHint is where programs of a domain report that rows of their outbox wait: core NATS, to all relays of the domain, lost without harm.
+func OutboxHint(domain string) string { return apiPrefix + domain + ".hint.outbox" }
+
 // The kinds of TaskEvents. EventKinds describes them.
 const (
 	EventFinished = "finished"

@@ -63,6 +63,11 @@ func (w Wire) Update(ctx context.Context, req *yardv1.UpdateRequest) ([]*yardv1.
 	return w.c.outcomeOnce(ctx, "tasks.update", req, len(req.Tasks))
 }
 
+// SubmitOnce is a single try of a submit. The caller names the request, counts its tries, and repeats it.
+func (w Wire) SubmitOnce(ctx context.Context, req *yardv1.SubmitRequest) (*yardv1.SubmitResponse, error) {
+	return callOnce[yardv1.SubmitResponse](ctx, &w.c.transport, w.c.subject("tasks.submit"), req)
+}
+
 // Get returns a task with its whole history, or NOT_FOUND.
 func (w Wire) Get(ctx context.Context, taskID string) (*yardv1.Task, error) {
 	resp, err := call[yardv1.GetResponse](ctx, &w.c.transport, w.c.subject("tasks.get"), &yardv1.GetRequest{TaskId: taskID})

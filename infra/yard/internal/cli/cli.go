@@ -24,6 +24,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/command"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/local"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/operations"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/relay"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/schedules"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/settings"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli/tasks"
@@ -106,7 +107,7 @@ func root(a *command.App) *cobra.Command {
 	root.AddCommand(
 		local.DemoCommand(a), local.DevCommand(a), local.BenchCommand(a), local.ConsoleCommand(a),
 		top.Command(a), operations.StatusCommand(a), operations.AuditCommand(a), operations.DoctorCommand(a), operations.VersionCommand(a), operations.ContextCommand(a), operations.UpgradeCommand(a), operations.ProvisionCommand(a), operations.BackupCommand(a), operations.AuthCommand(a), operations.QuarantineCommand(a), operations.ClusterCommand(a), local.ServerCommand(a),
-		tasks.TaskCommand(a), workers.WorkerCommand(a), settings.TasklistCommand(a), settings.DomainCommand(a), settings.TypeCommand(a), settings.LimitCommand(a), settings.GroupCommand(a), tasks.KeysCommand(a), tasks.DeadCommand(a), tasks.EventsCommand(a), tasks.BatchCommand(a), schedules.Command(a), timers.Command(a),
+		tasks.TaskCommand(a), workers.WorkerCommand(a), settings.TasklistCommand(a), settings.DomainCommand(a), settings.TypeCommand(a), settings.LimitCommand(a), settings.GroupCommand(a), tasks.KeysCommand(a), tasks.DeadCommand(a), tasks.EventsCommand(a), tasks.BatchCommand(a), schedules.Command(a), timers.Command(a), relay.Command(a),
 	)
 	completions(a, root)
 	visit(root, func(cmd *cobra.Command) {

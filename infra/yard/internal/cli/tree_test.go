@@ -19,13 +19,13 @@ import (
 var verbs = []string{
 	"put", "get", "list", "delete", "create", "close", "use", "top", "usage", "describe", "pollers", "peek", "count", "next", "queues", "status", "explain", "trace", "watch", "wait",
 	"submit", "update", "run-now", "cancel", "purge", "redrive", "unblock", "skip", "pause", "drain", "resume", "stop", "trigger", "backfill",
-	"verify", "restore", "render", "finalize", "nats", "curves", "stuck", "end",
+	"verify", "restore", "render", "finalize", "nats", "curves", "stuck", "end", "schema", "migrate",
 }
 
 // confirmed are the commands that end or delete tasks or what is left of them, or that cannot be taken back. Without --yes they change nothing.
 var confirmed = []string{
 	"yard task cancel", "yard task update", "yard batch cancel", "yard keys skip", "yard dead redrive", "yard dead delete", "yard tasklist purge", "yard type purge", "yard group purge",
-	"yard quarantine delete", "yard upgrade finalize", "yard task end",
+	"yard quarantine delete", "yard relay delete", "yard upgrade finalize", "yard task end",
 }
 
 func tree() *cobra.Command {

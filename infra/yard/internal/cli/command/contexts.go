@@ -224,7 +224,7 @@ func connects(cmd *cobra.Command) bool {
 			return false
 		}
 	}
-	return !cmd.HasSubCommands() || cmd.Name() == "worker" || cmd.Name() == "bench" // which do something, and have commands below them
+	return !cmd.HasSubCommands() || cmd.Name() == "worker" || cmd.Name() == "relay" || cmd.Name() == "bench" // which do something, and have commands below them
 }
 
 // OnCluster tells whether the command line names a cluster, for commands that else make one.

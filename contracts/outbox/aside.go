@@ -1,0 +1,102 @@
+package outbox
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+)
+
+// State is where a row is.
+type State int
+
+// The states.
+const (
+	// Waiting rows are sent by the next relay.
+	Waiting State = iota
+	// Refused rows are set aside: the engine refused them for good.
+	Refused
+	// Unknown rows are set aside: they were sent, and no one can find out whether the engine stored them.
+	Unknown
+)
+
+// String is the name of the state.
+func (s State) String() string { return [...]string{"waiting", "refused", "unknown"}[s] }
+
+// MarshalText is the name of the state, in JSON too.
+func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// Aside is a row that was set aside.
+type Aside struct {
+	Row     int64     `json:"row"`
+	State   State     `json:"state"`
+	Reason  string    `json:"reason"`
+	Created time.Time `json:"created"`
+	// Tasks are the outbox ids of its tasks, Type and Tasklist those of the first.
+	Tasks    []string `json:"tasks"`
+	Type     string   `json:"type"`
+	Tasklist string   `json:"tasklist"`
+}
+
+// SetAside lists the rows that are set aside, the oldest first.
+func (o *Outbox) SetAside(ctx context.Context, db *sql.DB, limit int) ([]Aside, error) {
+	return collect(ctx, db, func(rows *sql.Rows) (a Aside, err error) {
+		var n int
+		var ms int64
+		var body []byte
+		if err := rows.Scan(&a.Row, &a.State, &n, &ms, &a.Reason, &body); err != nil {
+			return a, err
+		}
+		a.Created = time.UnixMilli(ms)
+		r, err := parse(a.Row, body)
+		for _, t := range r.tasks {
+			a.Tasks = append(a.Tasks, t.Headers[headerID])
+		}
+		if err == nil && len(r.tasks) > 0 { // else its reason says that it cannot be read
+			a.Type, a.Tasklist = r.tasks[0].Type, r.tasks[0].Tasklist
+		}
+		return a, nil
+	}, o.dialect.text(listAside), o.domain, limit)
+}
+
+// Redrive has rows that were set aside sent again, in the order of their ids, and returns how many. A row that is unknown may be stored twice then.
+func (o *Outbox) Redrive(ctx context.Context, db *sql.DB, rows ...int64) (int64, error) {
+	return o.change(ctx, db, redriveAside, rows)
+}
+
+// Delete removes rows that were set aside, and returns how many.
+func (o *Outbox) Delete(ctx context.Context, db *sql.DB, rows ...int64) (int64, error) {
+	return o.change(ctx, db, deleteAside, rows)
+}
+
+func (o *Outbox) change(ctx context.Context, db *sql.DB, statement string, rows []int64) (int64, error) {
+	if len(rows) == 0 {
+		return 0, nil
+	}
+	res, err := db.ExecContext(ctx, o.dialect.text(fmt.Sprintf(statement, list(rows))), o.domain)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+// Count is what rows of one state there are.
+type Count struct {
+	State State `json:"state"`
+	Rows  int64 `json:"rows"`
+	Tasks int64 `json:"tasks"`
+	// OldestMS is the age of the oldest in ms, by the clock of the database.
+	OldestMS int64 `json:"oldest_ms"`
+}
+
+// Status counts the rows of the domain by their state. States without rows are left out. It reads the index of all rows.
+func (o *Outbox) Status(ctx context.Context, db *sql.DB) ([]Count, error) {
+	return collect(ctx, db, func(rows *sql.Rows) (c Count, err error) {
+		var oldest, now int64
+		if err := rows.Scan(&c.State, &c.Rows, &c.Tasks, &oldest, &now); err != nil {
+			return c, err
+		}
+		c.OldestMS = max(0, now-oldest)
+		return c, nil
+	}, o.dialect.text(countRows), o.domain)
+}
