@@ -7,25 +7,6 @@ import (
 	"time"
 )
 
-// State is where a row is.
-type State int
-
-// The states.
-const (
-	// Waiting rows are sent by the next relay.
-	Waiting State = iota
-	// Refused rows are set aside: the engine refused them for good.
-	Refused
-	// Unknown rows are set aside: they were sent, and no one can find out whether the engine stored them.
-	Unknown
-)
-
-// String is the name of the state.
-func (s State) String() string { return [...]string{"waiting", "refused", "unknown"}[s] }
-
-// MarshalText is the name of the state, in JSON too.
-func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
 // Aside is a row that was set aside.
 type Aside struct {
 	Row     int64     `json:"row"`

@@ -129,3 +129,25 @@ func read(text string) (ids []int64) {
 	}
 	return ids
 }
+
+// querier is a *sql.DB or a *sql.Tx.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// collect reads what a query returns.
+func collect[T any](ctx context.Context, from querier, scan func(*sql.Rows) (T, error), query string, args ...any) (all []T, err error) {
+	rows, err := from.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }() // Err has the error
+	for rows.Next() {
+		one, err := scan(rows)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, rows.Err()
+}

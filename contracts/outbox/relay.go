@@ -207,7 +207,7 @@ func (r *Relay) send(ctx context.Context, req *request) verdict {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
 	defer cancel()
-	tasks := req.tasks()
+	tasks := req.allTasks()
 	due(tasks, time.Now().Add(time.Duration(r.clock.Load())))
 	resp, err := r.submit(ctx, &yardv1.SubmitRequest{RequestId: req.id, Tries: tries, Tasks: tasks})
 	v := decide(req, resp, err)

@@ -34,6 +34,25 @@ const taskOverhead = 5
 // headerID is the header of a task that has its outbox id.
 const headerID = "outbox-id"
 
+// State is where a row is.
+type State int
+
+// The states.
+const (
+	// Waiting rows are sent by the next relay.
+	Waiting State = iota
+	// Refused rows are set aside: the engine refused them for good.
+	Refused
+	// Unknown rows are set aside: they were sent, and no one can find out whether the engine stored them.
+	Unknown
+)
+
+// String is the name of the state.
+func (s State) String() string { return [...]string{"waiting", "refused", "unknown"}[s] }
+
+// MarshalText is the name of the state, in JSON too.
+func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
 // row is a row of yard_outbox. All of its tasks go to one partition of the engine, so they are accepted together.
 type row struct {
 	id    int64

@@ -127,7 +127,7 @@ func (t *turn) apply(ctx context.Context, o *outcome) error {
 // repeat is the request that the lane has sent, or was about to. Its id belongs to exactly these tasks: if rows are missing, since a person deleted them,
 // then the others are set aside, and there is no request.
 func (t *turn) repeat(ctx context.Context, id string, sent []int64) (*request, error) {
-	rows, _, err := t.rows(ctx, fmt.Sprintf(sentRows, list(sent)))
+	rows, _, err := t.scan(ctx, fmt.Sprintf(sentRows, list(sent)))
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ func (t *turn) repeat(ctx context.Context, id string, sent []int64) (*request, e
 
 // next is a new request; nil = the lane is empty.
 func (t *turn) next(ctx context.Context, rowsMax int, newID func() string) (*request, error) {
-	rows, broken, err := t.rows(ctx, t.dialect.text(nextRows), t.domain, t.lane, rowsMax)
+	rows, broken, err := t.scan(ctx, t.dialect.text(nextRows), t.domain, t.lane, rowsMax)
 	if err != nil {
 		return nil, err
 	}
@@ -161,8 +161,8 @@ func (t *turn) next(ctx context.Context, rowsMax int, newID func() string) (*req
 	return nil, err
 }
 
-// rows reads rows of yard_outbox. Broken ones cannot be read.
-func (t *turn) rows(ctx context.Context, query string, args ...any) (good []row, broken []aside, err error) {
+// scan reads rows of yard_outbox. Broken ones cannot be read.
+func (t *turn) scan(ctx context.Context, query string, args ...any) (good []row, broken []aside, err error) {
 	_, err = collect(ctx, t.tx, func(rows *sql.Rows) (none struct{}, err error) {
 		var id int64
 		var body []byte
@@ -178,26 +178,4 @@ func (t *turn) rows(ctx context.Context, query string, args ...any) (good []row,
 		return none, nil
 	}, query, args...)
 	return good, broken, err
-}
-
-// querier is a *sql.DB or a *sql.Tx.
-type querier interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}
-
-// collect reads what a query returns.
-func collect[T any](ctx context.Context, from querier, scan func(*sql.Rows) (T, error), query string, args ...any) (all []T, err error) {
-	rows, err := from.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }() // Err has the error
-	for rows.Next() {
-		one, err := scan(rows)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, one)
-	}
-	return all, rows.Err()
 }

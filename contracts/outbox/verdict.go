@@ -16,8 +16,8 @@ type request struct {
 	again bool
 }
 
-// tasks are those of all rows, in order.
-func (r *request) tasks() (all []*yardv1.NewTask) {
+// allTasks are those of all rows, in order.
+func (r *request) allTasks() (all []*yardv1.NewTask) {
 	for _, row := range r.rows {
 		all = append(all, row.tasks...)
 	}
@@ -102,8 +102,8 @@ func decide(r *request, resp *yardv1.SubmitResponse, err error) verdict {
 
 // results takes the results of the tasks: a row whose tasks are refused was not stored, and is sent again in another request.
 func results(r *request, resp *yardv1.SubmitResponse) verdict {
-	if len(resp.Results) != len(r.tasks()) {
-		return verdict{trouble: fault.New(fault.Internal, "%d results were answered for %d tasks", len(resp.Results), len(r.tasks()))}
+	if len(resp.Results) != len(r.allTasks()) {
+		return verdict{trouble: fault.New(fault.Internal, "%d results were answered for %d tasks", len(resp.Results), len(r.allTasks()))}
 	}
 	o, i := &outcome{request: r.id}, 0
 	for _, row := range r.rows {

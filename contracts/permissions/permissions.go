@@ -262,7 +262,8 @@ func (l *lists) tenant(u User) {
 		for _, verb := range []string{"submit", "get", "cancel", "update"} {
 			l.publish(topology.API(u.Domain, "tasks."+verb))
 		}
-		l.subscribe(topology.TaskEventsOf(u.Domain))
+		l.publish(topology.OutboxHint(u.Domain))
+		l.subscribe(topology.TaskEventsOf(u.Domain), topology.OutboxHint(u.Domain))
 	case Worker:
 		for _, verb := range []string{"complete", "fail", "heartbeat"} {
 			l.publish(topology.API(u.Domain, "tasks."+verb))
@@ -286,8 +287,8 @@ func (l *lists) tenant(u User) {
 		for _, noun := range topology.APINouns() {
 			l.publish(topology.API(u.Domain, noun+".>"))
 		}
-		l.publish(topology.AliveHint(u.Domain))
-		l.subscribe(topology.CancelHint(u.Domain), topology.TaskEventsOf(u.Domain))
+		l.publish(topology.AliveHint(u.Domain), topology.OutboxHint(u.Domain))
+		l.subscribe(topology.CancelHint(u.Domain), topology.TaskEventsOf(u.Domain), topology.OutboxHint(u.Domain))
 	}
 }
 

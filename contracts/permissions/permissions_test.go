@@ -79,8 +79,8 @@ func TestI14_TheInspectorReads(t *testing.T) {
 func TestI14_TenantsHaveTheirVerbsAndTheirInbox(t *testing.T) {
 	for who, want := range map[string]permissions.Permissions{
 		"submitter:shop:web": {
-			Publish:   []string{"yard.v1.shop.tasks.cancel", "yard.v1.shop.tasks.get", "yard.v1.shop.tasks.submit", "yard.v1.shop.tasks.update"},
-			Subscribe: []string{"_INBOX.t.shop.submitter-web.>", "yard.v1.shop.events.>"},
+			Publish:   []string{"yard.v1.shop.hint.outbox", "yard.v1.shop.tasks.cancel", "yard.v1.shop.tasks.get", "yard.v1.shop.tasks.submit", "yard.v1.shop.tasks.update"},
+			Subscribe: []string{"_INBOX.t.shop.submitter-web.>", "yard.v1.shop.events.>", "yard.v1.shop.hint.outbox"},
 		},
 		"worker:shop:mail": {
 			Publish:   []string{"yard.v1.shop.hint.alive", "yard.v1.shop.tasks.complete", "yard.v1.shop.tasks.fail", "yard.v1.shop.tasks.heartbeat", "yard.v1.shop.tasks.poll", "yard.v1.shop.tasks.poll.*"},
@@ -92,10 +92,10 @@ func TestI14_TenantsHaveTheirVerbsAndTheirInbox(t *testing.T) {
 		},
 		"admin:shop:boss": {
 			Publish: []string{
-				"yard.v1.shop.audit.>", "yard.v1.shop.batches.>", "yard.v1.shop.deadletters.>", "yard.v1.shop.groups.>", "yard.v1.shop.hint.alive", "yard.v1.shop.keys.>", "yard.v1.shop.limits.>",
+				"yard.v1.shop.audit.>", "yard.v1.shop.batches.>", "yard.v1.shop.deadletters.>", "yard.v1.shop.groups.>", "yard.v1.shop.hint.alive", "yard.v1.shop.hint.outbox", "yard.v1.shop.keys.>", "yard.v1.shop.limits.>",
 				"yard.v1.shop.schedules.>", "yard.v1.shop.tasklists.>", "yard.v1.shop.tasks.>", "yard.v1.shop.timers.>", "yard.v1.shop.types.>", "yard.v1.shop.workers.>",
 			},
-			Subscribe: []string{"_INBOX.t.shop.admin-boss.>", "yard.v1.shop.events.>", "yard.v1.shop.hint.cancel"},
+			Subscribe: []string{"_INBOX.t.shop.admin-boss.>", "yard.v1.shop.events.>", "yard.v1.shop.hint.cancel", "yard.v1.shop.hint.outbox"},
 		},
 	} {
 		if got := of(t, who); !slices.Equal(got.Publish, want.Publish) || !slices.Equal(got.Subscribe, want.Subscribe) {

@@ -116,7 +116,7 @@ func libraryOf(dir string) string {
 
 // leavesOnNATS are the packages of contracts and shared that wrap NATS.
 var leavesOnNATS = []string{
-	"contracts/catalog", "contracts/yard", "contracts/yard/events",
+	"contracts/catalog", "contracts/outbox", "contracts/yard", "contracts/yard/events",
 	"shared/natsrpc", "shared/natslog", "shared/bucketwatch", "shared/quarantine", "shared/provision", "shared/ownership", "shared/storage", "shared/process",
 }
 

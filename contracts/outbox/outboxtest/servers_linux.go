@@ -3,7 +3,6 @@ package outboxtest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -139,11 +138,40 @@ func (s *Server) run(tb testing.TB, command ...string) {
 	}
 }
 
-// start starts the server, which the kernel kills if this process dies, and waits until it accepts connections.
+// start starts the server and waits until it accepts connections. A server that ends at once is started again: processes of the one that was killed may still have
+// its memory.
 func (s *Server) start(tb testing.TB) {
 	tb.Helper()
+	deadline := time.Now().Add(readyWithin)
+	for tick := time.NewTicker(20 * time.Millisecond); ; <-tick.C {
+		if s.ended == nil || isClosed(s.ended) {
+			if err := s.launch(); err != nil {
+				tb.Fatal(err)
+			}
+		}
+		err := s.ready()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			tb.Fatalf("%s: %v", s.command[0], err)
+		}
+	}
+}
+
+func isClosed(c chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// launch starts the process, which the kernel kills if this process dies.
+func (s *Server) launch() error {
 	if err := os.Remove(s.status); err != nil && !os.IsNotExist(err) {
-		tb.Fatal(err)
+		return err
 	}
 	cmd := exec.Command(s.command[0], s.command[1:]...)
 	cmd.Dir, cmd.SysProcAttr = s.dir, &syscall.SysProcAttr{Credential: s.as, Pdeathsig: syscall.SIGKILL, Setpgid: true}
@@ -158,25 +186,12 @@ func (s *Server) start(tb testing.TB) {
 		}
 		close(ended)
 	}()
+	s.ended = ended
 	if err := <-started; err != nil {
-		tb.Fatal(err)
+		return err
 	}
-	s.process, s.ended = cmd.Process, ended
-	deadline := time.Now().Add(readyWithin)
-	for tick := time.NewTicker(20 * time.Millisecond); ; <-tick.C {
-		err := s.ready()
-		if err == nil {
-			return
-		}
-		select {
-		case <-ended:
-			tb.Fatal(fmt.Errorf("%s ended at once", s.command[0]))
-		default:
-		}
-		if time.Now().After(deadline) {
-			tb.Fatal(err)
-		}
-	}
+	s.process = cmd.Process
+	return nil
 }
 
 // ready reports whether the server accepts connections.
