@@ -9,7 +9,7 @@ import (
 )
 
 // leaseFor is for how long a relay has a lane after a turn. It is longer than a request and the wait behind it.
-const leaseFor = 30 * time.Second
+const leaseFor = 20 * time.Second
 
 // errTaken: another relay has the lane.
 var errTaken = errors.New("another relay has the lane")

@@ -28,7 +28,7 @@ import (
 
 const (
 	// killsDefault is how many processes are killed, one after the other, if YARD_OUTBOX_KILLS says no other number.
-	killsDefault = 40
+	killsDefault = 20
 	// keys is how many order keys the tasks have.
 	keys = 5
 	// caughtUpWithin bounds what comes after the last kill: leases of dead relays end, and lost answers are asked for.
