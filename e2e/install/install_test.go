@@ -47,7 +47,7 @@ func newVisitor(t *testing.T, modules []published) visitor {
 	cache, err := exec.Command("go", "env", "GOMODCACHE").Output()
 	testkit.NoError(t, err)
 	for _, m := range modules {
-		fill(t, m)
+		fill(t, m, modules)
 	}
 	others := filepath.Join(strings.TrimSpace(string(cache)), "cache", "download")
 	s := visitor{t: t, path: t.TempDir()}
@@ -69,20 +69,40 @@ func (s visitor) of(t *testing.T) visitor {
 }
 
 // fill has the module cache hold what a module needs when it is alone, as a build of it would: in the
-// workspace others may raise the versions. It is the one step for which the machine's own proxy is asked,
+// workspace others may raise the versions. It has the other modules from here. It is the one step for which the machine's own proxy is asked,
 // if something is missing.
-func fill(t *testing.T, m published) {
+func fill(t *testing.T, m published, modules []published) {
 	t.Helper()
 	if m.Path == repository {
 		return // it requires all others, and this test is built with it
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "./...")
+	alone := copyOf(t, m)
+	for _, other := range modules {
+		from, err := filepath.Abs(filepath.Join(root, other.dir))
+		testkit.NoError(t, err)
+		if out, err := exec.CommandContext(ctx, "go", "mod", "edit", "-replace", other.Path+"="+from, alone).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", m.dir, err, out)
+		}
+	}
+	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-mod=mod", "-modfile="+alone, "./...")
 	cmd.Dir, cmd.Env = filepath.Join(root, m.dir), append(os.Environ(), "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", m.dir, err, out)
 	}
+}
+
+// copyOf is the path of a copy of a module's go.mod, beside one of its go.sum.
+func copyOf(t *testing.T, m published) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"go.mod", "go.sum"} {
+		text, err := os.ReadFile(filepath.Join(root, m.dir, name))
+		testkit.NoError(t, err)
+		testkit.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o644))
+	}
+	return filepath.Join(dir, "go.mod")
 }
 
 // run runs a program in dir and returns what it wrote to its output.
@@ -145,13 +165,7 @@ func (s visitor) usesTheSDK(modules []published) {
 func (s visitor) namesWhatItNeeds(modules []published) {
 	t := s.t
 	for _, m := range modules {
-		// The archive of a module of ours has no sum before it is published.
-		alone := filepath.Join(t.TempDir(), "go.mod")
-		for _, name := range []string{"go.mod", "go.sum"} {
-			text, err := os.ReadFile(filepath.Join(root, m.dir, name))
-			testkit.NoError(t, err)
-			testkit.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(alone), name), text, 0o644))
-		}
+		alone := copyOf(t, m) // the archive of a module of ours has no sum before it is published
 		dir := filepath.Join(root, m.dir)
 		find := []string{"list", "-deps"}
 		if m.Path != repository {
