@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/login"
+	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/words"
 )
 
 // countSteps is how many steps a preview counts what matches, of 1000 tasks each.
@@ -65,9 +66,9 @@ func (p *progress) ended(err error) error {
 // found says how many match; more: they were not all counted.
 func found(n int64, more bool) fact {
 	if more {
-		return fact{"Tasks", "at least " + count(n)}
+		return fact{"Tasks", "at least " + words.Count(n)}
 	}
-	return fact{"Tasks", count(n)}
+	return fact{"Tasks", words.Count(n)}
 }
 
 // sums says what became of tasks, without what is 0; "" = nothing.
@@ -75,7 +76,7 @@ func sums(all ...fact) string {
 	var parts []string
 	for _, one := range all {
 		if n := one.Value.(int64); n > 0 {
-			parts = append(parts, count(n)+" "+one.Name)
+			parts = append(parts, words.Count(n)+" "+one.Name)
 		}
 	}
 	if len(parts) == 0 {
@@ -293,9 +294,9 @@ func previewBatch(r *Request, text string, allowed func(*yardv1.Batch) bool) (*p
 	if err != nil {
 		return nil, err
 	}
-	p := &preview{Text: text, Sample: first.Tasks, Facts: []fact{{"Tasks", count(b.Tasks)}, {"Tasks that have not ended", count(b.Active)}}}
+	p := &preview{Text: text, Sample: first.Tasks, Facts: []fact{{"Tasks", words.Count(b.Tasks)}, {"Tasks that have not ended", words.Count(b.Active)}}}
 	if !allowed(b) {
-		p.Refused = fmt.Sprintf("The batch is %s.", enum(b.State))
+		p.Refused = fmt.Sprintf("The batch is %s.", words.Enum(b.State))
 	}
 	return p, nil
 }

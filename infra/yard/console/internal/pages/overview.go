@@ -12,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/login"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/sampler"
+	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/words"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/health"
 	"github.com/yardmaster-io/yardmaster/shared/process"
 )
@@ -89,7 +90,7 @@ func liveOverview(r *Request, s sampler.Sample) any {
 	live := overviewLive{Cluster: r.Who.SeesAll(), Sum: top.Total, Domains: top.Domains[:min(len(top.Domains), rowsMax)], Full: top.FullLimits[:min(len(top.FullLimits), rowsMax)]}
 	live.Others = len(top.Domains) - len(live.Domains) + int(top.Others)
 	if s.Err != nil {
-		live.Problems = append(live.Problems, problem{Text: "The numbers are from " + at(s.At).Text + ": " + s.Err.Error()})
+		live.Problems = append(live.Problems, problem{Text: "The numbers are from " + words.At(s.At).Text + ": " + s.Err.Error()})
 	}
 	for _, silent := range []struct {
 		what    string
@@ -104,7 +105,7 @@ func liveOverview(r *Request, s sampler.Sample) any {
 	}
 	for _, d := range top.Domains {
 		if age := time.Duration(d.OldestReadyMs) * time.Millisecond; age >= oldAfter {
-			live.Problems = append(live.Problems, problem{fmt.Sprintf("A task of domain %s is ready for %s and has not started", d.Domain, lasting(age)), "/domains/" + d.Domain + "/tasklists"})
+			live.Problems = append(live.Problems, problem{fmt.Sprintf("A task of domain %s is ready for %s and has not started", d.Domain, words.Lasting(age)), "/domains/" + d.Domain + "/tasklists"})
 		}
 	}
 	live.Problems = live.Problems[:min(len(live.Problems), rowsMax)]
@@ -117,7 +118,7 @@ func lateTimer(d *yardv1.TopDomain) []problem {
 	if late < lateAfter {
 		return nil
 	}
-	return []problem{{fmt.Sprintf("A timer of domain %s is late by %s", d.Domain, lasting(late)), "/domains/" + d.Domain + "/timers"}}
+	return []problem{{fmt.Sprintf("A timer of domain %s is late by %s", d.Domain, words.Lasting(late)), "/domains/" + d.Domain + "/timers"}}
 }
 
 // showOverview checks the processes and the busiest domains once, when the page is opened.
@@ -188,7 +189,7 @@ func (r *Request) check(ctx context.Context, domain string) (found []problem) {
 		case err != nil:
 			return failed(err)
 		case d.Pollers == 0 && d.Ready > 0:
-			text := fmt.Sprintf("No worker polls tasklist %s of domain %s. Ready tasks: %s", t.Name, domain, count(d.Ready))
+			text := fmt.Sprintf("No worker polls tasklist %s of domain %s. Ready tasks: %s", t.Name, domain, words.Count(d.Ready))
 			found = append(found, problem{text, "/domains/" + domain + "/tasklists/" + url.PathEscape(t.Name)})
 		}
 	}

@@ -127,3 +127,22 @@ type listed[T any] struct {
 	Items []T
 	Next  string
 }
+
+// next is the page's own path with another cursor; "" if there is no further page.
+func (r *Request) next(cursor string) string {
+	if cursor == "" {
+		return ""
+	}
+	query := r.URL.Query()
+	query.Set("cursor", cursor)
+	return r.URL.Path + "?" + query.Encode()
+}
+
+// row is a line of a list of facts.
+func row(name string, value any) fact { return fact{name, value} }
+
+// fact is a name with a value, for a template.
+type fact struct {
+	Name  string
+	Value any
+}

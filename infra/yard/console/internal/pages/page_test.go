@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/words"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -41,7 +42,7 @@ func TestADomainBeyondTheBusiestIsNotCounted(t *testing.T) {
 			domain = "busy"
 		}
 		if work := workOf(c.top, domain); work != nil {
-			got = count(work.Ready)
+			got = words.Count(work.Ready)
 		}
 		testkit.Equal(t, "ready tasks of a domain that is "+name, got, c.want)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/forms"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/login"
+	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/words"
 )
 
 //go:embed templates
@@ -26,7 +27,7 @@ const errorFile = "error"
 func parse(all []page) (templates, error) {
 	parsed := templates{}
 	for _, one := range append(all, page{file: errorFile}) {
-		t, err := template.New("layout.html").Funcs(functions).ParseFS(sources, "templates/layout.html", "templates/parts.html", "templates/"+one.file+".html")
+		t, err := template.New("layout.html").Funcs(words.Functions).Funcs(template.FuncMap{"row": row}).ParseFS(sources, "templates/layout.html", "templates/parts.html", "templates/"+one.file+".html")
 		if err != nil {
 			return nil, err
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/login"
+	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/words"
 )
 
 // minutesInput is how long a pause or a drain lasts.
@@ -119,7 +120,7 @@ func stopFacts(pause, drain *yardv1.Pause) (all []fact) {
 		if one.is == nil {
 			continue
 		}
-		text := fmt.Sprintf("since %s, by %s, until %s: %s", fromMs(one.is.SinceMs).Text, orNone(one.is.By), untilText(one.is.UntilMs), orNone(one.is.Reason))
+		text := fmt.Sprintf("since %s, by %s, until %s: %s", words.FromMs(one.is.SinceMs).Text, orNone(one.is.By), untilText(one.is.UntilMs), orNone(one.is.Reason))
 		if one.is.WholeDomain {
 			text += " (of the whole domain)"
 		}
@@ -139,7 +140,7 @@ func untilText(ms int64) string {
 	if ms == 0 {
 		return "it is resumed"
 	}
-	return fromMs(ms).Text
+	return words.FromMs(ms).Text
 }
 
 // halt pauses or drains.
@@ -233,7 +234,7 @@ func tasklistState(r *Request) (pause, drain *yardv1.Pause, facts []fact, err er
 		return nil, nil, nil, err
 	}
 	d, err := c.Wire().DescribeTasklist(r.Context(), r.PathValue("tasklist"))
-	return d.GetPause(), d.GetDrain(), []fact{{"Ready tasks", count(d.GetReady())}, {"Running tasks", count(d.GetRunning())}}, err
+	return d.GetPause(), d.GetDrain(), []fact{{"Ready tasks", words.Count(d.GetReady())}, {"Running tasks", words.Count(d.GetRunning())}}, err
 }
 
 func typeState(r *Request) (pause, drain *yardv1.Pause, facts []fact, err error) {

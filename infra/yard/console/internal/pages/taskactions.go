@@ -9,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/login"
+	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/words"
 )
 
 // taskActions are the forms about one task.
@@ -46,7 +47,7 @@ func previewTask(r *Request, text string, allowed func(*yardv1.Task) bool) (*pre
 	}
 	body := &preview{Text: text, Sample: []*yardv1.Task{t}, Inputs: []input{reasonInput}}
 	if !allowed(t) {
-		body.Refused = fmt.Sprintf("The task is %s.", enum(t.State))
+		body.Refused = fmt.Sprintf("The task is %s.", words.Enum(t.State))
 	}
 	return body, t, nil
 }
@@ -123,7 +124,7 @@ func endTask(r *Request) (done, error) {
 	if err != nil {
 		return done{}, err
 	}
-	return did("The task is "+enum(req.State)+".", got.Verdicts[0])
+	return did("The task is "+words.Enum(req.State)+".", got.Verdicts[0])
 }
 
 func previewRunNow(r *Request) (*preview, error) {

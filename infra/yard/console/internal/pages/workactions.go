@@ -5,6 +5,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/contracts/yard/schedules"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/login"
+	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/words"
 )
 
 // workActions are the forms about workers, schedules and order keys.
@@ -45,7 +46,7 @@ func previewWorker(text string) func(*Request) (*preview, error) {
 			if w.WorkerId != r.PathValue("worker") {
 				continue
 			}
-			body.Facts = []fact{{"Worker", w.Worker}, {"Host", orNone(w.Host)}, {"Version", orNone(w.Version)}, {"Attempts that it runs", count(w.AttemptsCount)}}
+			body.Facts = []fact{{"Worker", w.Worker}, {"Host", orNone(w.Host)}, {"Version", orNone(w.Version)}, {"Attempts that it runs", words.Count(w.AttemptsCount)}}
 			if w.Drain != nil {
 				body.Facts = append(body.Facts, fact{"Drained by", orNone(w.Drain.By)}, fact{"Reason", orNone(w.Drain.Reason)})
 			}
@@ -98,9 +99,9 @@ func previewSchedule(text string, inputs ...input) func(*Request) (*preview, err
 			return nil, err
 		}
 		s := got.(*yardv1.ScheduleInfo)
-		body := &preview{Text: text, Inputs: inputs, Facts: []fact{{"Type", s.GetSchedule().GetTask().GetType()}, {"Tasklist", s.GetSchedule().GetTask().GetTasklist()}, {"Runs so far", count(s.GetRuns())}}}
+		body := &preview{Text: text, Inputs: inputs, Facts: []fact{{"Type", s.GetSchedule().GetTask().GetType()}, {"Tasklist", s.GetSchedule().GetTask().GetTasklist()}, {"Runs so far", words.Count(s.GetRuns())}}}
 		for _, next := range s.GetNextMs()[:min(1, len(s.GetNextMs()))] {
-			body.Facts = append(body.Facts, fact{"Next run", fromMs(next).Text})
+			body.Facts = append(body.Facts, fact{"Next run", words.FromMs(next).Text})
 		}
 		return body, nil
 	}
@@ -151,7 +152,7 @@ func previewKey(text string) func(*Request) (*preview, error) {
 		}
 		key := got.GetKey()
 		body := &preview{
-			Text: text, Facts: []fact{{"Order key", key.GetOrderKey()}, {"Tasks that wait behind it", count(key.GetWaiting())}, {"Why it is blocked", orNone(key.GetReason())}},
+			Text: text, Facts: []fact{{"Order key", key.GetOrderKey()}, {"Tasks that wait behind it", words.Count(key.GetWaiting())}, {"Why it is blocked", orNone(key.GetReason())}},
 			Kept: []fact{{"order_key", key.GetOrderKey()}, {"task", key.GetHead().GetTaskId()}}, Inputs: []input{reasonInput},
 		}
 		if key.GetHead() != nil {

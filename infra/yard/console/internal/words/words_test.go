@@ -1,4 +1,4 @@
-package pages
+package words
 
 import (
 	"testing"
@@ -14,6 +14,6 @@ func TestDurationsInWords(t *testing.T) {
 		59_999 * time.Millisecond: "59 s", 3 * time.Minute: "3 min", 3*time.Minute + 5*time.Second: "3 min 5 s", time.Hour - 1: "59 min 59 s",
 		24*time.Hour - 1: "23 h 59 min", 49 * time.Hour: "2 d 1 h", -time.Minute: "-1 min",
 	} {
-		testkit.Equal(t, d.String(), lasting(d), want)
+		testkit.Equal(t, d.String(), Lasting(d), want)
 	}
 }
