@@ -292,6 +292,8 @@ export interface DescribeTasklistResponse {
   paused_groups?: string[];
   /** The groups of the domain that are drained, by name, at most 100. */
   drained_groups?: string[];
+  /** Counts of its partitions, by number, if it has several. */
+  per_partition?: TasklistPartition[];
 }
 
 /** TasklistPollersRequest (tasklists.pollers): the workers that polled a tasklist in the last 5 minutes. The owner of the tasklist's matching shard, or of those of its partitions, remembers them: they are lost with it, and the next owner learns of each with its next poll. It keeps 8192 of them: up to 6144 of one domain, and the last 2048 places are for domains with 512 at most. Beyond that, those of the domain are forgotten who have not polled for the longest. */
@@ -1868,6 +1870,16 @@ export interface ListedTasklist {
   pause?: Pause;
   /** Present while the tasklist is drained. */
   drain?: Pause;
+}
+
+/** TasklistPartition is a partition of a tasklist, as the owner of its matching shard knows it. */
+export interface TasklistPartition {
+  /** Its number; 0 is the root. */
+  partition?: number;
+  /** Ready tasks that have come to its table. */
+  ready?: number;
+  /** Polls that wait in it now. */
+  waiting_polls?: number;
 }
 
 /** Poller is a worker that polled a tasklist: all its polls that have the same name. */

@@ -85,7 +85,8 @@ func TestOwnTypesHaveAllThatTheAPITells(t *testing.T) {
 	if missing := unset(reflect.ValueOf(tasklistInfoOf(&list)), "TasklistInfo"); len(missing) > 0 {
 		t.Errorf("not filled: %v", missing)
 	}
-	if own, api := reflect.TypeFor[TasklistInfo]().NumField(), list.ProtoReflect().Descriptor().Fields().Len(); own != api {
+	// The counts of its partitions are for pages, which read the API's own form.
+	if own, api := reflect.TypeFor[TasklistInfo]().NumField()+1, list.ProtoReflect().Descriptor().Fields().Len(); own != api {
 		t.Errorf("TasklistInfo has %d fields, the API's %d", own, api)
 	}
 	var batch yardv1.Batch

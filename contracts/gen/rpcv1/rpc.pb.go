@@ -507,7 +507,9 @@ type DescribeShardResponse struct {
 	// With explain: a poll waits here that accepts the type.
 	Polled bool `protobuf:"varint,14,opt,name=polled,proto3" json:"polled,omitempty"`
 	// With the request's top: full_limits.
-	Domains       *yardv1.TopDomainsResponse `protobuf:"bytes,15,opt,name=domains,proto3" json:"domains,omitempty"`
+	Domains *yardv1.TopDomainsResponse `protobuf:"bytes,15,opt,name=domains,proto3" json:"domains,omitempty"`
+	// The partitions of the tasklist that are here, by number.
+	Partitions    []*yardv1.TasklistPartition `protobuf:"bytes,16,rep,name=partitions,proto3" json:"partitions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -636,6 +638,13 @@ func (x *DescribeShardResponse) GetPolled() bool {
 func (x *DescribeShardResponse) GetDomains() *yardv1.TopDomainsResponse {
 	if x != nil {
 		return x.Domains
+	}
+	return nil
+}
+
+func (x *DescribeShardResponse) GetPartitions() []*yardv1.TasklistPartition {
+	if x != nil {
+		return x.Partitions
 	}
 	return nil
 }
@@ -4613,7 +4622,7 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\vExplainTask\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x14\n" +
 	"\x05group\x18\x02 \x01(\tR\x05group\x12\x18\n" +
-	"\aholders\x18\x03 \x01(\x05R\aholders\"\xbb\x05\n" +
+	"\aholders\x18\x03 \x01(\x05R\aholders\"\xf7\x05\n" +
 	"\x15DescribeShardResponse\x12\x14\n" +
 	"\x05ready\x18\x01 \x01(\x03R\x05ready\x12#\n" +
 	"\rwaiting_polls\x18\x02 \x01(\x03R\fwaitingPolls\x12C\n" +
@@ -4631,7 +4640,10 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\vlast_poller\x18\r \x01(\v2\x0f.yard.v1.PollerR\n" +
 	"lastPoller\x12\x16\n" +
 	"\x06polled\x18\x0e \x01(\bR\x06polled\x125\n" +
-	"\adomains\x18\x0f \x01(\v2\x1b.yard.v1.TopDomainsResponseR\adomains\x1a8\n" +
+	"\adomains\x18\x0f \x01(\v2\x1b.yard.v1.TopDomainsResponseR\adomains\x12:\n" +
+	"\n" +
+	"partitions\x18\x10 \x03(\v2\x1a.yard.v1.TasklistPartitionR\n" +
+	"partitions\x1a8\n" +
 	"\n" +
 	"SlotsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
@@ -5011,18 +5023,19 @@ var file_yard_rpc_v1_rpc_proto_goTypes = []any{
 	(*yardv1.TopDomainsRequest)(nil),  // 64: yard.v1.TopDomainsRequest
 	(*yardv1.Poller)(nil),             // 65: yard.v1.Poller
 	(*yardv1.TopDomainsResponse)(nil), // 66: yard.v1.TopDomainsResponse
-	(*yardv1.LimitUse)(nil),           // 67: yard.v1.LimitUse
-	(*yardv1.Task)(nil),               // 68: yard.v1.Task
-	(*yardv1.ListRequest)(nil),        // 69: yard.v1.ListRequest
-	(*yardv1.ListedTasklist)(nil),     // 70: yard.v1.ListedTasklist
-	(*yardv1.PartitionQueues)(nil),    // 71: yard.v1.PartitionQueues
-	(*yardv1.TimerCount)(nil),         // 72: yard.v1.TimerCount
-	(*logv1.Record)(nil),              // 73: yard.log.v1.Record
-	(*yardv1.StuckTasksRequest)(nil),  // 74: yard.v1.StuckTasksRequest
-	(*yardv1.LiveWorker)(nil),         // 75: yard.v1.LiveWorker
-	(*yardv1.WorkerDrain)(nil),        // 76: yard.v1.WorkerDrain
-	(*yardv1.OrderKey)(nil),           // 77: yard.v1.OrderKey
-	(*logv1.BatchEnds)(nil),           // 78: yard.log.v1.BatchEnds
+	(*yardv1.TasklistPartition)(nil),  // 67: yard.v1.TasklistPartition
+	(*yardv1.LimitUse)(nil),           // 68: yard.v1.LimitUse
+	(*yardv1.Task)(nil),               // 69: yard.v1.Task
+	(*yardv1.ListRequest)(nil),        // 70: yard.v1.ListRequest
+	(*yardv1.ListedTasklist)(nil),     // 71: yard.v1.ListedTasklist
+	(*yardv1.PartitionQueues)(nil),    // 72: yard.v1.PartitionQueues
+	(*yardv1.TimerCount)(nil),         // 73: yard.v1.TimerCount
+	(*logv1.Record)(nil),              // 74: yard.log.v1.Record
+	(*yardv1.StuckTasksRequest)(nil),  // 75: yard.v1.StuckTasksRequest
+	(*yardv1.LiveWorker)(nil),         // 76: yard.v1.LiveWorker
+	(*yardv1.WorkerDrain)(nil),        // 77: yard.v1.WorkerDrain
+	(*yardv1.OrderKey)(nil),           // 78: yard.v1.OrderKey
+	(*logv1.BatchEnds)(nil),           // 79: yard.log.v1.BatchEnds
 }
 var file_yard_rpc_v1_rpc_proto_depIdxs = []int32{
 	2,  // 0: yard.rpc.v1.PollsAnswered.moved:type_name -> yard.rpc.v1.MovedPoll
@@ -5034,47 +5047,48 @@ var file_yard_rpc_v1_rpc_proto_depIdxs = []int32{
 	6,  // 6: yard.rpc.v1.DescribeShardResponse.top:type_name -> yard.rpc.v1.ShardLimit
 	65, // 7: yard.rpc.v1.DescribeShardResponse.last_poller:type_name -> yard.v1.Poller
 	66, // 8: yard.rpc.v1.DescribeShardResponse.domains:type_name -> yard.v1.TopDomainsResponse
-	67, // 9: yard.rpc.v1.ShardLimit.use:type_name -> yard.v1.LimitUse
-	68, // 10: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
-	69, // 11: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
-	10, // 12: yard.rpc.v1.ListTasksRequest.due_from:type_name -> yard.rpc.v1.DuePlace
-	68, // 13: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
-	10, // 14: yard.rpc.v1.ListTasksResponse.due_next:type_name -> yard.rpc.v1.DuePlace
-	64, // 15: yard.rpc.v1.DescribePartitionRequest.top:type_name -> yard.v1.TopDomainsRequest
-	70, // 16: yard.rpc.v1.DescribePartitionResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	71, // 17: yard.rpc.v1.DescribePartitionResponse.queues:type_name -> yard.v1.PartitionQueues
-	66, // 18: yard.rpc.v1.DescribePartitionResponse.top:type_name -> yard.v1.TopDomainsResponse
-	64, // 19: yard.rpc.v1.DescribeWaitingRequest.top:type_name -> yard.v1.TopDomainsRequest
-	70, // 20: yard.rpc.v1.DescribeWaitingResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	66, // 21: yard.rpc.v1.DescribeWaitingResponse.top:type_name -> yard.v1.TopDomainsResponse
-	18, // 22: yard.rpc.v1.CountAheadResponse.spans:type_name -> yard.rpc.v1.AheadSpan
-	72, // 23: yard.rpc.v1.CountAheadResponse.counts:type_name -> yard.v1.TimerCount
-	22, // 24: yard.rpc.v1.BookingsRequest.holders:type_name -> yard.rpc.v1.HoldersQuery
-	21, // 25: yard.rpc.v1.BookingsResponse.groups:type_name -> yard.rpc.v1.Bookings
-	23, // 26: yard.rpc.v1.BookingsResponse.holders:type_name -> yard.rpc.v1.LimitHolders
-	24, // 27: yard.rpc.v1.LimitHolders.oldest:type_name -> yard.rpc.v1.SlotAttempt
-	27, // 28: yard.rpc.v1.UndeliveredResponse.grants:type_name -> yard.rpc.v1.UndeliveredGrant
-	73, // 29: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
-	35, // 30: yard.rpc.v1.FrontendUse.used:type_name -> yard.rpc.v1.DomainUsed
-	37, // 31: yard.rpc.v1.StoredTasks.domains:type_name -> yard.rpc.v1.DomainStored
-	40, // 32: yard.rpc.v1.HistoryLoad.queued:type_name -> yard.rpc.v1.QueuedTasks
-	40, // 33: yard.rpc.v1.HistoryLoad.queued_groups:type_name -> yard.rpc.v1.QueuedTasks
-	39, // 34: yard.rpc.v1.HistoryLoad.full_keys:type_name -> yard.rpc.v1.FullKey
-	44, // 35: yard.rpc.v1.Silent.workers:type_name -> yard.rpc.v1.SilentWorker
-	74, // 36: yard.rpc.v1.StuckTasksRequest.filter:type_name -> yard.v1.StuckTasksRequest
-	75, // 37: yard.rpc.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
-	50, // 38: yard.rpc.v1.DrainedWorkers.workers:type_name -> yard.rpc.v1.DrainedWorker
-	76, // 39: yard.rpc.v1.DrainedWorker.drain:type_name -> yard.v1.WorkerDrain
-	77, // 40: yard.rpc.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
-	78, // 41: yard.rpc.v1.CountBatchResponse.ends:type_name -> yard.log.v1.BatchEnds
-	56, // 42: yard.rpc.v1.Branches.branches:type_name -> yard.rpc.v1.Branch
-	57, // 43: yard.rpc.v1.Branch.wanted:type_name -> yard.rpc.v1.Wanted
-	59, // 44: yard.rpc.v1.TasklistLoad.partitions:type_name -> yard.rpc.v1.PartitionLoad
-	45, // [45:45] is the sub-list for method output_type
-	45, // [45:45] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	67, // 9: yard.rpc.v1.DescribeShardResponse.partitions:type_name -> yard.v1.TasklistPartition
+	68, // 10: yard.rpc.v1.ShardLimit.use:type_name -> yard.v1.LimitUse
+	69, // 11: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
+	70, // 12: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
+	10, // 13: yard.rpc.v1.ListTasksRequest.due_from:type_name -> yard.rpc.v1.DuePlace
+	69, // 14: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
+	10, // 15: yard.rpc.v1.ListTasksResponse.due_next:type_name -> yard.rpc.v1.DuePlace
+	64, // 16: yard.rpc.v1.DescribePartitionRequest.top:type_name -> yard.v1.TopDomainsRequest
+	71, // 17: yard.rpc.v1.DescribePartitionResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	72, // 18: yard.rpc.v1.DescribePartitionResponse.queues:type_name -> yard.v1.PartitionQueues
+	66, // 19: yard.rpc.v1.DescribePartitionResponse.top:type_name -> yard.v1.TopDomainsResponse
+	64, // 20: yard.rpc.v1.DescribeWaitingRequest.top:type_name -> yard.v1.TopDomainsRequest
+	71, // 21: yard.rpc.v1.DescribeWaitingResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	66, // 22: yard.rpc.v1.DescribeWaitingResponse.top:type_name -> yard.v1.TopDomainsResponse
+	18, // 23: yard.rpc.v1.CountAheadResponse.spans:type_name -> yard.rpc.v1.AheadSpan
+	73, // 24: yard.rpc.v1.CountAheadResponse.counts:type_name -> yard.v1.TimerCount
+	22, // 25: yard.rpc.v1.BookingsRequest.holders:type_name -> yard.rpc.v1.HoldersQuery
+	21, // 26: yard.rpc.v1.BookingsResponse.groups:type_name -> yard.rpc.v1.Bookings
+	23, // 27: yard.rpc.v1.BookingsResponse.holders:type_name -> yard.rpc.v1.LimitHolders
+	24, // 28: yard.rpc.v1.LimitHolders.oldest:type_name -> yard.rpc.v1.SlotAttempt
+	27, // 29: yard.rpc.v1.UndeliveredResponse.grants:type_name -> yard.rpc.v1.UndeliveredGrant
+	74, // 30: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
+	35, // 31: yard.rpc.v1.FrontendUse.used:type_name -> yard.rpc.v1.DomainUsed
+	37, // 32: yard.rpc.v1.StoredTasks.domains:type_name -> yard.rpc.v1.DomainStored
+	40, // 33: yard.rpc.v1.HistoryLoad.queued:type_name -> yard.rpc.v1.QueuedTasks
+	40, // 34: yard.rpc.v1.HistoryLoad.queued_groups:type_name -> yard.rpc.v1.QueuedTasks
+	39, // 35: yard.rpc.v1.HistoryLoad.full_keys:type_name -> yard.rpc.v1.FullKey
+	44, // 36: yard.rpc.v1.Silent.workers:type_name -> yard.rpc.v1.SilentWorker
+	75, // 37: yard.rpc.v1.StuckTasksRequest.filter:type_name -> yard.v1.StuckTasksRequest
+	76, // 38: yard.rpc.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
+	50, // 39: yard.rpc.v1.DrainedWorkers.workers:type_name -> yard.rpc.v1.DrainedWorker
+	77, // 40: yard.rpc.v1.DrainedWorker.drain:type_name -> yard.v1.WorkerDrain
+	78, // 41: yard.rpc.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
+	79, // 42: yard.rpc.v1.CountBatchResponse.ends:type_name -> yard.log.v1.BatchEnds
+	56, // 43: yard.rpc.v1.Branches.branches:type_name -> yard.rpc.v1.Branch
+	57, // 44: yard.rpc.v1.Branch.wanted:type_name -> yard.rpc.v1.Wanted
+	59, // 45: yard.rpc.v1.TasklistLoad.partitions:type_name -> yard.rpc.v1.PartitionLoad
+	46, // [46:46] is the sub-list for method output_type
+	46, // [46:46] is the sub-list for method input_type
+	46, // [46:46] is the sub-list for extension type_name
+	46, // [46:46] is the sub-list for extension extendee
+	0,  // [0:46] is the sub-list for field type_name
 }
 
 func init() { file_yard_rpc_v1_rpc_proto_init() }

@@ -3221,6 +3221,8 @@ type DescribeTasklistResponse struct {
 	PausedGroups []string `protobuf:"bytes,27,rep,name=paused_groups,json=pausedGroups,proto3" json:"paused_groups,omitempty"`
 	// The groups of the domain that are drained, by name, at most 100.
 	DrainedGroups []string `protobuf:"bytes,28,rep,name=drained_groups,json=drainedGroups,proto3" json:"drained_groups,omitempty"`
+	// Counts of its partitions, by number, if it has several.
+	PerPartition  []*TasklistPartition `protobuf:"bytes,36,rep,name=per_partition,json=perPartition,proto3" json:"per_partition,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3437,6 +3439,77 @@ func (x *DescribeTasklistResponse) GetDrainedGroups() []string {
 	return nil
 }
 
+func (x *DescribeTasklistResponse) GetPerPartition() []*TasklistPartition {
+	if x != nil {
+		return x.PerPartition
+	}
+	return nil
+}
+
+// TasklistPartition is a partition of a tasklist, as the owner of its matching shard knows it.
+type TasklistPartition struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its number; 0 is the root.
+	Partition int32 `protobuf:"varint,1,opt,name=partition,proto3" json:"partition,omitempty"`
+	// Ready tasks that have come to its table.
+	Ready int64 `protobuf:"varint,2,opt,name=ready,proto3" json:"ready,omitempty"`
+	// Polls that wait in it now.
+	WaitingPolls  int64 `protobuf:"varint,3,opt,name=waiting_polls,json=waitingPolls,proto3" json:"waiting_polls,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TasklistPartition) Reset() {
+	*x = TasklistPartition{}
+	mi := &file_yard_v1_admin_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TasklistPartition) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TasklistPartition) ProtoMessage() {}
+
+func (x *TasklistPartition) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TasklistPartition.ProtoReflect.Descriptor instead.
+func (*TasklistPartition) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *TasklistPartition) GetPartition() int32 {
+	if x != nil {
+		return x.Partition
+	}
+	return 0
+}
+
+func (x *TasklistPartition) GetReady() int64 {
+	if x != nil {
+		return x.Ready
+	}
+	return 0
+}
+
+func (x *TasklistPartition) GetWaitingPolls() int64 {
+	if x != nil {
+		return x.WaitingPolls
+	}
+	return 0
+}
+
 // TasklistPollersRequest (tasklists.pollers): the workers that polled a tasklist in the last 5 minutes. The owner of the tasklist's
 // matching shard, or of those of its partitions, remembers them: they are lost with it, and the next owner learns of each with its next poll. It keeps
 // 8192 of them: up to 6144 of one domain, and the last 2048 places are for domains with 512 at most. Beyond that, those of the domain are
@@ -3455,7 +3528,7 @@ type TasklistPollersRequest struct {
 
 func (x *TasklistPollersRequest) Reset() {
 	*x = TasklistPollersRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[41]
+	mi := &file_yard_v1_admin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3467,7 +3540,7 @@ func (x *TasklistPollersRequest) String() string {
 func (*TasklistPollersRequest) ProtoMessage() {}
 
 func (x *TasklistPollersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[41]
+	mi := &file_yard_v1_admin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3480,7 +3553,7 @@ func (x *TasklistPollersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TasklistPollersRequest.ProtoReflect.Descriptor instead.
 func (*TasklistPollersRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{41}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *TasklistPollersRequest) GetTasklist() string {
@@ -3518,7 +3591,7 @@ type TasklistPollersResponse struct {
 
 func (x *TasklistPollersResponse) Reset() {
 	*x = TasklistPollersResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[42]
+	mi := &file_yard_v1_admin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3530,7 +3603,7 @@ func (x *TasklistPollersResponse) String() string {
 func (*TasklistPollersResponse) ProtoMessage() {}
 
 func (x *TasklistPollersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[42]
+	mi := &file_yard_v1_admin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3543,7 +3616,7 @@ func (x *TasklistPollersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TasklistPollersResponse.ProtoReflect.Descriptor instead.
 func (*TasklistPollersResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{42}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *TasklistPollersResponse) GetPollers() []*Poller {
@@ -3588,7 +3661,7 @@ type Poller struct {
 
 func (x *Poller) Reset() {
 	*x = Poller{}
-	mi := &file_yard_v1_admin_proto_msgTypes[43]
+	mi := &file_yard_v1_admin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3600,7 +3673,7 @@ func (x *Poller) String() string {
 func (*Poller) ProtoMessage() {}
 
 func (x *Poller) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[43]
+	mi := &file_yard_v1_admin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3613,7 +3686,7 @@ func (x *Poller) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Poller.ProtoReflect.Descriptor instead.
 func (*Poller) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{43}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Poller) GetWorker() string {
@@ -3671,7 +3744,7 @@ type ListWorkersRequest struct {
 
 func (x *ListWorkersRequest) Reset() {
 	*x = ListWorkersRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[44]
+	mi := &file_yard_v1_admin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3683,7 +3756,7 @@ func (x *ListWorkersRequest) String() string {
 func (*ListWorkersRequest) ProtoMessage() {}
 
 func (x *ListWorkersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[44]
+	mi := &file_yard_v1_admin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3696,7 +3769,7 @@ func (x *ListWorkersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWorkersRequest.ProtoReflect.Descriptor instead.
 func (*ListWorkersRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{44}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ListWorkersRequest) GetLimit() int32 {
@@ -3727,7 +3800,7 @@ type ListWorkersResponse struct {
 
 func (x *ListWorkersResponse) Reset() {
 	*x = ListWorkersResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[45]
+	mi := &file_yard_v1_admin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3739,7 +3812,7 @@ func (x *ListWorkersResponse) String() string {
 func (*ListWorkersResponse) ProtoMessage() {}
 
 func (x *ListWorkersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[45]
+	mi := &file_yard_v1_admin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3752,7 +3825,7 @@ func (x *ListWorkersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWorkersResponse.ProtoReflect.Descriptor instead.
 func (*ListWorkersResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{45}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ListWorkersResponse) GetWorkers() []*LiveWorker {
@@ -3807,7 +3880,7 @@ type LiveWorker struct {
 
 func (x *LiveWorker) Reset() {
 	*x = LiveWorker{}
-	mi := &file_yard_v1_admin_proto_msgTypes[46]
+	mi := &file_yard_v1_admin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3819,7 +3892,7 @@ func (x *LiveWorker) String() string {
 func (*LiveWorker) ProtoMessage() {}
 
 func (x *LiveWorker) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[46]
+	mi := &file_yard_v1_admin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3832,7 +3905,7 @@ func (x *LiveWorker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LiveWorker.ProtoReflect.Descriptor instead.
 func (*LiveWorker) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{46}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *LiveWorker) GetWorkerId() string {
@@ -3929,7 +4002,7 @@ type DrainWorkerRequest struct {
 
 func (x *DrainWorkerRequest) Reset() {
 	*x = DrainWorkerRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[47]
+	mi := &file_yard_v1_admin_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3941,7 +4014,7 @@ func (x *DrainWorkerRequest) String() string {
 func (*DrainWorkerRequest) ProtoMessage() {}
 
 func (x *DrainWorkerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[47]
+	mi := &file_yard_v1_admin_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3954,7 +4027,7 @@ func (x *DrainWorkerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainWorkerRequest.ProtoReflect.Descriptor instead.
 func (*DrainWorkerRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{47}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *DrainWorkerRequest) GetWorkerId() string {
@@ -3988,7 +4061,7 @@ type DrainWorkerResponse struct {
 
 func (x *DrainWorkerResponse) Reset() {
 	*x = DrainWorkerResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[48]
+	mi := &file_yard_v1_admin_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4000,7 +4073,7 @@ func (x *DrainWorkerResponse) String() string {
 func (*DrainWorkerResponse) ProtoMessage() {}
 
 func (x *DrainWorkerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[48]
+	mi := &file_yard_v1_admin_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4013,7 +4086,7 @@ func (x *DrainWorkerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainWorkerResponse.ProtoReflect.Descriptor instead.
 func (*DrainWorkerResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{48}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *DrainWorkerResponse) GetWorker() *LiveWorker {
@@ -4039,7 +4112,7 @@ type StopWorkerRequest struct {
 
 func (x *StopWorkerRequest) Reset() {
 	*x = StopWorkerRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[49]
+	mi := &file_yard_v1_admin_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4051,7 +4124,7 @@ func (x *StopWorkerRequest) String() string {
 func (*StopWorkerRequest) ProtoMessage() {}
 
 func (x *StopWorkerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[49]
+	mi := &file_yard_v1_admin_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4064,7 +4137,7 @@ func (x *StopWorkerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopWorkerRequest.ProtoReflect.Descriptor instead.
 func (*StopWorkerRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{49}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *StopWorkerRequest) GetWorkerId() string {
@@ -4098,7 +4171,7 @@ type StopWorkerResponse struct {
 
 func (x *StopWorkerResponse) Reset() {
 	*x = StopWorkerResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[50]
+	mi := &file_yard_v1_admin_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4110,7 +4183,7 @@ func (x *StopWorkerResponse) String() string {
 func (*StopWorkerResponse) ProtoMessage() {}
 
 func (x *StopWorkerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[50]
+	mi := &file_yard_v1_admin_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4123,7 +4196,7 @@ func (x *StopWorkerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopWorkerResponse.ProtoReflect.Descriptor instead.
 func (*StopWorkerResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{50}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *StopWorkerResponse) GetWorker() *LiveWorker {
@@ -4144,7 +4217,7 @@ type ResumeWorkerRequest struct {
 
 func (x *ResumeWorkerRequest) Reset() {
 	*x = ResumeWorkerRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[51]
+	mi := &file_yard_v1_admin_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4156,7 +4229,7 @@ func (x *ResumeWorkerRequest) String() string {
 func (*ResumeWorkerRequest) ProtoMessage() {}
 
 func (x *ResumeWorkerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[51]
+	mi := &file_yard_v1_admin_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4169,7 +4242,7 @@ func (x *ResumeWorkerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeWorkerRequest.ProtoReflect.Descriptor instead.
 func (*ResumeWorkerRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{51}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ResumeWorkerRequest) GetWorkerId() string {
@@ -4189,7 +4262,7 @@ type ResumeWorkerResponse struct {
 
 func (x *ResumeWorkerResponse) Reset() {
 	*x = ResumeWorkerResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[52]
+	mi := &file_yard_v1_admin_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4201,7 +4274,7 @@ func (x *ResumeWorkerResponse) String() string {
 func (*ResumeWorkerResponse) ProtoMessage() {}
 
 func (x *ResumeWorkerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[52]
+	mi := &file_yard_v1_admin_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4214,7 +4287,7 @@ func (x *ResumeWorkerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeWorkerResponse.ProtoReflect.Descriptor instead.
 func (*ResumeWorkerResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{52}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ResumeWorkerResponse) GetDrain() *WorkerDrain {
@@ -4241,7 +4314,7 @@ type LiveAttempt struct {
 
 func (x *LiveAttempt) Reset() {
 	*x = LiveAttempt{}
-	mi := &file_yard_v1_admin_proto_msgTypes[53]
+	mi := &file_yard_v1_admin_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4253,7 +4326,7 @@ func (x *LiveAttempt) String() string {
 func (*LiveAttempt) ProtoMessage() {}
 
 func (x *LiveAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[53]
+	mi := &file_yard_v1_admin_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4266,7 +4339,7 @@ func (x *LiveAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LiveAttempt.ProtoReflect.Descriptor instead.
 func (*LiveAttempt) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{53}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *LiveAttempt) GetTaskId() string {
@@ -4314,7 +4387,7 @@ type SlotUse struct {
 
 func (x *SlotUse) Reset() {
 	*x = SlotUse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[54]
+	mi := &file_yard_v1_admin_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4326,7 +4399,7 @@ func (x *SlotUse) String() string {
 func (*SlotUse) ProtoMessage() {}
 
 func (x *SlotUse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[54]
+	mi := &file_yard_v1_admin_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4339,7 +4412,7 @@ func (x *SlotUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotUse.ProtoReflect.Descriptor instead.
 func (*SlotUse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{54}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *SlotUse) GetType() string {
@@ -4390,7 +4463,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_yard_v1_admin_proto_msgTypes[55]
+	mi := &file_yard_v1_admin_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4402,7 +4475,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[55]
+	mi := &file_yard_v1_admin_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4415,7 +4488,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{55}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Pause) GetReason() string {
@@ -4476,7 +4549,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[56]
+	mi := &file_yard_v1_admin_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4488,7 +4561,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[56]
+	mi := &file_yard_v1_admin_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4501,7 +4574,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{56}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *PauseRequest) GetName() string {
@@ -4542,7 +4615,7 @@ type PauseResponse struct {
 
 func (x *PauseResponse) Reset() {
 	*x = PauseResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[57]
+	mi := &file_yard_v1_admin_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4554,7 +4627,7 @@ func (x *PauseResponse) String() string {
 func (*PauseResponse) ProtoMessage() {}
 
 func (x *PauseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[57]
+	mi := &file_yard_v1_admin_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4567,7 +4640,7 @@ func (x *PauseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseResponse.ProtoReflect.Descriptor instead.
 func (*PauseResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{57}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *PauseResponse) GetPause() *Pause {
@@ -4587,7 +4660,7 @@ type DrainResponse struct {
 
 func (x *DrainResponse) Reset() {
 	*x = DrainResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[58]
+	mi := &file_yard_v1_admin_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4599,7 +4672,7 @@ func (x *DrainResponse) String() string {
 func (*DrainResponse) ProtoMessage() {}
 
 func (x *DrainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[58]
+	mi := &file_yard_v1_admin_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4612,7 +4685,7 @@ func (x *DrainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainResponse.ProtoReflect.Descriptor instead.
 func (*DrainResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{58}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *DrainResponse) GetDrain() *Pause {
@@ -4635,7 +4708,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[59]
+	mi := &file_yard_v1_admin_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4647,7 +4720,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[59]
+	mi := &file_yard_v1_admin_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4660,7 +4733,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{59}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ResumeRequest) GetName() string {
@@ -4698,7 +4771,7 @@ type PeekTasklistRequest struct {
 
 func (x *PeekTasklistRequest) Reset() {
 	*x = PeekTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[60]
+	mi := &file_yard_v1_admin_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4710,7 +4783,7 @@ func (x *PeekTasklistRequest) String() string {
 func (*PeekTasklistRequest) ProtoMessage() {}
 
 func (x *PeekTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[60]
+	mi := &file_yard_v1_admin_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4723,7 +4796,7 @@ func (x *PeekTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekTasklistRequest.ProtoReflect.Descriptor instead.
 func (*PeekTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{60}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *PeekTasklistRequest) GetName() string {
@@ -4775,7 +4848,7 @@ type PeekTasklistResponse struct {
 
 func (x *PeekTasklistResponse) Reset() {
 	*x = PeekTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[61]
+	mi := &file_yard_v1_admin_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4787,7 +4860,7 @@ func (x *PeekTasklistResponse) String() string {
 func (*PeekTasklistResponse) ProtoMessage() {}
 
 func (x *PeekTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[61]
+	mi := &file_yard_v1_admin_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4800,7 +4873,7 @@ func (x *PeekTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekTasklistResponse.ProtoReflect.Descriptor instead.
 func (*PeekTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{61}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *PeekTasklistResponse) GetTasks() []*PeekedTask {
@@ -4837,7 +4910,7 @@ type PeekedTask struct {
 
 func (x *PeekedTask) Reset() {
 	*x = PeekedTask{}
-	mi := &file_yard_v1_admin_proto_msgTypes[62]
+	mi := &file_yard_v1_admin_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4849,7 +4922,7 @@ func (x *PeekedTask) String() string {
 func (*PeekedTask) ProtoMessage() {}
 
 func (x *PeekedTask) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[62]
+	mi := &file_yard_v1_admin_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4862,7 +4935,7 @@ func (x *PeekedTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekedTask.ProtoReflect.Descriptor instead.
 func (*PeekedTask) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{62}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *PeekedTask) GetTask() *Task {
@@ -4917,7 +4990,7 @@ type PurgeRequest struct {
 
 func (x *PurgeRequest) Reset() {
 	*x = PurgeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[63]
+	mi := &file_yard_v1_admin_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4929,7 +5002,7 @@ func (x *PurgeRequest) String() string {
 func (*PurgeRequest) ProtoMessage() {}
 
 func (x *PurgeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[63]
+	mi := &file_yard_v1_admin_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4942,7 +5015,7 @@ func (x *PurgeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeRequest.ProtoReflect.Descriptor instead.
 func (*PurgeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{63}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *PurgeRequest) GetName() string {
@@ -5039,7 +5112,7 @@ type PurgeResponse struct {
 
 func (x *PurgeResponse) Reset() {
 	*x = PurgeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[64]
+	mi := &file_yard_v1_admin_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5051,7 +5124,7 @@ func (x *PurgeResponse) String() string {
 func (*PurgeResponse) ProtoMessage() {}
 
 func (x *PurgeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[64]
+	mi := &file_yard_v1_admin_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5064,7 +5137,7 @@ func (x *PurgeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeResponse.ProtoReflect.Descriptor instead.
 func (*PurgeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{64}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *PurgeResponse) GetPurged() *Purged {
@@ -5098,7 +5171,7 @@ type Purged struct {
 
 func (x *Purged) Reset() {
 	*x = Purged{}
-	mi := &file_yard_v1_admin_proto_msgTypes[65]
+	mi := &file_yard_v1_admin_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5110,7 +5183,7 @@ func (x *Purged) String() string {
 func (*Purged) ProtoMessage() {}
 
 func (x *Purged) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[65]
+	mi := &file_yard_v1_admin_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5123,7 +5196,7 @@ func (x *Purged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Purged.ProtoReflect.Descriptor instead.
 func (*Purged) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{65}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *Purged) GetFound() int64 {
@@ -5207,7 +5280,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_yard_v1_admin_proto_msgTypes[66]
+	mi := &file_yard_v1_admin_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5219,7 +5292,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[66]
+	mi := &file_yard_v1_admin_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5232,7 +5305,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{66}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Limit) GetName() string {
@@ -5309,7 +5382,7 @@ type PutLimitRequest struct {
 
 func (x *PutLimitRequest) Reset() {
 	*x = PutLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[67]
+	mi := &file_yard_v1_admin_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5321,7 +5394,7 @@ func (x *PutLimitRequest) String() string {
 func (*PutLimitRequest) ProtoMessage() {}
 
 func (x *PutLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[67]
+	mi := &file_yard_v1_admin_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5334,7 +5407,7 @@ func (x *PutLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutLimitRequest.ProtoReflect.Descriptor instead.
 func (*PutLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{67}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *PutLimitRequest) GetLimit() *Limit {
@@ -5354,7 +5427,7 @@ type PutLimitResponse struct {
 
 func (x *PutLimitResponse) Reset() {
 	*x = PutLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[68]
+	mi := &file_yard_v1_admin_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5366,7 +5439,7 @@ func (x *PutLimitResponse) String() string {
 func (*PutLimitResponse) ProtoMessage() {}
 
 func (x *PutLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[68]
+	mi := &file_yard_v1_admin_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5379,7 +5452,7 @@ func (x *PutLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutLimitResponse.ProtoReflect.Descriptor instead.
 func (*PutLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{68}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *PutLimitResponse) GetLimit() *Limit {
@@ -5400,7 +5473,7 @@ type GetLimitRequest struct {
 
 func (x *GetLimitRequest) Reset() {
 	*x = GetLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[69]
+	mi := &file_yard_v1_admin_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5412,7 +5485,7 @@ func (x *GetLimitRequest) String() string {
 func (*GetLimitRequest) ProtoMessage() {}
 
 func (x *GetLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[69]
+	mi := &file_yard_v1_admin_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5425,7 +5498,7 @@ func (x *GetLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLimitRequest.ProtoReflect.Descriptor instead.
 func (*GetLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{69}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *GetLimitRequest) GetName() string {
@@ -5447,7 +5520,7 @@ type GetLimitResponse struct {
 
 func (x *GetLimitResponse) Reset() {
 	*x = GetLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[70]
+	mi := &file_yard_v1_admin_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5459,7 +5532,7 @@ func (x *GetLimitResponse) String() string {
 func (*GetLimitResponse) ProtoMessage() {}
 
 func (x *GetLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[70]
+	mi := &file_yard_v1_admin_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5472,7 +5545,7 @@ func (x *GetLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLimitResponse.ProtoReflect.Descriptor instead.
 func (*GetLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{70}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *GetLimitResponse) GetLimit() *Limit {
@@ -5502,7 +5575,7 @@ type ListLimitsRequest struct {
 
 func (x *ListLimitsRequest) Reset() {
 	*x = ListLimitsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[71]
+	mi := &file_yard_v1_admin_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5514,7 +5587,7 @@ func (x *ListLimitsRequest) String() string {
 func (*ListLimitsRequest) ProtoMessage() {}
 
 func (x *ListLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[71]
+	mi := &file_yard_v1_admin_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5527,7 +5600,7 @@ func (x *ListLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLimitsRequest.ProtoReflect.Descriptor instead.
 func (*ListLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{71}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ListLimitsRequest) GetLimit() int32 {
@@ -5556,7 +5629,7 @@ type ListLimitsResponse struct {
 
 func (x *ListLimitsResponse) Reset() {
 	*x = ListLimitsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[72]
+	mi := &file_yard_v1_admin_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5568,7 +5641,7 @@ func (x *ListLimitsResponse) String() string {
 func (*ListLimitsResponse) ProtoMessage() {}
 
 func (x *ListLimitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[72]
+	mi := &file_yard_v1_admin_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5581,7 +5654,7 @@ func (x *ListLimitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLimitsResponse.ProtoReflect.Descriptor instead.
 func (*ListLimitsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{72}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *ListLimitsResponse) GetLimits() []*Limit {
@@ -5611,7 +5684,7 @@ type DeleteLimitRequest struct {
 
 func (x *DeleteLimitRequest) Reset() {
 	*x = DeleteLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[73]
+	mi := &file_yard_v1_admin_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5623,7 +5696,7 @@ func (x *DeleteLimitRequest) String() string {
 func (*DeleteLimitRequest) ProtoMessage() {}
 
 func (x *DeleteLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[73]
+	mi := &file_yard_v1_admin_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5636,7 +5709,7 @@ func (x *DeleteLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteLimitRequest.ProtoReflect.Descriptor instead.
 func (*DeleteLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{73}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *DeleteLimitRequest) GetName() string {
@@ -5663,7 +5736,7 @@ type DeleteLimitResponse struct {
 
 func (x *DeleteLimitResponse) Reset() {
 	*x = DeleteLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[74]
+	mi := &file_yard_v1_admin_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5675,7 +5748,7 @@ func (x *DeleteLimitResponse) String() string {
 func (*DeleteLimitResponse) ProtoMessage() {}
 
 func (x *DeleteLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[74]
+	mi := &file_yard_v1_admin_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5688,7 +5761,7 @@ func (x *DeleteLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteLimitResponse.ProtoReflect.Descriptor instead.
 func (*DeleteLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{74}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *DeleteLimitResponse) GetLimit() *Limit {
@@ -5721,7 +5794,7 @@ type Group struct {
 
 func (x *Group) Reset() {
 	*x = Group{}
-	mi := &file_yard_v1_admin_proto_msgTypes[75]
+	mi := &file_yard_v1_admin_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5733,7 +5806,7 @@ func (x *Group) String() string {
 func (*Group) ProtoMessage() {}
 
 func (x *Group) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[75]
+	mi := &file_yard_v1_admin_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5746,7 +5819,7 @@ func (x *Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Group.ProtoReflect.Descriptor instead.
 func (*Group) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{75}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *Group) GetName() string {
@@ -5796,7 +5869,7 @@ type PutGroupRequest struct {
 
 func (x *PutGroupRequest) Reset() {
 	*x = PutGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[76]
+	mi := &file_yard_v1_admin_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5808,7 +5881,7 @@ func (x *PutGroupRequest) String() string {
 func (*PutGroupRequest) ProtoMessage() {}
 
 func (x *PutGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[76]
+	mi := &file_yard_v1_admin_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5821,7 +5894,7 @@ func (x *PutGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutGroupRequest.ProtoReflect.Descriptor instead.
 func (*PutGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{76}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *PutGroupRequest) GetGroup() *Group {
@@ -5841,7 +5914,7 @@ type PutGroupResponse struct {
 
 func (x *PutGroupResponse) Reset() {
 	*x = PutGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[77]
+	mi := &file_yard_v1_admin_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5853,7 +5926,7 @@ func (x *PutGroupResponse) String() string {
 func (*PutGroupResponse) ProtoMessage() {}
 
 func (x *PutGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[77]
+	mi := &file_yard_v1_admin_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5866,7 +5939,7 @@ func (x *PutGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutGroupResponse.ProtoReflect.Descriptor instead.
 func (*PutGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{77}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *PutGroupResponse) GetGroup() *Group {
@@ -5887,7 +5960,7 @@ type GetGroupRequest struct {
 
 func (x *GetGroupRequest) Reset() {
 	*x = GetGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[78]
+	mi := &file_yard_v1_admin_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5899,7 +5972,7 @@ func (x *GetGroupRequest) String() string {
 func (*GetGroupRequest) ProtoMessage() {}
 
 func (x *GetGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[78]
+	mi := &file_yard_v1_admin_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5912,7 +5985,7 @@ func (x *GetGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetGroupRequest.ProtoReflect.Descriptor instead.
 func (*GetGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{78}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *GetGroupRequest) GetName() string {
@@ -5936,7 +6009,7 @@ type GetGroupResponse struct {
 
 func (x *GetGroupResponse) Reset() {
 	*x = GetGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[79]
+	mi := &file_yard_v1_admin_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5948,7 +6021,7 @@ func (x *GetGroupResponse) String() string {
 func (*GetGroupResponse) ProtoMessage() {}
 
 func (x *GetGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[79]
+	mi := &file_yard_v1_admin_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5961,7 +6034,7 @@ func (x *GetGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetGroupResponse.ProtoReflect.Descriptor instead.
 func (*GetGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{79}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *GetGroupResponse) GetGroup() *Group {
@@ -5998,7 +6071,7 @@ type ListGroupsRequest struct {
 
 func (x *ListGroupsRequest) Reset() {
 	*x = ListGroupsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[80]
+	mi := &file_yard_v1_admin_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6010,7 +6083,7 @@ func (x *ListGroupsRequest) String() string {
 func (*ListGroupsRequest) ProtoMessage() {}
 
 func (x *ListGroupsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[80]
+	mi := &file_yard_v1_admin_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6023,7 +6096,7 @@ func (x *ListGroupsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGroupsRequest.ProtoReflect.Descriptor instead.
 func (*ListGroupsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{80}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *ListGroupsRequest) GetLimit() int32 {
@@ -6054,7 +6127,7 @@ type ListGroupsResponse struct {
 
 func (x *ListGroupsResponse) Reset() {
 	*x = ListGroupsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[81]
+	mi := &file_yard_v1_admin_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6066,7 +6139,7 @@ func (x *ListGroupsResponse) String() string {
 func (*ListGroupsResponse) ProtoMessage() {}
 
 func (x *ListGroupsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[81]
+	mi := &file_yard_v1_admin_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6079,7 +6152,7 @@ func (x *ListGroupsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGroupsResponse.ProtoReflect.Descriptor instead.
 func (*ListGroupsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{81}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *ListGroupsResponse) GetGroups() []*Group {
@@ -6118,7 +6191,7 @@ type StoppedGroup struct {
 
 func (x *StoppedGroup) Reset() {
 	*x = StoppedGroup{}
-	mi := &file_yard_v1_admin_proto_msgTypes[82]
+	mi := &file_yard_v1_admin_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6130,7 +6203,7 @@ func (x *StoppedGroup) String() string {
 func (*StoppedGroup) ProtoMessage() {}
 
 func (x *StoppedGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[82]
+	mi := &file_yard_v1_admin_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6143,7 +6216,7 @@ func (x *StoppedGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoppedGroup.ProtoReflect.Descriptor instead.
 func (*StoppedGroup) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{82}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *StoppedGroup) GetName() string {
@@ -6180,7 +6253,7 @@ type DeleteGroupRequest struct {
 
 func (x *DeleteGroupRequest) Reset() {
 	*x = DeleteGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[83]
+	mi := &file_yard_v1_admin_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6192,7 +6265,7 @@ func (x *DeleteGroupRequest) String() string {
 func (*DeleteGroupRequest) ProtoMessage() {}
 
 func (x *DeleteGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[83]
+	mi := &file_yard_v1_admin_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6205,7 +6278,7 @@ func (x *DeleteGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteGroupRequest.ProtoReflect.Descriptor instead.
 func (*DeleteGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{83}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *DeleteGroupRequest) GetName() string {
@@ -6232,7 +6305,7 @@ type DeleteGroupResponse struct {
 
 func (x *DeleteGroupResponse) Reset() {
 	*x = DeleteGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[84]
+	mi := &file_yard_v1_admin_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6244,7 +6317,7 @@ func (x *DeleteGroupResponse) String() string {
 func (*DeleteGroupResponse) ProtoMessage() {}
 
 func (x *DeleteGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[84]
+	mi := &file_yard_v1_admin_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6257,7 +6330,7 @@ func (x *DeleteGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteGroupResponse.ProtoReflect.Descriptor instead.
 func (*DeleteGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{84}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *DeleteGroupResponse) GetGroup() *Group {
@@ -6284,7 +6357,7 @@ type TopLimitsRequest struct {
 
 func (x *TopLimitsRequest) Reset() {
 	*x = TopLimitsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[85]
+	mi := &file_yard_v1_admin_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6296,7 +6369,7 @@ func (x *TopLimitsRequest) String() string {
 func (*TopLimitsRequest) ProtoMessage() {}
 
 func (x *TopLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[85]
+	mi := &file_yard_v1_admin_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6309,7 +6382,7 @@ func (x *TopLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopLimitsRequest.ProtoReflect.Descriptor instead.
 func (*TopLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{85}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *TopLimitsRequest) GetLimit() int32 {
@@ -6347,7 +6420,7 @@ type TopLimitsResponse struct {
 
 func (x *TopLimitsResponse) Reset() {
 	*x = TopLimitsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[86]
+	mi := &file_yard_v1_admin_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6359,7 +6432,7 @@ func (x *TopLimitsResponse) String() string {
 func (*TopLimitsResponse) ProtoMessage() {}
 
 func (x *TopLimitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[86]
+	mi := &file_yard_v1_admin_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6372,7 +6445,7 @@ func (x *TopLimitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopLimitsResponse.ProtoReflect.Descriptor instead.
 func (*TopLimitsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{86}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *TopLimitsResponse) GetLimits() []*LimitUse {
@@ -6449,7 +6522,7 @@ type LimitUse struct {
 
 func (x *LimitUse) Reset() {
 	*x = LimitUse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[87]
+	mi := &file_yard_v1_admin_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6461,7 +6534,7 @@ func (x *LimitUse) String() string {
 func (*LimitUse) ProtoMessage() {}
 
 func (x *LimitUse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[87]
+	mi := &file_yard_v1_admin_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6474,7 +6547,7 @@ func (x *LimitUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitUse.ProtoReflect.Descriptor instead.
 func (*LimitUse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{87}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *LimitUse) GetRef() string {
@@ -6624,7 +6697,7 @@ type SlotHolder struct {
 
 func (x *SlotHolder) Reset() {
 	*x = SlotHolder{}
-	mi := &file_yard_v1_admin_proto_msgTypes[88]
+	mi := &file_yard_v1_admin_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6636,7 +6709,7 @@ func (x *SlotHolder) String() string {
 func (*SlotHolder) ProtoMessage() {}
 
 func (x *SlotHolder) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[88]
+	mi := &file_yard_v1_admin_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6649,7 +6722,7 @@ func (x *SlotHolder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotHolder.ProtoReflect.Descriptor instead.
 func (*SlotHolder) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{88}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *SlotHolder) GetTaskId() string {
@@ -6711,7 +6784,7 @@ type SlotWaiter struct {
 
 func (x *SlotWaiter) Reset() {
 	*x = SlotWaiter{}
-	mi := &file_yard_v1_admin_proto_msgTypes[89]
+	mi := &file_yard_v1_admin_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6723,7 +6796,7 @@ func (x *SlotWaiter) String() string {
 func (*SlotWaiter) ProtoMessage() {}
 
 func (x *SlotWaiter) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[89]
+	mi := &file_yard_v1_admin_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6736,7 +6809,7 @@ func (x *SlotWaiter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotWaiter.ProtoReflect.Descriptor instead.
 func (*SlotWaiter) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{89}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *SlotWaiter) GetTasklist() string {
@@ -6782,7 +6855,7 @@ type ShardSlots struct {
 
 func (x *ShardSlots) Reset() {
 	*x = ShardSlots{}
-	mi := &file_yard_v1_admin_proto_msgTypes[90]
+	mi := &file_yard_v1_admin_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6794,7 +6867,7 @@ func (x *ShardSlots) String() string {
 func (*ShardSlots) ProtoMessage() {}
 
 func (x *ShardSlots) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[90]
+	mi := &file_yard_v1_admin_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6807,7 +6880,7 @@ func (x *ShardSlots) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardSlots.ProtoReflect.Descriptor instead.
 func (*ShardSlots) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{90}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *ShardSlots) GetShard() int32 {
@@ -6852,7 +6925,7 @@ type DeadLetterFilter struct {
 
 func (x *DeadLetterFilter) Reset() {
 	*x = DeadLetterFilter{}
-	mi := &file_yard_v1_admin_proto_msgTypes[91]
+	mi := &file_yard_v1_admin_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6864,7 +6937,7 @@ func (x *DeadLetterFilter) String() string {
 func (*DeadLetterFilter) ProtoMessage() {}
 
 func (x *DeadLetterFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[91]
+	mi := &file_yard_v1_admin_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6877,7 +6950,7 @@ func (x *DeadLetterFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetterFilter.ProtoReflect.Descriptor instead.
 func (*DeadLetterFilter) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{91}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *DeadLetterFilter) GetTasklist() string {
@@ -6937,7 +7010,7 @@ type ListDeadLettersRequest struct {
 
 func (x *ListDeadLettersRequest) Reset() {
 	*x = ListDeadLettersRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[92]
+	mi := &file_yard_v1_admin_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6949,7 +7022,7 @@ func (x *ListDeadLettersRequest) String() string {
 func (*ListDeadLettersRequest) ProtoMessage() {}
 
 func (x *ListDeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[92]
+	mi := &file_yard_v1_admin_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6962,7 +7035,7 @@ func (x *ListDeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*ListDeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{92}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *ListDeadLettersRequest) GetFilter() *DeadLetterFilter {
@@ -6998,7 +7071,7 @@ type ListDeadLettersResponse struct {
 
 func (x *ListDeadLettersResponse) Reset() {
 	*x = ListDeadLettersResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[93]
+	mi := &file_yard_v1_admin_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7010,7 +7083,7 @@ func (x *ListDeadLettersResponse) String() string {
 func (*ListDeadLettersResponse) ProtoMessage() {}
 
 func (x *ListDeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[93]
+	mi := &file_yard_v1_admin_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7023,7 +7096,7 @@ func (x *ListDeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*ListDeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{93}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *ListDeadLettersResponse) GetTasks() []*Task {
@@ -7058,7 +7131,7 @@ type CountDeadLettersRequest struct {
 
 func (x *CountDeadLettersRequest) Reset() {
 	*x = CountDeadLettersRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[94]
+	mi := &file_yard_v1_admin_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7070,7 +7143,7 @@ func (x *CountDeadLettersRequest) String() string {
 func (*CountDeadLettersRequest) ProtoMessage() {}
 
 func (x *CountDeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[94]
+	mi := &file_yard_v1_admin_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7083,7 +7156,7 @@ func (x *CountDeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountDeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*CountDeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{94}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *CountDeadLettersRequest) GetFilter() *DeadLetterFilter {
@@ -7126,7 +7199,7 @@ type CountDeadLettersResponse struct {
 
 func (x *CountDeadLettersResponse) Reset() {
 	*x = CountDeadLettersResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[95]
+	mi := &file_yard_v1_admin_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7138,7 +7211,7 @@ func (x *CountDeadLettersResponse) String() string {
 func (*CountDeadLettersResponse) ProtoMessage() {}
 
 func (x *CountDeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[95]
+	mi := &file_yard_v1_admin_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7151,7 +7224,7 @@ func (x *CountDeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountDeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*CountDeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{95}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *CountDeadLettersResponse) GetCounts() []*DeadLetterCount {
@@ -7189,7 +7262,7 @@ type DeadLetterCount struct {
 
 func (x *DeadLetterCount) Reset() {
 	*x = DeadLetterCount{}
-	mi := &file_yard_v1_admin_proto_msgTypes[96]
+	mi := &file_yard_v1_admin_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7201,7 +7274,7 @@ func (x *DeadLetterCount) String() string {
 func (*DeadLetterCount) ProtoMessage() {}
 
 func (x *DeadLetterCount) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[96]
+	mi := &file_yard_v1_admin_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7214,7 +7287,7 @@ func (x *DeadLetterCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetterCount.ProtoReflect.Descriptor instead.
 func (*DeadLetterCount) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{96}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *DeadLetterCount) GetType() string {
@@ -7270,7 +7343,7 @@ type GetDeadLetterRequest struct {
 
 func (x *GetDeadLetterRequest) Reset() {
 	*x = GetDeadLetterRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[97]
+	mi := &file_yard_v1_admin_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7282,7 +7355,7 @@ func (x *GetDeadLetterRequest) String() string {
 func (*GetDeadLetterRequest) ProtoMessage() {}
 
 func (x *GetDeadLetterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[97]
+	mi := &file_yard_v1_admin_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7295,7 +7368,7 @@ func (x *GetDeadLetterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDeadLetterRequest.ProtoReflect.Descriptor instead.
 func (*GetDeadLetterRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{97}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *GetDeadLetterRequest) GetTaskId() string {
@@ -7315,7 +7388,7 @@ type GetDeadLetterResponse struct {
 
 func (x *GetDeadLetterResponse) Reset() {
 	*x = GetDeadLetterResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[98]
+	mi := &file_yard_v1_admin_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7327,7 +7400,7 @@ func (x *GetDeadLetterResponse) String() string {
 func (*GetDeadLetterResponse) ProtoMessage() {}
 
 func (x *GetDeadLetterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[98]
+	mi := &file_yard_v1_admin_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7340,7 +7413,7 @@ func (x *GetDeadLetterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDeadLetterResponse.ProtoReflect.Descriptor instead.
 func (*GetDeadLetterResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{98}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *GetDeadLetterResponse) GetTask() *Task {
@@ -7383,7 +7456,7 @@ type RedriveRequest struct {
 
 func (x *RedriveRequest) Reset() {
 	*x = RedriveRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[99]
+	mi := &file_yard_v1_admin_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7395,7 +7468,7 @@ func (x *RedriveRequest) String() string {
 func (*RedriveRequest) ProtoMessage() {}
 
 func (x *RedriveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[99]
+	mi := &file_yard_v1_admin_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7408,7 +7481,7 @@ func (x *RedriveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RedriveRequest.ProtoReflect.Descriptor instead.
 func (*RedriveRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{99}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *RedriveRequest) GetTaskIds() []string {
@@ -7501,7 +7574,7 @@ type RedriveResponse struct {
 
 func (x *RedriveResponse) Reset() {
 	*x = RedriveResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[100]
+	mi := &file_yard_v1_admin_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7513,7 +7586,7 @@ func (x *RedriveResponse) String() string {
 func (*RedriveResponse) ProtoMessage() {}
 
 func (x *RedriveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[100]
+	mi := &file_yard_v1_admin_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7526,7 +7599,7 @@ func (x *RedriveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RedriveResponse.ProtoReflect.Descriptor instead.
 func (*RedriveResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{100}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *RedriveResponse) GetFound() int64 {
@@ -7595,7 +7668,7 @@ type PurgeDeadLettersRequest struct {
 
 func (x *PurgeDeadLettersRequest) Reset() {
 	*x = PurgeDeadLettersRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[101]
+	mi := &file_yard_v1_admin_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7607,7 +7680,7 @@ func (x *PurgeDeadLettersRequest) String() string {
 func (*PurgeDeadLettersRequest) ProtoMessage() {}
 
 func (x *PurgeDeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[101]
+	mi := &file_yard_v1_admin_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7620,7 +7693,7 @@ func (x *PurgeDeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeDeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*PurgeDeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{101}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *PurgeDeadLettersRequest) GetTaskIds() []string {
@@ -7686,7 +7759,7 @@ type PurgeDeadLettersResponse struct {
 
 func (x *PurgeDeadLettersResponse) Reset() {
 	*x = PurgeDeadLettersResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[102]
+	mi := &file_yard_v1_admin_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7698,7 +7771,7 @@ func (x *PurgeDeadLettersResponse) String() string {
 func (*PurgeDeadLettersResponse) ProtoMessage() {}
 
 func (x *PurgeDeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[102]
+	mi := &file_yard_v1_admin_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7711,7 +7784,7 @@ func (x *PurgeDeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeDeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*PurgeDeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{102}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *PurgeDeadLettersResponse) GetFound() int64 {
@@ -7753,7 +7826,7 @@ type ListKeysRequest struct {
 
 func (x *ListKeysRequest) Reset() {
 	*x = ListKeysRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[103]
+	mi := &file_yard_v1_admin_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7765,7 +7838,7 @@ func (x *ListKeysRequest) String() string {
 func (*ListKeysRequest) ProtoMessage() {}
 
 func (x *ListKeysRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[103]
+	mi := &file_yard_v1_admin_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7778,7 +7851,7 @@ func (x *ListKeysRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKeysRequest.ProtoReflect.Descriptor instead.
 func (*ListKeysRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{103}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *ListKeysRequest) GetBlocked() bool {
@@ -7821,7 +7894,7 @@ type ListKeysResponse struct {
 
 func (x *ListKeysResponse) Reset() {
 	*x = ListKeysResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[104]
+	mi := &file_yard_v1_admin_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7833,7 +7906,7 @@ func (x *ListKeysResponse) String() string {
 func (*ListKeysResponse) ProtoMessage() {}
 
 func (x *ListKeysResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[104]
+	mi := &file_yard_v1_admin_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7846,7 +7919,7 @@ func (x *ListKeysResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKeysResponse.ProtoReflect.Descriptor instead.
 func (*ListKeysResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{104}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *ListKeysResponse) GetKeys() []*OrderKey {
@@ -7883,7 +7956,7 @@ type OrderKey struct {
 
 func (x *OrderKey) Reset() {
 	*x = OrderKey{}
-	mi := &file_yard_v1_admin_proto_msgTypes[105]
+	mi := &file_yard_v1_admin_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7895,7 +7968,7 @@ func (x *OrderKey) String() string {
 func (*OrderKey) ProtoMessage() {}
 
 func (x *OrderKey) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[105]
+	mi := &file_yard_v1_admin_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7908,7 +7981,7 @@ func (x *OrderKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderKey.ProtoReflect.Descriptor instead.
 func (*OrderKey) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{105}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *OrderKey) GetOrderKey() string {
@@ -7957,7 +8030,7 @@ type GetKeyRequest struct {
 
 func (x *GetKeyRequest) Reset() {
 	*x = GetKeyRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[106]
+	mi := &file_yard_v1_admin_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7969,7 +8042,7 @@ func (x *GetKeyRequest) String() string {
 func (*GetKeyRequest) ProtoMessage() {}
 
 func (x *GetKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[106]
+	mi := &file_yard_v1_admin_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7982,7 +8055,7 @@ func (x *GetKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetKeyRequest.ProtoReflect.Descriptor instead.
 func (*GetKeyRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{106}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *GetKeyRequest) GetOrderKey() string {
@@ -8002,7 +8075,7 @@ type GetKeyResponse struct {
 
 func (x *GetKeyResponse) Reset() {
 	*x = GetKeyResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[107]
+	mi := &file_yard_v1_admin_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8014,7 +8087,7 @@ func (x *GetKeyResponse) String() string {
 func (*GetKeyResponse) ProtoMessage() {}
 
 func (x *GetKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[107]
+	mi := &file_yard_v1_admin_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8027,7 +8100,7 @@ func (x *GetKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetKeyResponse.ProtoReflect.Descriptor instead.
 func (*GetKeyResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{107}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *GetKeyResponse) GetKey() *OrderKey {
@@ -8063,7 +8136,7 @@ type UnblockKeyRequest struct {
 
 func (x *UnblockKeyRequest) Reset() {
 	*x = UnblockKeyRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[108]
+	mi := &file_yard_v1_admin_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8075,7 +8148,7 @@ func (x *UnblockKeyRequest) String() string {
 func (*UnblockKeyRequest) ProtoMessage() {}
 
 func (x *UnblockKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[108]
+	mi := &file_yard_v1_admin_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8088,7 +8161,7 @@ func (x *UnblockKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnblockKeyRequest.ProtoReflect.Descriptor instead.
 func (*UnblockKeyRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{108}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *UnblockKeyRequest) GetOrderKey() string {
@@ -8152,7 +8225,7 @@ type UnblockKeyResponse struct {
 
 func (x *UnblockKeyResponse) Reset() {
 	*x = UnblockKeyResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[109]
+	mi := &file_yard_v1_admin_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8164,7 +8237,7 @@ func (x *UnblockKeyResponse) String() string {
 func (*UnblockKeyResponse) ProtoMessage() {}
 
 func (x *UnblockKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[109]
+	mi := &file_yard_v1_admin_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8177,7 +8250,7 @@ func (x *UnblockKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnblockKeyResponse.ProtoReflect.Descriptor instead.
 func (*UnblockKeyResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{109}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *UnblockKeyResponse) GetTaskId() string {
@@ -8219,7 +8292,7 @@ type SkipKeyRequest struct {
 
 func (x *SkipKeyRequest) Reset() {
 	*x = SkipKeyRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[110]
+	mi := &file_yard_v1_admin_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8231,7 +8304,7 @@ func (x *SkipKeyRequest) String() string {
 func (*SkipKeyRequest) ProtoMessage() {}
 
 func (x *SkipKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[110]
+	mi := &file_yard_v1_admin_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8244,7 +8317,7 @@ func (x *SkipKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkipKeyRequest.ProtoReflect.Descriptor instead.
 func (*SkipKeyRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{110}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *SkipKeyRequest) GetOrderKey() string {
@@ -8308,7 +8381,7 @@ type SkipKeyResponse struct {
 
 func (x *SkipKeyResponse) Reset() {
 	*x = SkipKeyResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[111]
+	mi := &file_yard_v1_admin_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8320,7 +8393,7 @@ func (x *SkipKeyResponse) String() string {
 func (*SkipKeyResponse) ProtoMessage() {}
 
 func (x *SkipKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[111]
+	mi := &file_yard_v1_admin_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8333,7 +8406,7 @@ func (x *SkipKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkipKeyResponse.ProtoReflect.Descriptor instead.
 func (*SkipKeyResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{111}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *SkipKeyResponse) GetTaskId() string {
@@ -8393,7 +8466,7 @@ type Batch struct {
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_yard_v1_admin_proto_msgTypes[112]
+	mi := &file_yard_v1_admin_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8405,7 +8478,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[112]
+	mi := &file_yard_v1_admin_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8418,7 +8491,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{112}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *Batch) GetBatchId() string {
@@ -8561,7 +8634,7 @@ type CreateBatchRequest struct {
 
 func (x *CreateBatchRequest) Reset() {
 	*x = CreateBatchRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[113]
+	mi := &file_yard_v1_admin_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8573,7 +8646,7 @@ func (x *CreateBatchRequest) String() string {
 func (*CreateBatchRequest) ProtoMessage() {}
 
 func (x *CreateBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[113]
+	mi := &file_yard_v1_admin_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8586,7 +8659,7 @@ func (x *CreateBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateBatchRequest.ProtoReflect.Descriptor instead.
 func (*CreateBatchRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{113}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *CreateBatchRequest) GetBatchId() string {
@@ -8627,7 +8700,7 @@ type CreateBatchResponse struct {
 
 func (x *CreateBatchResponse) Reset() {
 	*x = CreateBatchResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[114]
+	mi := &file_yard_v1_admin_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8639,7 +8712,7 @@ func (x *CreateBatchResponse) String() string {
 func (*CreateBatchResponse) ProtoMessage() {}
 
 func (x *CreateBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[114]
+	mi := &file_yard_v1_admin_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8652,7 +8725,7 @@ func (x *CreateBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateBatchResponse.ProtoReflect.Descriptor instead.
 func (*CreateBatchResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{114}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *CreateBatchResponse) GetBatch() *Batch {
@@ -8673,7 +8746,7 @@ type GetBatchRequest struct {
 
 func (x *GetBatchRequest) Reset() {
 	*x = GetBatchRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[115]
+	mi := &file_yard_v1_admin_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8685,7 +8758,7 @@ func (x *GetBatchRequest) String() string {
 func (*GetBatchRequest) ProtoMessage() {}
 
 func (x *GetBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[115]
+	mi := &file_yard_v1_admin_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8698,7 +8771,7 @@ func (x *GetBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBatchRequest.ProtoReflect.Descriptor instead.
 func (*GetBatchRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{115}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *GetBatchRequest) GetBatchId() string {
@@ -8718,7 +8791,7 @@ type GetBatchResponse struct {
 
 func (x *GetBatchResponse) Reset() {
 	*x = GetBatchResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[116]
+	mi := &file_yard_v1_admin_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8730,7 +8803,7 @@ func (x *GetBatchResponse) String() string {
 func (*GetBatchResponse) ProtoMessage() {}
 
 func (x *GetBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[116]
+	mi := &file_yard_v1_admin_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8743,7 +8816,7 @@ func (x *GetBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBatchResponse.ProtoReflect.Descriptor instead.
 func (*GetBatchResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{116}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *GetBatchResponse) GetBatch() *Batch {
@@ -8768,7 +8841,7 @@ type ListBatchesRequest struct {
 
 func (x *ListBatchesRequest) Reset() {
 	*x = ListBatchesRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[117]
+	mi := &file_yard_v1_admin_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8780,7 +8853,7 @@ func (x *ListBatchesRequest) String() string {
 func (*ListBatchesRequest) ProtoMessage() {}
 
 func (x *ListBatchesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[117]
+	mi := &file_yard_v1_admin_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8793,7 +8866,7 @@ func (x *ListBatchesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBatchesRequest.ProtoReflect.Descriptor instead.
 func (*ListBatchesRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{117}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *ListBatchesRequest) GetStates() []BatchState {
@@ -8829,7 +8902,7 @@ type ListBatchesResponse struct {
 
 func (x *ListBatchesResponse) Reset() {
 	*x = ListBatchesResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[118]
+	mi := &file_yard_v1_admin_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8841,7 +8914,7 @@ func (x *ListBatchesResponse) String() string {
 func (*ListBatchesResponse) ProtoMessage() {}
 
 func (x *ListBatchesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[118]
+	mi := &file_yard_v1_admin_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8854,7 +8927,7 @@ func (x *ListBatchesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBatchesResponse.ProtoReflect.Descriptor instead.
 func (*ListBatchesResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{118}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *ListBatchesResponse) GetBatches() []*Batch {
@@ -8882,7 +8955,7 @@ type CloseBatchRequest struct {
 
 func (x *CloseBatchRequest) Reset() {
 	*x = CloseBatchRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[119]
+	mi := &file_yard_v1_admin_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8894,7 +8967,7 @@ func (x *CloseBatchRequest) String() string {
 func (*CloseBatchRequest) ProtoMessage() {}
 
 func (x *CloseBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[119]
+	mi := &file_yard_v1_admin_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8907,7 +8980,7 @@ func (x *CloseBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseBatchRequest.ProtoReflect.Descriptor instead.
 func (*CloseBatchRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{119}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *CloseBatchRequest) GetBatchId() string {
@@ -8927,7 +9000,7 @@ type CloseBatchResponse struct {
 
 func (x *CloseBatchResponse) Reset() {
 	*x = CloseBatchResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[120]
+	mi := &file_yard_v1_admin_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8939,7 +9012,7 @@ func (x *CloseBatchResponse) String() string {
 func (*CloseBatchResponse) ProtoMessage() {}
 
 func (x *CloseBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[120]
+	mi := &file_yard_v1_admin_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8952,7 +9025,7 @@ func (x *CloseBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseBatchResponse.ProtoReflect.Descriptor instead.
 func (*CloseBatchResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{120}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *CloseBatchResponse) GetBatch() *Batch {
@@ -8975,7 +9048,7 @@ type WaitBatchRequest struct {
 
 func (x *WaitBatchRequest) Reset() {
 	*x = WaitBatchRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[121]
+	mi := &file_yard_v1_admin_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8987,7 +9060,7 @@ func (x *WaitBatchRequest) String() string {
 func (*WaitBatchRequest) ProtoMessage() {}
 
 func (x *WaitBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[121]
+	mi := &file_yard_v1_admin_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9000,7 +9073,7 @@ func (x *WaitBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitBatchRequest.ProtoReflect.Descriptor instead.
 func (*WaitBatchRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{121}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *WaitBatchRequest) GetBatchId() string {
@@ -9027,7 +9100,7 @@ type WaitBatchResponse struct {
 
 func (x *WaitBatchResponse) Reset() {
 	*x = WaitBatchResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[122]
+	mi := &file_yard_v1_admin_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9039,7 +9112,7 @@ func (x *WaitBatchResponse) String() string {
 func (*WaitBatchResponse) ProtoMessage() {}
 
 func (x *WaitBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[122]
+	mi := &file_yard_v1_admin_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9052,7 +9125,7 @@ func (x *WaitBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitBatchResponse.ProtoReflect.Descriptor instead.
 func (*WaitBatchResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{122}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *WaitBatchResponse) GetBatch() *Batch {
@@ -9084,7 +9157,7 @@ type CancelBatchRequest struct {
 
 func (x *CancelBatchRequest) Reset() {
 	*x = CancelBatchRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[123]
+	mi := &file_yard_v1_admin_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9096,7 +9169,7 @@ func (x *CancelBatchRequest) String() string {
 func (*CancelBatchRequest) ProtoMessage() {}
 
 func (x *CancelBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[123]
+	mi := &file_yard_v1_admin_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9109,7 +9182,7 @@ func (x *CancelBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelBatchRequest.ProtoReflect.Descriptor instead.
 func (*CancelBatchRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{123}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *CancelBatchRequest) GetBatchId() string {
@@ -9164,7 +9237,7 @@ type CancelBatchResponse struct {
 
 func (x *CancelBatchResponse) Reset() {
 	*x = CancelBatchResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[124]
+	mi := &file_yard_v1_admin_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9176,7 +9249,7 @@ func (x *CancelBatchResponse) String() string {
 func (*CancelBatchResponse) ProtoMessage() {}
 
 func (x *CancelBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[124]
+	mi := &file_yard_v1_admin_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9189,7 +9262,7 @@ func (x *CancelBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelBatchResponse.ProtoReflect.Descriptor instead.
 func (*CancelBatchResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{124}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *CancelBatchResponse) GetPurged() *Purged {
@@ -9437,7 +9510,7 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x16DeleteTasklistResponse\x12-\n" +
 	"\btasklist\x18\x01 \x01(\v2\x11.yard.v1.TasklistR\btasklist\"5\n" +
 	"\x17DescribeTasklistRequest\x12\x1a\n" +
-	"\btasklist\x18\x01 \x01(\tR\btasklist\"\xe2\x06\n" +
+	"\btasklist\x18\x01 \x01(\tR\btasklist\"\xa3\a\n" +
 	"\x18DescribeTasklistResponse\x12\x1a\n" +
 	"\btasklist\x18\x01 \x01(\tR\btasklist\x12\x14\n" +
 	"\x05ready\x18\x02 \x01(\x03R\x05ready\x12\x18\n" +
@@ -9468,7 +9541,12 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x10partitions_least\x18\" \x01(\x05R\x0fpartitionsLeast\x12%\n" +
 	"\x0epartitions_max\x18# \x01(\x05R\rpartitionsMax\x12#\n" +
 	"\rpaused_groups\x18\x1b \x03(\tR\fpausedGroups\x12%\n" +
-	"\x0edrained_groups\x18\x1c \x03(\tR\rdrainedGroups\"b\n" +
+	"\x0edrained_groups\x18\x1c \x03(\tR\rdrainedGroups\x12?\n" +
+	"\rper_partition\x18$ \x03(\v2\x1a.yard.v1.TasklistPartitionR\fperPartition\"l\n" +
+	"\x11TasklistPartition\x12\x1c\n" +
+	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12\x14\n" +
+	"\x05ready\x18\x02 \x01(\x03R\x05ready\x12#\n" +
+	"\rwaiting_polls\x18\x03 \x01(\x03R\fwaitingPolls\"b\n" +
 	"\x16TasklistPollersRequest\x12\x1a\n" +
 	"\btasklist\x18\x01 \x01(\tR\btasklist\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\x05R\x05limit\x12\x16\n" +
@@ -9911,7 +9989,7 @@ func file_yard_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_yard_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 125)
+var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 126)
 var file_yard_v1_admin_proto_goTypes = []any{
 	(OnFull)(0),                      // 0: yard.v1.OnFull
 	(BatchState)(0),                  // 1: yard.v1.BatchState
@@ -9956,96 +10034,97 @@ var file_yard_v1_admin_proto_goTypes = []any{
 	(*DeleteTasklistResponse)(nil),   // 40: yard.v1.DeleteTasklistResponse
 	(*DescribeTasklistRequest)(nil),  // 41: yard.v1.DescribeTasklistRequest
 	(*DescribeTasklistResponse)(nil), // 42: yard.v1.DescribeTasklistResponse
-	(*TasklistPollersRequest)(nil),   // 43: yard.v1.TasklistPollersRequest
-	(*TasklistPollersResponse)(nil),  // 44: yard.v1.TasklistPollersResponse
-	(*Poller)(nil),                   // 45: yard.v1.Poller
-	(*ListWorkersRequest)(nil),       // 46: yard.v1.ListWorkersRequest
-	(*ListWorkersResponse)(nil),      // 47: yard.v1.ListWorkersResponse
-	(*LiveWorker)(nil),               // 48: yard.v1.LiveWorker
-	(*DrainWorkerRequest)(nil),       // 49: yard.v1.DrainWorkerRequest
-	(*DrainWorkerResponse)(nil),      // 50: yard.v1.DrainWorkerResponse
-	(*StopWorkerRequest)(nil),        // 51: yard.v1.StopWorkerRequest
-	(*StopWorkerResponse)(nil),       // 52: yard.v1.StopWorkerResponse
-	(*ResumeWorkerRequest)(nil),      // 53: yard.v1.ResumeWorkerRequest
-	(*ResumeWorkerResponse)(nil),     // 54: yard.v1.ResumeWorkerResponse
-	(*LiveAttempt)(nil),              // 55: yard.v1.LiveAttempt
-	(*SlotUse)(nil),                  // 56: yard.v1.SlotUse
-	(*Pause)(nil),                    // 57: yard.v1.Pause
-	(*PauseRequest)(nil),             // 58: yard.v1.PauseRequest
-	(*PauseResponse)(nil),            // 59: yard.v1.PauseResponse
-	(*DrainResponse)(nil),            // 60: yard.v1.DrainResponse
-	(*ResumeRequest)(nil),            // 61: yard.v1.ResumeRequest
-	(*PeekTasklistRequest)(nil),      // 62: yard.v1.PeekTasklistRequest
-	(*PeekTasklistResponse)(nil),     // 63: yard.v1.PeekTasklistResponse
-	(*PeekedTask)(nil),               // 64: yard.v1.PeekedTask
-	(*PurgeRequest)(nil),             // 65: yard.v1.PurgeRequest
-	(*PurgeResponse)(nil),            // 66: yard.v1.PurgeResponse
-	(*Purged)(nil),                   // 67: yard.v1.Purged
-	(*Limit)(nil),                    // 68: yard.v1.Limit
-	(*PutLimitRequest)(nil),          // 69: yard.v1.PutLimitRequest
-	(*PutLimitResponse)(nil),         // 70: yard.v1.PutLimitResponse
-	(*GetLimitRequest)(nil),          // 71: yard.v1.GetLimitRequest
-	(*GetLimitResponse)(nil),         // 72: yard.v1.GetLimitResponse
-	(*ListLimitsRequest)(nil),        // 73: yard.v1.ListLimitsRequest
-	(*ListLimitsResponse)(nil),       // 74: yard.v1.ListLimitsResponse
-	(*DeleteLimitRequest)(nil),       // 75: yard.v1.DeleteLimitRequest
-	(*DeleteLimitResponse)(nil),      // 76: yard.v1.DeleteLimitResponse
-	(*Group)(nil),                    // 77: yard.v1.Group
-	(*PutGroupRequest)(nil),          // 78: yard.v1.PutGroupRequest
-	(*PutGroupResponse)(nil),         // 79: yard.v1.PutGroupResponse
-	(*GetGroupRequest)(nil),          // 80: yard.v1.GetGroupRequest
-	(*GetGroupResponse)(nil),         // 81: yard.v1.GetGroupResponse
-	(*ListGroupsRequest)(nil),        // 82: yard.v1.ListGroupsRequest
-	(*ListGroupsResponse)(nil),       // 83: yard.v1.ListGroupsResponse
-	(*StoppedGroup)(nil),             // 84: yard.v1.StoppedGroup
-	(*DeleteGroupRequest)(nil),       // 85: yard.v1.DeleteGroupRequest
-	(*DeleteGroupResponse)(nil),      // 86: yard.v1.DeleteGroupResponse
-	(*TopLimitsRequest)(nil),         // 87: yard.v1.TopLimitsRequest
-	(*TopLimitsResponse)(nil),        // 88: yard.v1.TopLimitsResponse
-	(*LimitUse)(nil),                 // 89: yard.v1.LimitUse
-	(*SlotHolder)(nil),               // 90: yard.v1.SlotHolder
-	(*SlotWaiter)(nil),               // 91: yard.v1.SlotWaiter
-	(*ShardSlots)(nil),               // 92: yard.v1.ShardSlots
-	(*DeadLetterFilter)(nil),         // 93: yard.v1.DeadLetterFilter
-	(*ListDeadLettersRequest)(nil),   // 94: yard.v1.ListDeadLettersRequest
-	(*ListDeadLettersResponse)(nil),  // 95: yard.v1.ListDeadLettersResponse
-	(*CountDeadLettersRequest)(nil),  // 96: yard.v1.CountDeadLettersRequest
-	(*CountDeadLettersResponse)(nil), // 97: yard.v1.CountDeadLettersResponse
-	(*DeadLetterCount)(nil),          // 98: yard.v1.DeadLetterCount
-	(*GetDeadLetterRequest)(nil),     // 99: yard.v1.GetDeadLetterRequest
-	(*GetDeadLetterResponse)(nil),    // 100: yard.v1.GetDeadLetterResponse
-	(*RedriveRequest)(nil),           // 101: yard.v1.RedriveRequest
-	(*RedriveResponse)(nil),          // 102: yard.v1.RedriveResponse
-	(*PurgeDeadLettersRequest)(nil),  // 103: yard.v1.PurgeDeadLettersRequest
-	(*PurgeDeadLettersResponse)(nil), // 104: yard.v1.PurgeDeadLettersResponse
-	(*ListKeysRequest)(nil),          // 105: yard.v1.ListKeysRequest
-	(*ListKeysResponse)(nil),         // 106: yard.v1.ListKeysResponse
-	(*OrderKey)(nil),                 // 107: yard.v1.OrderKey
-	(*GetKeyRequest)(nil),            // 108: yard.v1.GetKeyRequest
-	(*GetKeyResponse)(nil),           // 109: yard.v1.GetKeyResponse
-	(*UnblockKeyRequest)(nil),        // 110: yard.v1.UnblockKeyRequest
-	(*UnblockKeyResponse)(nil),       // 111: yard.v1.UnblockKeyResponse
-	(*SkipKeyRequest)(nil),           // 112: yard.v1.SkipKeyRequest
-	(*SkipKeyResponse)(nil),          // 113: yard.v1.SkipKeyResponse
-	(*Batch)(nil),                    // 114: yard.v1.Batch
-	(*CreateBatchRequest)(nil),       // 115: yard.v1.CreateBatchRequest
-	(*CreateBatchResponse)(nil),      // 116: yard.v1.CreateBatchResponse
-	(*GetBatchRequest)(nil),          // 117: yard.v1.GetBatchRequest
-	(*GetBatchResponse)(nil),         // 118: yard.v1.GetBatchResponse
-	(*ListBatchesRequest)(nil),       // 119: yard.v1.ListBatchesRequest
-	(*ListBatchesResponse)(nil),      // 120: yard.v1.ListBatchesResponse
-	(*CloseBatchRequest)(nil),        // 121: yard.v1.CloseBatchRequest
-	(*CloseBatchResponse)(nil),       // 122: yard.v1.CloseBatchResponse
-	(*WaitBatchRequest)(nil),         // 123: yard.v1.WaitBatchRequest
-	(*WaitBatchResponse)(nil),        // 124: yard.v1.WaitBatchResponse
-	(*CancelBatchRequest)(nil),       // 125: yard.v1.CancelBatchRequest
-	(*CancelBatchResponse)(nil),      // 126: yard.v1.CancelBatchResponse
-	(*RetryPolicy)(nil),              // 127: yard.v1.RetryPolicy
-	(*WorkerDrain)(nil),              // 128: yard.v1.WorkerDrain
-	(*Task)(nil),                     // 129: yard.v1.Task
-	(TaskState)(0),                   // 130: yard.v1.TaskState
-	(*Verdict)(nil),                  // 131: yard.v1.Verdict
-	(*NewTask)(nil),                  // 132: yard.v1.NewTask
+	(*TasklistPartition)(nil),        // 43: yard.v1.TasklistPartition
+	(*TasklistPollersRequest)(nil),   // 44: yard.v1.TasklistPollersRequest
+	(*TasklistPollersResponse)(nil),  // 45: yard.v1.TasklistPollersResponse
+	(*Poller)(nil),                   // 46: yard.v1.Poller
+	(*ListWorkersRequest)(nil),       // 47: yard.v1.ListWorkersRequest
+	(*ListWorkersResponse)(nil),      // 48: yard.v1.ListWorkersResponse
+	(*LiveWorker)(nil),               // 49: yard.v1.LiveWorker
+	(*DrainWorkerRequest)(nil),       // 50: yard.v1.DrainWorkerRequest
+	(*DrainWorkerResponse)(nil),      // 51: yard.v1.DrainWorkerResponse
+	(*StopWorkerRequest)(nil),        // 52: yard.v1.StopWorkerRequest
+	(*StopWorkerResponse)(nil),       // 53: yard.v1.StopWorkerResponse
+	(*ResumeWorkerRequest)(nil),      // 54: yard.v1.ResumeWorkerRequest
+	(*ResumeWorkerResponse)(nil),     // 55: yard.v1.ResumeWorkerResponse
+	(*LiveAttempt)(nil),              // 56: yard.v1.LiveAttempt
+	(*SlotUse)(nil),                  // 57: yard.v1.SlotUse
+	(*Pause)(nil),                    // 58: yard.v1.Pause
+	(*PauseRequest)(nil),             // 59: yard.v1.PauseRequest
+	(*PauseResponse)(nil),            // 60: yard.v1.PauseResponse
+	(*DrainResponse)(nil),            // 61: yard.v1.DrainResponse
+	(*ResumeRequest)(nil),            // 62: yard.v1.ResumeRequest
+	(*PeekTasklistRequest)(nil),      // 63: yard.v1.PeekTasklistRequest
+	(*PeekTasklistResponse)(nil),     // 64: yard.v1.PeekTasklistResponse
+	(*PeekedTask)(nil),               // 65: yard.v1.PeekedTask
+	(*PurgeRequest)(nil),             // 66: yard.v1.PurgeRequest
+	(*PurgeResponse)(nil),            // 67: yard.v1.PurgeResponse
+	(*Purged)(nil),                   // 68: yard.v1.Purged
+	(*Limit)(nil),                    // 69: yard.v1.Limit
+	(*PutLimitRequest)(nil),          // 70: yard.v1.PutLimitRequest
+	(*PutLimitResponse)(nil),         // 71: yard.v1.PutLimitResponse
+	(*GetLimitRequest)(nil),          // 72: yard.v1.GetLimitRequest
+	(*GetLimitResponse)(nil),         // 73: yard.v1.GetLimitResponse
+	(*ListLimitsRequest)(nil),        // 74: yard.v1.ListLimitsRequest
+	(*ListLimitsResponse)(nil),       // 75: yard.v1.ListLimitsResponse
+	(*DeleteLimitRequest)(nil),       // 76: yard.v1.DeleteLimitRequest
+	(*DeleteLimitResponse)(nil),      // 77: yard.v1.DeleteLimitResponse
+	(*Group)(nil),                    // 78: yard.v1.Group
+	(*PutGroupRequest)(nil),          // 79: yard.v1.PutGroupRequest
+	(*PutGroupResponse)(nil),         // 80: yard.v1.PutGroupResponse
+	(*GetGroupRequest)(nil),          // 81: yard.v1.GetGroupRequest
+	(*GetGroupResponse)(nil),         // 82: yard.v1.GetGroupResponse
+	(*ListGroupsRequest)(nil),        // 83: yard.v1.ListGroupsRequest
+	(*ListGroupsResponse)(nil),       // 84: yard.v1.ListGroupsResponse
+	(*StoppedGroup)(nil),             // 85: yard.v1.StoppedGroup
+	(*DeleteGroupRequest)(nil),       // 86: yard.v1.DeleteGroupRequest
+	(*DeleteGroupResponse)(nil),      // 87: yard.v1.DeleteGroupResponse
+	(*TopLimitsRequest)(nil),         // 88: yard.v1.TopLimitsRequest
+	(*TopLimitsResponse)(nil),        // 89: yard.v1.TopLimitsResponse
+	(*LimitUse)(nil),                 // 90: yard.v1.LimitUse
+	(*SlotHolder)(nil),               // 91: yard.v1.SlotHolder
+	(*SlotWaiter)(nil),               // 92: yard.v1.SlotWaiter
+	(*ShardSlots)(nil),               // 93: yard.v1.ShardSlots
+	(*DeadLetterFilter)(nil),         // 94: yard.v1.DeadLetterFilter
+	(*ListDeadLettersRequest)(nil),   // 95: yard.v1.ListDeadLettersRequest
+	(*ListDeadLettersResponse)(nil),  // 96: yard.v1.ListDeadLettersResponse
+	(*CountDeadLettersRequest)(nil),  // 97: yard.v1.CountDeadLettersRequest
+	(*CountDeadLettersResponse)(nil), // 98: yard.v1.CountDeadLettersResponse
+	(*DeadLetterCount)(nil),          // 99: yard.v1.DeadLetterCount
+	(*GetDeadLetterRequest)(nil),     // 100: yard.v1.GetDeadLetterRequest
+	(*GetDeadLetterResponse)(nil),    // 101: yard.v1.GetDeadLetterResponse
+	(*RedriveRequest)(nil),           // 102: yard.v1.RedriveRequest
+	(*RedriveResponse)(nil),          // 103: yard.v1.RedriveResponse
+	(*PurgeDeadLettersRequest)(nil),  // 104: yard.v1.PurgeDeadLettersRequest
+	(*PurgeDeadLettersResponse)(nil), // 105: yard.v1.PurgeDeadLettersResponse
+	(*ListKeysRequest)(nil),          // 106: yard.v1.ListKeysRequest
+	(*ListKeysResponse)(nil),         // 107: yard.v1.ListKeysResponse
+	(*OrderKey)(nil),                 // 108: yard.v1.OrderKey
+	(*GetKeyRequest)(nil),            // 109: yard.v1.GetKeyRequest
+	(*GetKeyResponse)(nil),           // 110: yard.v1.GetKeyResponse
+	(*UnblockKeyRequest)(nil),        // 111: yard.v1.UnblockKeyRequest
+	(*UnblockKeyResponse)(nil),       // 112: yard.v1.UnblockKeyResponse
+	(*SkipKeyRequest)(nil),           // 113: yard.v1.SkipKeyRequest
+	(*SkipKeyResponse)(nil),          // 114: yard.v1.SkipKeyResponse
+	(*Batch)(nil),                    // 115: yard.v1.Batch
+	(*CreateBatchRequest)(nil),       // 116: yard.v1.CreateBatchRequest
+	(*CreateBatchResponse)(nil),      // 117: yard.v1.CreateBatchResponse
+	(*GetBatchRequest)(nil),          // 118: yard.v1.GetBatchRequest
+	(*GetBatchResponse)(nil),         // 119: yard.v1.GetBatchResponse
+	(*ListBatchesRequest)(nil),       // 120: yard.v1.ListBatchesRequest
+	(*ListBatchesResponse)(nil),      // 121: yard.v1.ListBatchesResponse
+	(*CloseBatchRequest)(nil),        // 122: yard.v1.CloseBatchRequest
+	(*CloseBatchResponse)(nil),       // 123: yard.v1.CloseBatchResponse
+	(*WaitBatchRequest)(nil),         // 124: yard.v1.WaitBatchRequest
+	(*WaitBatchResponse)(nil),        // 125: yard.v1.WaitBatchResponse
+	(*CancelBatchRequest)(nil),       // 126: yard.v1.CancelBatchRequest
+	(*CancelBatchResponse)(nil),      // 127: yard.v1.CancelBatchResponse
+	(*RetryPolicy)(nil),              // 128: yard.v1.RetryPolicy
+	(*WorkerDrain)(nil),              // 129: yard.v1.WorkerDrain
+	(*Task)(nil),                     // 130: yard.v1.Task
+	(TaskState)(0),                   // 131: yard.v1.TaskState
+	(*Verdict)(nil),                  // 132: yard.v1.Verdict
+	(*NewTask)(nil),                  // 133: yard.v1.NewTask
 }
 var file_yard_v1_admin_proto_depIdxs = []int32{
 	4,   // 0: yard.v1.Domain.rate:type_name -> yard.v1.Rate
@@ -10053,8 +10132,8 @@ var file_yard_v1_admin_proto_depIdxs = []int32{
 	2,   // 2: yard.v1.PutDomainRequest.domain:type_name -> yard.v1.Domain
 	2,   // 3: yard.v1.PutDomainResponse.domain:type_name -> yard.v1.Domain
 	2,   // 4: yard.v1.GetDomainResponse.domain:type_name -> yard.v1.Domain
-	57,  // 5: yard.v1.GetDomainResponse.pause:type_name -> yard.v1.Pause
-	57,  // 6: yard.v1.GetDomainResponse.drain:type_name -> yard.v1.Pause
+	58,  // 5: yard.v1.GetDomainResponse.pause:type_name -> yard.v1.Pause
+	58,  // 6: yard.v1.GetDomainResponse.drain:type_name -> yard.v1.Pause
 	3,   // 7: yard.v1.GetDomainResponse.use:type_name -> yard.v1.Quota
 	2,   // 8: yard.v1.ListDomainsResponse.domains:type_name -> yard.v1.Domain
 	2,   // 9: yard.v1.DeleteDomainResponse.domain:type_name -> yard.v1.Domain
@@ -10065,91 +10144,92 @@ var file_yard_v1_admin_proto_depIdxs = []int32{
 	19,  // 14: yard.v1.ListQueuesResponse.partitions:type_name -> yard.v1.PartitionQueues
 	21,  // 15: yard.v1.PartitionQueues.queues:type_name -> yard.v1.Queue
 	20,  // 16: yard.v1.PartitionQueues.domains:type_name -> yard.v1.DomainWork
-	127, // 17: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
+	128, // 17: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
 	4,   // 18: yard.v1.TaskType.rate:type_name -> yard.v1.Rate
 	22,  // 19: yard.v1.PutTypeRequest.type:type_name -> yard.v1.TaskType
 	22,  // 20: yard.v1.PutTypeResponse.type:type_name -> yard.v1.TaskType
 	22,  // 21: yard.v1.GetTypeResponse.type:type_name -> yard.v1.TaskType
-	57,  // 22: yard.v1.GetTypeResponse.pause:type_name -> yard.v1.Pause
-	57,  // 23: yard.v1.GetTypeResponse.drain:type_name -> yard.v1.Pause
+	58,  // 22: yard.v1.GetTypeResponse.pause:type_name -> yard.v1.Pause
+	58,  // 23: yard.v1.GetTypeResponse.drain:type_name -> yard.v1.Pause
 	22,  // 24: yard.v1.ListTypesResponse.types:type_name -> yard.v1.TaskType
 	22,  // 25: yard.v1.DeleteTypeResponse.type:type_name -> yard.v1.TaskType
 	4,   // 26: yard.v1.Tasklist.rate:type_name -> yard.v1.Rate
 	31,  // 27: yard.v1.PutTasklistRequest.tasklist:type_name -> yard.v1.Tasklist
 	31,  // 28: yard.v1.PutTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
 	31,  // 29: yard.v1.GetTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	57,  // 30: yard.v1.GetTasklistResponse.pause:type_name -> yard.v1.Pause
-	57,  // 31: yard.v1.GetTasklistResponse.drain:type_name -> yard.v1.Pause
+	58,  // 30: yard.v1.GetTasklistResponse.pause:type_name -> yard.v1.Pause
+	58,  // 31: yard.v1.GetTasklistResponse.drain:type_name -> yard.v1.Pause
 	38,  // 32: yard.v1.ListTasklistsResponse.tasklists:type_name -> yard.v1.ListedTasklist
 	31,  // 33: yard.v1.ListedTasklist.settings:type_name -> yard.v1.Tasklist
-	57,  // 34: yard.v1.ListedTasklist.pause:type_name -> yard.v1.Pause
-	57,  // 35: yard.v1.ListedTasklist.drain:type_name -> yard.v1.Pause
+	58,  // 34: yard.v1.ListedTasklist.pause:type_name -> yard.v1.Pause
+	58,  // 35: yard.v1.ListedTasklist.drain:type_name -> yard.v1.Pause
 	31,  // 36: yard.v1.DeleteTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	56,  // 37: yard.v1.DescribeTasklistResponse.slots:type_name -> yard.v1.SlotUse
-	57,  // 38: yard.v1.DescribeTasklistResponse.pause:type_name -> yard.v1.Pause
-	57,  // 39: yard.v1.DescribeTasklistResponse.drain:type_name -> yard.v1.Pause
-	45,  // 40: yard.v1.TasklistPollersResponse.pollers:type_name -> yard.v1.Poller
-	48,  // 41: yard.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
-	55,  // 42: yard.v1.LiveWorker.attempts:type_name -> yard.v1.LiveAttempt
-	128, // 43: yard.v1.LiveWorker.drain:type_name -> yard.v1.WorkerDrain
-	48,  // 44: yard.v1.DrainWorkerResponse.worker:type_name -> yard.v1.LiveWorker
-	48,  // 45: yard.v1.StopWorkerResponse.worker:type_name -> yard.v1.LiveWorker
-	128, // 46: yard.v1.ResumeWorkerResponse.drain:type_name -> yard.v1.WorkerDrain
-	57,  // 47: yard.v1.PauseResponse.pause:type_name -> yard.v1.Pause
-	57,  // 48: yard.v1.DrainResponse.drain:type_name -> yard.v1.Pause
-	64,  // 49: yard.v1.PeekTasklistResponse.tasks:type_name -> yard.v1.PeekedTask
-	129, // 50: yard.v1.PeekedTask.task:type_name -> yard.v1.Task
-	130, // 51: yard.v1.PurgeRequest.states:type_name -> yard.v1.TaskState
-	67,  // 52: yard.v1.PurgeResponse.purged:type_name -> yard.v1.Purged
-	4,   // 53: yard.v1.Limit.rate:type_name -> yard.v1.Rate
-	0,   // 54: yard.v1.Limit.on_full:type_name -> yard.v1.OnFull
-	68,  // 55: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
-	68,  // 56: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
-	68,  // 57: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
-	68,  // 58: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
-	68,  // 59: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
-	77,  // 60: yard.v1.PutGroupRequest.group:type_name -> yard.v1.Group
-	77,  // 61: yard.v1.PutGroupResponse.group:type_name -> yard.v1.Group
-	77,  // 62: yard.v1.GetGroupResponse.group:type_name -> yard.v1.Group
-	57,  // 63: yard.v1.GetGroupResponse.pause:type_name -> yard.v1.Pause
-	57,  // 64: yard.v1.GetGroupResponse.drain:type_name -> yard.v1.Pause
-	77,  // 65: yard.v1.ListGroupsResponse.groups:type_name -> yard.v1.Group
-	84,  // 66: yard.v1.ListGroupsResponse.stopped:type_name -> yard.v1.StoppedGroup
-	57,  // 67: yard.v1.StoppedGroup.pause:type_name -> yard.v1.Pause
-	57,  // 68: yard.v1.StoppedGroup.drain:type_name -> yard.v1.Pause
-	77,  // 69: yard.v1.DeleteGroupResponse.group:type_name -> yard.v1.Group
-	89,  // 70: yard.v1.TopLimitsResponse.limits:type_name -> yard.v1.LimitUse
-	90,  // 71: yard.v1.LimitUse.holders:type_name -> yard.v1.SlotHolder
-	91,  // 72: yard.v1.LimitUse.waiters:type_name -> yard.v1.SlotWaiter
-	92,  // 73: yard.v1.LimitUse.shards:type_name -> yard.v1.ShardSlots
-	130, // 74: yard.v1.SlotHolder.state:type_name -> yard.v1.TaskState
-	93,  // 75: yard.v1.ListDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
-	129, // 76: yard.v1.ListDeadLettersResponse.tasks:type_name -> yard.v1.Task
-	93,  // 77: yard.v1.CountDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
-	98,  // 78: yard.v1.CountDeadLettersResponse.counts:type_name -> yard.v1.DeadLetterCount
-	129, // 79: yard.v1.GetDeadLetterResponse.task:type_name -> yard.v1.Task
-	93,  // 80: yard.v1.RedriveRequest.filter:type_name -> yard.v1.DeadLetterFilter
-	127, // 81: yard.v1.RedriveRequest.retry:type_name -> yard.v1.RetryPolicy
-	131, // 82: yard.v1.RedriveResponse.verdicts:type_name -> yard.v1.Verdict
-	93,  // 83: yard.v1.PurgeDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
-	107, // 84: yard.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
-	129, // 85: yard.v1.OrderKey.head:type_name -> yard.v1.Task
-	107, // 86: yard.v1.GetKeyResponse.key:type_name -> yard.v1.OrderKey
-	127, // 87: yard.v1.UnblockKeyRequest.retry:type_name -> yard.v1.RetryPolicy
-	1,   // 88: yard.v1.Batch.state:type_name -> yard.v1.BatchState
-	132, // 89: yard.v1.CreateBatchRequest.callback:type_name -> yard.v1.NewTask
-	114, // 90: yard.v1.CreateBatchResponse.batch:type_name -> yard.v1.Batch
-	114, // 91: yard.v1.GetBatchResponse.batch:type_name -> yard.v1.Batch
-	1,   // 92: yard.v1.ListBatchesRequest.states:type_name -> yard.v1.BatchState
-	114, // 93: yard.v1.ListBatchesResponse.batches:type_name -> yard.v1.Batch
-	114, // 94: yard.v1.CloseBatchResponse.batch:type_name -> yard.v1.Batch
-	114, // 95: yard.v1.WaitBatchResponse.batch:type_name -> yard.v1.Batch
-	67,  // 96: yard.v1.CancelBatchResponse.purged:type_name -> yard.v1.Purged
-	97,  // [97:97] is the sub-list for method output_type
-	97,  // [97:97] is the sub-list for method input_type
-	97,  // [97:97] is the sub-list for extension type_name
-	97,  // [97:97] is the sub-list for extension extendee
-	0,   // [0:97] is the sub-list for field type_name
+	57,  // 37: yard.v1.DescribeTasklistResponse.slots:type_name -> yard.v1.SlotUse
+	58,  // 38: yard.v1.DescribeTasklistResponse.pause:type_name -> yard.v1.Pause
+	58,  // 39: yard.v1.DescribeTasklistResponse.drain:type_name -> yard.v1.Pause
+	43,  // 40: yard.v1.DescribeTasklistResponse.per_partition:type_name -> yard.v1.TasklistPartition
+	46,  // 41: yard.v1.TasklistPollersResponse.pollers:type_name -> yard.v1.Poller
+	49,  // 42: yard.v1.ListWorkersResponse.workers:type_name -> yard.v1.LiveWorker
+	56,  // 43: yard.v1.LiveWorker.attempts:type_name -> yard.v1.LiveAttempt
+	129, // 44: yard.v1.LiveWorker.drain:type_name -> yard.v1.WorkerDrain
+	49,  // 45: yard.v1.DrainWorkerResponse.worker:type_name -> yard.v1.LiveWorker
+	49,  // 46: yard.v1.StopWorkerResponse.worker:type_name -> yard.v1.LiveWorker
+	129, // 47: yard.v1.ResumeWorkerResponse.drain:type_name -> yard.v1.WorkerDrain
+	58,  // 48: yard.v1.PauseResponse.pause:type_name -> yard.v1.Pause
+	58,  // 49: yard.v1.DrainResponse.drain:type_name -> yard.v1.Pause
+	65,  // 50: yard.v1.PeekTasklistResponse.tasks:type_name -> yard.v1.PeekedTask
+	130, // 51: yard.v1.PeekedTask.task:type_name -> yard.v1.Task
+	131, // 52: yard.v1.PurgeRequest.states:type_name -> yard.v1.TaskState
+	68,  // 53: yard.v1.PurgeResponse.purged:type_name -> yard.v1.Purged
+	4,   // 54: yard.v1.Limit.rate:type_name -> yard.v1.Rate
+	0,   // 55: yard.v1.Limit.on_full:type_name -> yard.v1.OnFull
+	69,  // 56: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
+	69,  // 57: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
+	69,  // 58: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
+	69,  // 59: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
+	69,  // 60: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
+	78,  // 61: yard.v1.PutGroupRequest.group:type_name -> yard.v1.Group
+	78,  // 62: yard.v1.PutGroupResponse.group:type_name -> yard.v1.Group
+	78,  // 63: yard.v1.GetGroupResponse.group:type_name -> yard.v1.Group
+	58,  // 64: yard.v1.GetGroupResponse.pause:type_name -> yard.v1.Pause
+	58,  // 65: yard.v1.GetGroupResponse.drain:type_name -> yard.v1.Pause
+	78,  // 66: yard.v1.ListGroupsResponse.groups:type_name -> yard.v1.Group
+	85,  // 67: yard.v1.ListGroupsResponse.stopped:type_name -> yard.v1.StoppedGroup
+	58,  // 68: yard.v1.StoppedGroup.pause:type_name -> yard.v1.Pause
+	58,  // 69: yard.v1.StoppedGroup.drain:type_name -> yard.v1.Pause
+	78,  // 70: yard.v1.DeleteGroupResponse.group:type_name -> yard.v1.Group
+	90,  // 71: yard.v1.TopLimitsResponse.limits:type_name -> yard.v1.LimitUse
+	91,  // 72: yard.v1.LimitUse.holders:type_name -> yard.v1.SlotHolder
+	92,  // 73: yard.v1.LimitUse.waiters:type_name -> yard.v1.SlotWaiter
+	93,  // 74: yard.v1.LimitUse.shards:type_name -> yard.v1.ShardSlots
+	131, // 75: yard.v1.SlotHolder.state:type_name -> yard.v1.TaskState
+	94,  // 76: yard.v1.ListDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
+	130, // 77: yard.v1.ListDeadLettersResponse.tasks:type_name -> yard.v1.Task
+	94,  // 78: yard.v1.CountDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
+	99,  // 79: yard.v1.CountDeadLettersResponse.counts:type_name -> yard.v1.DeadLetterCount
+	130, // 80: yard.v1.GetDeadLetterResponse.task:type_name -> yard.v1.Task
+	94,  // 81: yard.v1.RedriveRequest.filter:type_name -> yard.v1.DeadLetterFilter
+	128, // 82: yard.v1.RedriveRequest.retry:type_name -> yard.v1.RetryPolicy
+	132, // 83: yard.v1.RedriveResponse.verdicts:type_name -> yard.v1.Verdict
+	94,  // 84: yard.v1.PurgeDeadLettersRequest.filter:type_name -> yard.v1.DeadLetterFilter
+	108, // 85: yard.v1.ListKeysResponse.keys:type_name -> yard.v1.OrderKey
+	130, // 86: yard.v1.OrderKey.head:type_name -> yard.v1.Task
+	108, // 87: yard.v1.GetKeyResponse.key:type_name -> yard.v1.OrderKey
+	128, // 88: yard.v1.UnblockKeyRequest.retry:type_name -> yard.v1.RetryPolicy
+	1,   // 89: yard.v1.Batch.state:type_name -> yard.v1.BatchState
+	133, // 90: yard.v1.CreateBatchRequest.callback:type_name -> yard.v1.NewTask
+	115, // 91: yard.v1.CreateBatchResponse.batch:type_name -> yard.v1.Batch
+	115, // 92: yard.v1.GetBatchResponse.batch:type_name -> yard.v1.Batch
+	1,   // 93: yard.v1.ListBatchesRequest.states:type_name -> yard.v1.BatchState
+	115, // 94: yard.v1.ListBatchesResponse.batches:type_name -> yard.v1.Batch
+	115, // 95: yard.v1.CloseBatchResponse.batch:type_name -> yard.v1.Batch
+	115, // 96: yard.v1.WaitBatchResponse.batch:type_name -> yard.v1.Batch
+	68,  // 97: yard.v1.CancelBatchResponse.purged:type_name -> yard.v1.Purged
+	98,  // [98:98] is the sub-list for method output_type
+	98,  // [98:98] is the sub-list for method input_type
+	98,  // [98:98] is the sub-list for extension type_name
+	98,  // [98:98] is the sub-list for extension extendee
+	0,   // [0:98] is the sub-list for field type_name
 }
 
 func init() { file_yard_v1_admin_proto_init() }
@@ -10159,14 +10239,14 @@ func file_yard_v1_admin_proto_init() {
 	}
 	file_yard_v1_tasks_proto_init()
 	file_yard_v1_admin_proto_msgTypes[0].OneofWrappers = []any{}
-	file_yard_v1_admin_proto_msgTypes[75].OneofWrappers = []any{}
+	file_yard_v1_admin_proto_msgTypes[76].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_v1_admin_proto_rawDesc), len(file_yard_v1_admin_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   125,
+			NumMessages:   126,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

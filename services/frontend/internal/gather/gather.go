@@ -37,6 +37,7 @@ func Description(tasklist string, parts []*yardv1.DescribeTasklistResponse) *yar
 		out.Failed += p.Failed
 		out.Dead += p.Dead
 		out.Expired += p.Expired
+		out.PerPartition = append(out.PerPartition, p.PerPartition...)
 		for _, s := range p.Slots {
 			if known := slots[s.Ref]; known == nil {
 				slots[s.Ref] = s
@@ -46,6 +47,7 @@ func Description(tasklist string, parts []*yardv1.DescribeTasklistResponse) *yar
 			}
 		}
 	}
+	slices.SortFunc(out.PerPartition, func(a, b *yardv1.TasklistPartition) int { return cmp.Compare(a.Partition, b.Partition) })
 	slices.SortFunc(out.Slots, func(a, b *yardv1.SlotUse) int { return cmp.Compare(a.Ref, b.Ref) })
 	return out
 }

@@ -22,11 +22,17 @@ func TestPausedTasklistsAreListed(t *testing.T) {
 // TestADescriptionIsASum: counts are added up; slots are the domain's, of which each part tells, and one may be late.
 func TestADescriptionIsASum(t *testing.T) {
 	slots := func(ref string, n int32) *yardv1.SlotUse { return &yardv1.SlotUse{Ref: ref, InUse: n} }
+	of := func(partition int32) []*yardv1.TasklistPartition {
+		return []*yardv1.TasklistPartition{{Partition: partition}}
+	}
 	got := Description("mail", []*yardv1.DescribeTasklistResponse{
+		{PerPartition: of(4)},
+		{PerPartition: of(2)},
 		{Ready: 1, Waiting: 2, OldestReadyMs: 30, Slots: []*yardv1.SlotUse{slots("b", 3), slots("a", 1)}},
 		{Ready: 4, Dead: 1, OldestReadyMs: 20, Slots: []*yardv1.SlotUse{slots("b", 5)}},
 	})
 	testkit.Equal(t, "counts", fmt.Sprint(got.Tasklist, got.Ready, got.Waiting, got.Dead, got.OldestReadyMs), "mail5 2 1 30")
+	testkit.Equal(t, "partitions", fmt.Sprint(len(got.PerPartition), got.PerPartition[0].Partition, got.PerPartition[1].Partition), "2 2 4")
 	testkit.Equal(t, "slots", fmt.Sprint(len(got.Slots), got.Slots[0].Ref, got.Slots[0].InUse, got.Slots[1].Ref, got.Slots[1].InUse), "2a1b5")
 }
 

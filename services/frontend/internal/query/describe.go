@@ -66,7 +66,7 @@ func (q *Queries) describeMatching(ctx context.Context, m int, domain, tasklist 
 	if err != nil {
 		return nil, err
 	}
-	out := &yardv1.DescribeTasklistResponse{WaitingPolls: d.WaitingPolls, Pollers: d.Pollers}
+	out := &yardv1.DescribeTasklistResponse{WaitingPolls: d.WaitingPolls, Pollers: d.Pollers, PerPartition: d.Partitions}
 	use := func(ref, typ string, inUse, limit int32) {
 		if inUse != 0 {
 			out.Slots = append(out.Slots, &yardv1.SlotUse{Ref: ref, Type: typ, InUse: inUse, Limit: limit})
@@ -106,6 +106,8 @@ func firstNames(all map[string]*yardv1.Pause) []string {
 func (q *Queries) describePartitions(domain string, d *yardv1.DescribeTasklistResponse) {
 	if n := q.Catalog.Partitions(domain, d.Tasklist); n > 1 {
 		d.Partitions = int32(n)
+	} else {
+		d.PerPartition = nil // the sums are those of its only one
 	}
 	if l := catalog.Tasklists.Of(q.Catalog, domain, d.Tasklist); l.GetPartitionsMax() > 0 {
 		least, most := catalog.PartitionsBetween(l)

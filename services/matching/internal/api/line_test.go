@@ -114,7 +114,7 @@ func (n *note) Step(in *match.Inputs, _ match.Now, fx *match.Effects) {
 }
 
 // Tasklist implements shard.Core.
-func (n *note) Tasklist(string, string) (ready, polls int) { return 0, 0 }
+func (n *note) Tasklist(string, string) []match.PartitionCount { return nil }
 
 func (n *note) Pollers(string, string, string, int, match.Now) report.Page {
 	return report.Page{}

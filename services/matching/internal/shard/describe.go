@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -26,8 +27,10 @@ func (s *Shard) Describe(ctx context.Context, req *rpcv1.DescribeShardRequest) (
 	}
 	var refs []table.Ref
 	if err := s.look(ctx, req.Domain, func(c Core) {
-		ready, polls := c.Tasklist(req.Domain, req.Tasklist)
-		resp.Ready, resp.WaitingPolls = int64(ready), int64(polls)
+		for _, p := range c.Tasklist(req.Domain, req.Tasklist) {
+			resp.Ready, resp.WaitingPolls = resp.Ready+int64(p.Ready), resp.WaitingPolls+int64(p.Polls)
+			resp.Partitions = append(resp.Partitions, &yardv1.TasklistPartition{Partition: int32(p.Partition), Ready: int64(p.Ready), WaitingPolls: int64(p.Polls)})
+		}
 		resp.Pollers = int64(c.Pollers(req.Domain, req.Tasklist, "", 0, s.Clock.Now()).All)
 		if req.LimitsInUse {
 			used, _ := c.LimitsInUse(req.Domain, 0, s.Clock.Now())

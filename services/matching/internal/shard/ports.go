@@ -16,8 +16,8 @@ import (
 type Core interface {
 	// Step is one turn; see match.Shard.
 	Step(in *match.Inputs, now match.Now, fx *match.Effects)
-	// Tasklist tells how a tasklist stands.
-	Tasklist(domain, name string) (ready, polls int)
+	// Tasklist counts the partitions of a tasklist.
+	Tasklist(domain, name string) []match.PartitionCount
 	// Pollers are workers that polled a tasklist.
 	Pollers(domain, tasklist, after string, limit int, now match.Now) report.Page
 	// LimitsInUse tells how limits of a domain are used.

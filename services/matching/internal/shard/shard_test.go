@@ -93,7 +93,9 @@ func (w *world) Step(in *match.Inputs, _ match.Now, fx *match.Effects) {
 }
 
 // Tasklist implements Core.
-func (w *world) Tasklist(domain, name string) (ready, polls int) { return len(domain), len(name) }
+func (w *world) Tasklist(domain, name string) []match.PartitionCount {
+	return []match.PartitionCount{{Partition: 3, Ready: len(domain) - 1, Polls: len(name)}, {Partition: 7, Ready: 1}}
+}
 
 func (w *world) Pollers(_, _, after string, limit int, _ match.Now) report.Page {
 	return report.Page{

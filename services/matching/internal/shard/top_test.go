@@ -117,5 +117,8 @@ func TestDescribe(t *testing.T) {
 		if err != nil || d.Ready != 2 || d.WaitingPolls != 4 || d.Slots["pay"] != int32(len("type/pay")) || d.Limits["domain"] != int32(len("domain")) {
 			t.Fatalf("%v %v", d, err)
 		}
+		if p := d.Partitions; len(p) != 2 || p[0].Partition != 3 || p[0].Ready != 1 || p[0].WaitingPolls != 4 || p[1].Partition != 7 || p[1].Ready != 1 {
+			t.Errorf("its partitions are %v", p)
+		}
 	})
 }

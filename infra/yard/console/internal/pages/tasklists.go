@@ -93,17 +93,24 @@ type tasklistLive struct {
 // branch is a partition of a tasklist, with those that send their polls on to it.
 type branch struct {
 	Partition int
-	Below     []branch
+	// Counts are nil if its owner does not know it.
+	Counts *yardv1.TasklistPartition
+	Below  []branch
 }
 
 // Root is the first partition of the tasklist, with all others below it.
-func (t tasklistLive) Root() branch { return branchOf(0, int(t.GetPartitions())) }
+func (t tasklistLive) Root() branch { return t.branch(0) }
 
-func branchOf(partition, all int) branch {
+func (t tasklistLive) branch(partition int) branch {
 	b := branch{Partition: partition}
-	for n := partition + 1; n < all; n++ {
+	for _, p := range t.GetPerPartition() {
+		if int(p.Partition) == partition {
+			b.Counts = p
+		}
+	}
+	for n := partition + 1; n < int(t.GetPartitions()); n++ {
 		if ids.ParentPartition(n) == partition {
-			b.Below = append(b.Below, branchOf(n, all))
+			b.Below = append(b.Below, t.branch(n))
 		}
 	}
 	return b

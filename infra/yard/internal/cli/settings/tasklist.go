@@ -150,6 +150,9 @@ func printTasklist(a *command.App, d *yardv1.DescribeTasklistResponse, known boo
 		case d.Partitions > 0:
 			t.Row("partitions", d.Partitions)
 		}
+		for _, p := range d.PerPartition {
+			t.Row(fmt.Sprint("  partition ", p.Partition), p.Ready, fmt.Sprintf("ready, %d polls wait", p.WaitingPolls))
+		}
 		t.Row("ready", d.Ready, "oldest for "+(time.Duration(d.OldestReadyMs)*time.Millisecond).String())
 		if d.MaxQueued > 0 {
 			t.Row("queued", d.Queued, fmt.Sprintf("of %d, as submits see it", d.MaxQueued))

@@ -42,18 +42,20 @@ func (s *Shard) Census() Census {
 	return c
 }
 
-// Tasklist tells how many triggers of a tasklist are in the table as far as is known,
-// and how many of its polls are not answered.
-func (s *Shard) Tasklist(domain, name string) (ready, polls int) {
+// PartitionCount is how many triggers of a partition of a tasklist are in the table as far as is known, and how many of its polls are not answered.
+type PartitionCount struct{ Partition, Ready, Polls int }
+
+// Tasklist counts the partitions of a tasklist that are here, by number.
+func (s *Shard) Tasklist(domain, name string) (all []PartitionCount) {
 	if d := s.domains[domain]; d != nil {
 		for _, l := range d.Sources {
 			if l.Name == name {
-				ready += l.Index.Triggers() + l.ReadAhead()
-				polls += l.Polls.Alive()
+				all = append(all, PartitionCount{l.Partition, l.Index.Triggers() + l.ReadAhead(), l.Polls.Alive()})
 			}
 		}
 	}
-	return ready, polls
+	slices.SortFunc(all, func(a, b PartitionCount) int { return cmp.Compare(a.Partition, b.Partition) })
+	return all
 }
 
 // Pollers are up to limit workers that polled a tasklist, behind the one called after; from the first, if that is empty.

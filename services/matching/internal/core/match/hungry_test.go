@@ -27,7 +27,7 @@ func TestR33WhatTheTableHoldsIsNotAskedFor(t *testing.T) {
 			t.Fatalf("asked for %+v", h)
 		}
 	}
-	if ready, _ := o.s.Tasklist("d", "l0"); ready != 39 {
+	if ready, _ := counts(o.s, "d", "l0"); ready != 39 {
 		t.Errorf("after 10 minutes the table holds %d triggers of 39 tasks", ready)
 	}
 	w.down["d"] = true

@@ -266,7 +266,7 @@ func TestWhatIsReadAheadIsNotMissed(t *testing.T) {
 	w.ready("d", "l0", "a", 1, 10)
 	w.keepPolling(40*ms, "l0")
 	w.run(10 * time.Second)
-	if ready, _ := o.s.Tasklist("d", "l0"); ready != 8 || len(w.hungry) > 0 {
+	if ready, _ := counts(o.s, "d", "l0"); ready != 8 || len(w.hungry) > 0 {
 		t.Errorf("%d triggers are said to be ready; history was asked for %v", ready, w.hungry)
 	}
 }

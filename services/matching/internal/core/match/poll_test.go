@@ -246,7 +246,7 @@ func TestChunksAreJoined(t *testing.T) {
 			t.Errorf("a call with %d chunks", len(c.Put))
 		}
 	}
-	if ready, _ := o.s.Tasklist("d", "list 4998"); ready != 1 {
+	if ready, _ := counts(o.s, "d", "list 4998"); ready != 1 {
 		t.Errorf("%d are stored", ready)
 	}
 }
@@ -318,7 +318,7 @@ func TestDrain(t *testing.T) {
 		next := w.own(0, 2)
 		w.wait("look", 1, "x")
 		w.run(100 * ms)
-		if ready, _ := next.s.Tasklist("d", "l0"); ready < 3 {
+		if ready, _ := counts(next.s, "d", "l0"); ready < 3 {
 			t.Fatalf("%d triggers were stored", ready)
 		}
 		w.wait("next", 10)

@@ -53,7 +53,7 @@ func TestR33DoublesAreDropped(t *testing.T) {
 	if w.counts.Duplicates != 4 || w.counts.GrabsRefused != 0 {
 		t.Fatalf("%d doubles, %d grabs refused", w.counts.Duplicates, w.counts.GrabsRefused)
 	}
-	if ready, polls := o.s.Tasklist("d", "l0"); ready != 0 || polls != 1 {
+	if ready, polls := counts(o.s, "d", "l0"); ready != 0 || polls != 1 {
 		t.Fatalf("%d triggers, %d polls", ready, polls)
 	}
 }

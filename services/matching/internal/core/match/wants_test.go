@@ -23,7 +23,7 @@ func stored(t *testing.T, n int, types ...string) *solo {
 	}
 	o.step(0, in)
 	o.step(0, o.called())
-	if ready, _ := o.s.Tasklist("d", "l"); ready != n*len(types) || o.s.Census().Calls != 0 {
+	if ready, _ := counts(o.s, "d", "l"); ready != n*len(types) || o.s.Census().Calls != 0 {
 		t.Fatalf("%d triggers are stored", ready)
 	}
 	return o
