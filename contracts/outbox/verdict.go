@@ -84,7 +84,7 @@ func decide(r *request, resp *yardv1.SubmitResponse, err error) verdict {
 	case e.Path == "/request_id" && e.Detail[fault.DetailNowMs] != "": // it is not stored, nor will be
 		ms, _ := strconv.ParseInt(e.Detail[fault.DetailNowMs], 10, 64) // 0 if it is no number
 		return verdict{outcome: &outcome{request: r.id}, nowMs: ms, trouble: err}
-	case e.Path == "/request_id" && r.again:
+	case e.Path == "/request_id" && e.Code == fault.FailedPrecondition && r.again: // the engine has forgotten it
 		return unknown(r)
 	case r.again, e.Code == fault.Unknown, e.Code == fault.Internal:
 		return verdict{trouble: err}
