@@ -35,8 +35,8 @@ func stopActions() (all []page) {
 	for _, s := range []stoppable{
 		{path: domainPath, noun: "domain", role: login.Admin, wide: true, state: domainState, stop: stopDomain, resume: resumeDomain, shown: domainShown},
 		{path: domainPath + "/tasklists/{tasklist}", noun: "tasklist", role: login.Operator, state: tasklistState, stop: stopPart(tasklistPart), resume: resumePart(tasklistPart), shown: tasklistShown},
-		{path: domainPath + "/types/{type}", noun: "type", role: login.Operator, state: typeState, stop: stopPart(typePart), resume: resumePart(typePart), shown: typeShown},
-		{path: domainPath + "/groups/{group}", noun: "group", role: login.Operator, state: groupState, stop: stopPart(groupPart), resume: resumePart(groupPart), shown: groupShown},
+		{path: domainPath + "/types/{type}", noun: "type", role: login.Operator, state: typeState, stop: stopPart(typePart), resume: resumePart(typePart), shown: bodyShown},
+		{path: domainPath + "/groups/{group}", noun: "group", role: login.Operator, state: groupState, stop: stopPart(groupPart), resume: resumePart(groupPart), shown: bodyShown},
 	} {
 		for _, one := range []page{
 			action(s.path+"/pause", "Pause the "+s.noun, s.role, s.preview(false), s.halt(false)),
@@ -61,14 +61,9 @@ func tasklistShown(f frame) (pause, drain *yardv1.Pause) {
 	return d.Pause, d.Drain
 }
 
-func typeShown(f frame) (pause, drain *yardv1.Pause) {
-	t := f.Body.(*yardv1.GetTypeResponse)
-	return t.Pause, t.Drain
-}
-
-func groupShown(f frame) (pause, drain *yardv1.Pause) {
-	g := f.Body.(*yardv1.GetGroupResponse)
-	return g.Pause, g.Drain
+// bodyShown is for a page whose body is the answer of the engine: that of a type or of a group.
+func bodyShown(f frame) (pause, drain *yardv1.Pause) {
+	return f.Body.(interface{ GetPause() *yardv1.Pause }).GetPause(), f.Body.(interface{ GetDrain() *yardv1.Pause }).GetDrain()
 }
 
 // preview is that of a pause or a drain.
