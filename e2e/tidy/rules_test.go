@@ -44,6 +44,11 @@ func importOffences() []offence {
 		{"core knows context", packageClasses, source{inCore: importing("context")}, "values in, values out"},
 		{"core knows a library", packageClasses, source{inCore: importing("github.com/redis/go-redis/v9")}, "standard library only"},
 		{"core knows a request", packageClasses, source{inCore: importing(repository + "contracts/gen/yardv1")}, "translated outside"},
+		{"core on messages knows one", packageClasses, source{"services/frontend/internal/core/gather/g.go": importing(repository + "contracts/gen/yardv1")}, ""},
+		{"core on messages knows a file", packageClasses, source{"services/frontend/internal/core/gather/g.go": importing("os")}, "values in, values out"},
+		{"core knows a core on messages", packageClasses, source{
+			"services/frontend/internal/core/idle/i.go": importing(repository + "services/frontend/internal/core/gather"),
+		}, "is for shells"},
 		{"core knows another core", packageClasses, source{inCore: importing(ids, repository+"services/history/internal/core/deadline")}, ""},
 		{"shell knows NATS", packageClasses, source{"services/timer/internal/firing/f.go": importing("github.com/nats-io/nats.go")}, "ports"},
 		{"shell knows its adapter", packageClasses, source{"services/matching/internal/shard/s.go": importing(repository + "services/matching/internal/redistable")}, "does not know its adapters"},

@@ -12,8 +12,8 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/audit"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/gateway"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
 // endpoint is one verb of the API.

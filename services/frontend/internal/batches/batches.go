@@ -20,10 +20,10 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/home"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/owners"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/quotas"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
 // A batch is one message of the log of its home partition, which is changed by compare-and-set: by frontends until it is closed, and by its keeper in history

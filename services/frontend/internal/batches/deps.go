@@ -19,9 +19,9 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/batchclose"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/owners"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/quotas"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
 const (

@@ -11,6 +11,8 @@
 package call
 
 import (
+	"encoding/binary"
+	"math/rand/v2"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
@@ -20,7 +22,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/paging"
 
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
 )
 
 const (
@@ -64,8 +66,13 @@ type Answer func(resp codec.Message, err error)
 // ServerNow is the server's clock now.
 func (c *Call) ServerNow() time.Time { return c.Now.Add(time.Since(c.Received)) }
 
-// Form is how the request was written, for its checks.
-func (c *Call) Form() validate.Form { return validate.Form{JSON: c.JSON} }
+// Form is what is known of the request, for its checks.
+func (c *Call) Form() validate.Form {
+	f := validate.Form{JSON: c.JSON}
+	binary.BigEndian.PutUint64(f.Fresh[:], rand.Uint64())
+	binary.BigEndian.PutUint64(f.Fresh[8:], rand.Uint64())
+	return f
+}
 
 // Size is how many bytes m takes in the answer to c.
 func (c *Call) Size(m codec.Message) int {

@@ -7,7 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
 )
 
 const (

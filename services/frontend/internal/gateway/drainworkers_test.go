@@ -17,8 +17,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/drained"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/polls"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
 const workerOne, workerTwo = "worker-number-001", "worker-number-002"

@@ -27,6 +27,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/batches"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/intake"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/operate"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/outcome"
@@ -38,7 +39,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/scaling"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/schedules"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/settings"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
 // Bus sends what is not waited for. Answers arrive at the rooms.

@@ -15,8 +15,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/scaling"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
 // sets runs the rig's scaler until the test ends.

@@ -15,7 +15,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
 )
 
 // kind is a kind of settings, with the verbs about it. N is some number that is set.

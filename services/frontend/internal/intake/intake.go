@@ -30,12 +30,12 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/caps"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/groupcommit"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/owners"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/placement"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/polls"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/quotas"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
 const (

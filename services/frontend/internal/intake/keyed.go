@@ -16,7 +16,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/parallel"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/uniquekey"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
 
 	core "github.com/yardmaster-io/yardmaster/services/frontend/internal/core/intake"
 )

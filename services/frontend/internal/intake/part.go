@@ -9,7 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/caps"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
 )
 
 // part is what a request has in one partition, as one write of the log: as a submission it has the tasks that are still open.

@@ -9,8 +9,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/tries"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/outcome"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
 // replace changes the task that has the key of open task k into that one, and tells whether task k is decided: history decides, in the order of the log. A try

@@ -22,10 +22,10 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/filing"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/tries"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/groupcommit"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/polls"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/quotas"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 
 	core "github.com/yardmaster-io/yardmaster/services/frontend/internal/core/intake"
 )

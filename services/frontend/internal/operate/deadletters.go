@@ -15,8 +15,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/taskview"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/outcome"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
 // Dead letters lie in a stream of their own, in the order in which their tasks ended. A list, a count, and a redrive or a purge of all that match are
@@ -128,7 +128,7 @@ func (o *Operator) GetDeadLetter(c call.Call, req *yardv1.GetDeadLetterRequest, 
 
 // Redrive brings dead letters back (deadletters.redrive).
 func (o *Operator) Redrive(c call.Call, req *yardv1.RedriveRequest, answer call.Answer) {
-	s, bad := validate.Redrive(req)
+	s, bad := validate.Redrive(req, c.Form())
 	o.Run.Ask(c, bad, answer, func(ctx context.Context) (codec.Message, error) {
 		done := &yardv1.RedriveResponse{}
 		found, next, err := o.wanted(ctx, c.Domain, s)

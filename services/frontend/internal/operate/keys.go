@@ -10,9 +10,9 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/outcome"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/owners"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
 // The owners of partitions tell of the lines of order keys. An operator's command on a key is an event about its first task: that it is the first is seen
@@ -20,7 +20,7 @@ import (
 
 // UnblockKey gives the task that blocks an order key another attempt (keys.unblock).
 func (o *Operator) UnblockKey(c call.Call, req *yardv1.UnblockKeyRequest, answer call.Answer) {
-	k, bad := validate.UnblockKey(req, c.Domain)
+	k, bad := validate.UnblockKey(req, c.Domain, c.Form())
 	o.commandKey(c, req, k, bad, answer, func(v *yardv1.Verdict) codec.Message {
 		return &yardv1.UnblockKeyResponse{TaskId: v.TaskId, Revision: v.Revision}
 	})
@@ -28,7 +28,7 @@ func (o *Operator) UnblockKey(c call.Call, req *yardv1.UnblockKeyRequest, answer
 
 // SkipKey makes the first task of an order key a dead letter (keys.skip).
 func (o *Operator) SkipKey(c call.Call, req *yardv1.SkipKeyRequest, answer call.Answer) {
-	k, bad := validate.SkipKey(req, c.Domain)
+	k, bad := validate.SkipKey(req, c.Domain, c.Form())
 	o.commandKey(c, req, k, bad, answer, func(v *yardv1.Verdict) codec.Message {
 		return &yardv1.SkipKeyResponse{TaskId: v.TaskId, CancelRequested: v.CancelRequested}
 	})

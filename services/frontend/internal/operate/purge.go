@@ -9,8 +9,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/outcome"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
 // A purge is a list whose tasks are cancelled: what a step does depends on its cursor only, and the log decides of each

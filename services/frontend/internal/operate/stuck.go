@@ -9,9 +9,9 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/paging"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/gather"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/gather"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/owners"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
 // StuckTasks lists the attempts that run for too long (tasks.stuck). Every owner of a history partition knows those of its partition.

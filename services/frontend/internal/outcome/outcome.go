@@ -17,8 +17,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/groupcommit"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
 // noSuchTask is the one text of NOT_FOUND, no matter which service finds out: an unknown task, another

@@ -19,6 +19,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/pace"
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/admission"
@@ -27,9 +28,9 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/balance"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/direct"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/polls"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
 const (
@@ -134,7 +135,7 @@ func (q *Requests) Report(p *rpcv1.PartitionLoad, now time.Time) {
 // Poll asks for work (tasks.poll). Matching answers the asker's inbox itself; where the
 // owner that has the poll is replaced, it is answered empty here.
 func (q *Requests) Poll(c call.Call, req *yardv1.PollRequest, answer call.Answer) {
-	if q.Run.Rejects(&c, validate.Poll(req, c.Tasklist), answer) {
+	if q.Run.Rejects(&c, validate.Poll(req, c.Tasklist, pace.Of(validate.WaitMax)), answer) {
 		return
 	}
 	if c.Reply == "" { // tasks would be granted that no one runs

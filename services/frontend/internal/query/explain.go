@@ -16,9 +16,9 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/explain"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/gather"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/gather"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/owners"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
 const (

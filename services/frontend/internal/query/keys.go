@@ -14,8 +14,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/paging"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/owners"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
 // ListKeys tells of the order keys of the domain (keys.list).

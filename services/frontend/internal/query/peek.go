@@ -11,8 +11,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/paging"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/owners"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
 // PeekTasklist shows the ready tasks of a tasklist in the order in which they are to start (tasklists.peek).

@@ -15,7 +15,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/schedule"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
 )
 
 // dueMax bounds the runs of a schedule that wait.

@@ -22,8 +22,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/home"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
 const (

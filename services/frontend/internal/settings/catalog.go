@@ -9,7 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/backoff"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
 )
 
 // ownWritesWithin is how long a change waits until this frontend itself goes by

@@ -12,7 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
 )
 
 // PutGroup sets the weight of a group, and its number in limits that count per group (groups.put).

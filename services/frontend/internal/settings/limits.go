@@ -15,8 +15,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/owners"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
 // PutLimit creates or changes a limit that types share (limits.put). Slots are booked of each that an attempt needs, so a domain may have fewer

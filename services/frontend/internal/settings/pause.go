@@ -10,7 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
 )
 
 // oversMax is how many records of pauses that are over one pause deletes, to have room.

@@ -11,9 +11,9 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/gather"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/gather"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/owners"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
 // PutTasklist sets or changes the settings of a tasklist (tasklists.put).

@@ -11,7 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
 )
 
 // PutType creates or changes a task type (types.put).

@@ -51,7 +51,7 @@ func TestUpdateEvents(t *testing.T) {
 	req := goodUpdate()
 	seen := map[uint64]bool{}
 	for range 2 {
-		out, err := Update(req, "shop", now, Form{})
+		out, err := Update(req, "shop", now, Form{Fresh: ids.NewRequestID(time.Now())})
 		testkit.NoError(t, err)
 		for _, o := range out {
 			if u := o.Event.Update; u.Request == 0 || seen[u.Request] || o.Event.Domain != "shop" || o.ID != goodID {

@@ -14,11 +14,12 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 )
 
-// Form says how a request was written, because it decides what the decoder has
-// already seen to.
+// Form is what is known of a request besides its body.
 type Form struct {
 	// JSON requests hold valid JSON payloads and valid UTF-8 by construction.
 	JSON bool
+	// Fresh is the id of a request that brings none.
+	Fresh ids.RequestID
 }
 
 // at is the path of entry i of a list.

@@ -62,7 +62,7 @@ func (k *KeyCommand) Outcome() Outcome {
 }
 
 // UnblockKey checks a keys.unblock.
-func UnblockKey(req *yardv1.UnblockKeyRequest, domain string) (*KeyCommand, error) {
+func UnblockKey(req *yardv1.UnblockKeyRequest, domain string, form Form) (*KeyCommand, error) {
 	if err := retry("/retry", req.Retry); err != nil {
 		return nil, err
 	}
@@ -70,13 +70,13 @@ func UnblockKey(req *yardv1.UnblockKeyRequest, domain string) (*KeyCommand, erro
 	if req.Retry != nil {
 		event.Update.Policy = partOf(req.Retry)
 	}
-	return keyCommand(req, event, "unblocked")
+	return keyCommand(req, event, "unblocked", form)
 }
 
 // SkipKey checks a keys.skip.
-func SkipKey(req *yardv1.SkipKeyRequest, domain string) (*KeyCommand, error) {
+func SkipKey(req *yardv1.SkipKeyRequest, domain string, form Form) (*KeyCommand, error) {
 	event := &logv1.Event{Kind: logv1.EventKind_EVENT_KIND_SKIPPED, Domain: domain, Update: &logv1.Update{}, CancelRunning: req.CancelRunning}
-	return keyCommand(req, event, "skipped")
+	return keyCommand(req, event, "skipped", form)
 }
 
 func keyCommand(req interface {
@@ -86,7 +86,7 @@ func keyCommand(req interface {
 	GetBy() string
 	GetRequestId() string
 	GetTries() int32
-}, event *logv1.Event, what string,
+}, event *logv1.Event, what string, form Form,
 ) (*KeyCommand, error) {
 	k := &KeyCommand{OrderKey: req.GetOrderKey(), event: event}
 	if err := firstError(requiredOrderKey(k.OrderKey), text("/reason", req.GetReason(), PurgeReasonBytesMax), text("/by", req.GetBy(), PauserBytesMax)); err != nil {
@@ -101,6 +101,6 @@ func keyCommand(req interface {
 	}
 	event.OrderKey, event.Message = k.OrderKey, ReasonOf(what, req.GetBy(), req.GetReason())
 	var err error
-	k.request, err = requestOf(req)
+	k.request, err = requestOf(req, form)
 	return k, err
 }

@@ -1,12 +1,13 @@
 package validate
 
 import (
+	"time"
+
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/pace"
 )
 
-// Poll checks a poll. It fills in the tasklist of the subject, if that names one.
-func Poll(req *yardv1.PollRequest, subject string) error {
+// Poll checks a poll, which may wait for so long. It fills in the tasklist of the subject, if that names one.
+func Poll(req *yardv1.PollRequest, subject string, wait time.Duration) error {
 	switch {
 	case subject == "":
 	case req.Tasklist == "":
@@ -21,7 +22,7 @@ func Poll(req *yardv1.PollRequest, subject string) error {
 	return firstError(
 		name("/tasklist", req.Tasklist),
 		between("/max_tasks", req.MaxTasks, least, BatchMax),
-		between("/wait_ms", req.WaitMs, 0, ms(pace.Of(WaitMax))),
+		between("/wait_ms", req.WaitMs, 0, ms(wait)),
 		text("/worker", req.Worker, WorkerBytesMax),
 		text("/worker_version", req.WorkerVersion, VersionBytesMax),
 		workerID("/worker_id", req.WorkerId),

@@ -7,8 +7,7 @@
 // rely on the ranges in the .proto files.
 //
 // Never does: decode bytes, read a clock, or look up a domain; the time and the
-// task types come in as values. It is as pure as a core, and stands outside of it
-// only because what it checks and makes are messages of the contracts.
+// task types come in as values.
 //
 // On failure: a *fault.Error with the code and the JSON pointer of the first
 // field at fault (`/tasks/3/delay_ms`). A request is refused whole.

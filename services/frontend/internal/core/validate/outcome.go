@@ -134,7 +134,7 @@ func EndTasks(req *yardv1.EndTasksRequest, domain string, form Form) ([]Outcome,
 	if err := firstError(payload(result, req.Result, PayloadBytesMax, form), text("/reason", req.Reason, PurgeReasonBytesMax), text("/by", req.By, PauserBytesMax)); err != nil {
 		return nil, err
 	}
-	request, err := requestOf(req)
+	request, err := requestOf(req, form)
 	if err != nil {
 		return nil, err
 	}

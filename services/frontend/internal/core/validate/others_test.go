@@ -45,7 +45,7 @@ type row[Req any] = struct {
 func TestPollRefuses(t *testing.T) {
 	refusals(t, func() *yardv1.PollRequest {
 		return &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1000, WaitMs: 60_000, Types: []string{"a", "b.c"}, Worker: "w", WorkerId: "aZ09-_aZ09-_aZ09"}
-	}, func(r *yardv1.PollRequest) error { return Poll(r, "") }, map[string]row[*yardv1.PollRequest]{
+	}, func(r *yardv1.PollRequest) error { return Poll(r, "", WaitMax) }, map[string]row[*yardv1.PollRequest]{
 		"no tasklist":     {func(r *yardv1.PollRequest) { r.Tasklist = "" }, "/tasklist"},
 		"no tasks":        {func(r *yardv1.PollRequest) { r.MaxTasks = 0 }, "/max_tasks"},
 		"negative":        {func(r *yardv1.PollRequest) { r.MaxTasks = -1 }, "/max_tasks"},

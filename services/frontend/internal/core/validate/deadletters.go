@@ -2,7 +2,6 @@ package validate
 
 import (
 	"cmp"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"strconv"
@@ -94,7 +93,7 @@ func Letters(named []string, path string) (s DeadLetterStep, err error) {
 }
 
 // Redrive checks a deadletters.redrive.
-func Redrive(req *yardv1.RedriveRequest) (DeadLetterStep, error) {
+func Redrive(req *yardv1.RedriveRequest, form Form) (DeadLetterStep, error) {
 	most := int32(RedriveStepMax)
 	if req.Preview {
 		most = DeadLetterStepMax
@@ -115,14 +114,10 @@ func Redrive(req *yardv1.RedriveRequest) (DeadLetterStep, error) {
 		s.Policy = partOf(req.Retry)
 	}
 	s.Preview, s.To, s.Reason = req.Preview, req.Tasklist, ReasonOf("redriven", req.By, req.Reason)
-	if req.RequestId == "" { // history must know the event again that a frontend sends twice
-		_, err := rand.Read(s.request[:])
-		return s, err
+	if s.request = form.Fresh; req.RequestId != "" {
+		s.request, err = parsedRequestID(req.RequestId)
 	}
-	if s.request, err = ids.ParseRequestID(req.RequestId); err != nil {
-		return s, invalid("/request_id", "%v", err)
-	}
-	return s, nil
+	return s, err
 }
 
 // PurgeDeadLetters checks a deadletters.purge.

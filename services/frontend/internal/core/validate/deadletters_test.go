@@ -19,7 +19,7 @@ func TestRedrivesAreChecked(t *testing.T) {
 	good := func() *yardv1.RedriveRequest {
 		return &yardv1.RedriveRequest{Filter: &yardv1.DeadLetterFilter{Type: "x"}, Limit: 100, Cursor: "3.9", Reason: "up", By: "ann", Tasklist: "slow", Retry: &yardv1.RetryPolicy{MaxAttempts: 3}}
 	}
-	s, err := Redrive(good())
+	s, err := Redrive(good(), Form{})
 	if err != nil || s.After != 3 || s.UpTo != 9 || s.Limit != 100 || s.Reason != "redriven by ann: up" || s.To != "slow" || s.Policy.MaxAttempts != 3 || s.Cursor(5) != "5.9" {
 		t.Fatalf("%+v %v", s, err)
 	}
@@ -57,11 +57,11 @@ func TestRedrivesAreChecked(t *testing.T) {
 	} {
 		r := good()
 		c.change(r)
-		if _, err := Redrive(r); fault.CodeOf(err) != fault.InvalidArgument || fault.From(err).Path != c.path {
+		if _, err := Redrive(r, Form{}); fault.CodeOf(err) != fault.InvalidArgument || fault.From(err).Path != c.path {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if s, err := Redrive(&yardv1.RedriveRequest{Filter: &yardv1.DeadLetterFilter{}, Preview: true, Limit: 1000}); err != nil || !s.Preview {
+	if s, err := Redrive(&yardv1.RedriveRequest{Filter: &yardv1.DeadLetterFilter{}, Preview: true, Limit: 1000}, Form{}); err != nil || !s.Preview {
 		t.Error(err)
 	}
 }
@@ -81,8 +81,8 @@ func TestAPurgeOfLettersIsChecked(t *testing.T) {
 // An entry of a request has one name, however often it is sent, and another one for each task.
 func TestARedriveIsNamedByItsRequestAndTask(t *testing.T) {
 	req := &yardv1.RedriveRequest{TaskIds: []string{someTask}, RequestId: "019aa4ee-0780-7000-8000-000000000002"}
-	first, err := Redrive(req)
-	again, err2 := Redrive(req)
+	first, err := Redrive(req, Form{})
+	again, err2 := Redrive(req, Form{})
 	if err != nil || err2 != nil {
 		t.Fatal(err, err2)
 	}
@@ -91,8 +91,8 @@ func TestARedriveIsNamedByItsRequestAndTask(t *testing.T) {
 		t.Error("entries are named wrongly")
 	}
 	req.RequestId = ""
-	one, err := Redrive(req)
-	two, err2 := Redrive(req)
+	one, err := Redrive(req, Form{Fresh: ids.NewRequestID(time.Now())})
+	two, err2 := Redrive(req, Form{Fresh: ids.NewRequestID(time.Now())})
 	if err != nil || err2 != nil || one.RequestOf(id) == two.RequestOf(id) {
 		t.Error("requests without an id are one")
 	}

@@ -1,7 +1,6 @@
 package validate
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"slices"
@@ -20,7 +19,7 @@ func Update(req *yardv1.UpdateRequest, domain string, now time.Time, form Form) 
 	if n := len(req.Tasks); n == 0 || n > UpdatesMax {
 		return nil, invalid("/tasks", "holds %d entries, 1 to %d are allowed", n, UpdatesMax)
 	}
-	id, err := requestOf(req)
+	id, err := requestOf(req, form)
 	if err != nil {
 		return nil, err
 	}
@@ -56,17 +55,23 @@ func RequestID(req Repeatable) (id ids.RequestID, named bool, err error) {
 	case !named:
 		return id, named, nil
 	}
-	if id, err = ids.ParseRequestID(req.GetRequestId()); err != nil {
-		err = invalid("/request_id", "%v", err)
-	}
+	id, err = parsedRequestID(req.GetRequestId())
 	return id, named, err
 }
 
-// requestOf is the id of a request. One without gets one: history must recognise the event that a frontend sends twice.
-func requestOf(req Repeatable) (ids.RequestID, error) {
+func parsedRequestID(s string) (ids.RequestID, error) {
+	id, err := ids.ParseRequestID(s)
+	if err != nil {
+		err = invalid("/request_id", "%v", err)
+	}
+	return id, err
+}
+
+// requestOf is the id of a request. One without gets that of its form: history must recognise the event that a frontend sends twice.
+func requestOf(req Repeatable, form Form) (ids.RequestID, error) {
 	id, named, err := RequestID(req)
 	if err == nil && !named {
-		_, err = rand.Read(id[:])
+		id = form.Fresh
 	}
 	return id, err
 }
