@@ -124,7 +124,7 @@ func (s *Service) Run(ctx context.Context) error {
 		return err
 	}
 	s.gate.Store(gate)
-	inbox.Listen(gate.Outcomes, gate.Polls.Waiting(), gate.Hints())
+	inbox.Listen(gate.Outcomes, gate.Polls, gate.Hints())
 	recorder := audit.New(natsgate.NewAudit(s.NATS, reader), gate.Run, s.Metrics, s.Log)
 	public := api.New(api.Deps{
 		NATS: s.NATS, Gateway: gate, Audit: recorder, Replies: s.Replies, RequestTimeout: s.Config.Gateway.RequestTimeout,
@@ -162,7 +162,7 @@ func (s *Service) epochs(kv jetstream.KeyValue, gate *gateway.Gateway) *ownershi
 	for m := range keys {
 		keys[m] = topology.MatchingEpoch(m)
 	}
-	return &ownership.Epochs{KV: kv, Keys: keys, Log: s.Log, Rose: func(m int, now ownership.Epoch) { gate.Polls.EpochOpened(m, now.Open) }}
+	return &ownership.Epochs{KV: kv, Keys: keys, Log: s.Log, Rose: func(m int, now ownership.Epoch) { gate.Polls.Opened(m, now.Open) }}
 }
 
 // opened closes Ready: as the last part it starts when all others are there.

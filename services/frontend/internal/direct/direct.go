@@ -1,6 +1,6 @@
 // Package direct starts tasks with their submit: the write that accepts a task also says which waiting poll has its first attempt.
 //
-// Owns: which tasks may start so, the attempt as the worker gets it, and what was given to polls in the last seconds.
+// Owns: which tasks may start so, and the attempt as the worker gets it.
 //
 // A task may start directly if it is due and nothing but a worker is between it and its start: no order key, no batch, no limit, rate or pause that covers
 // it. Nor do tasks that a lost attempt would cost too much: the frontend may be killed after the log has the start, and before the worker has the task.
@@ -8,7 +8,7 @@
 // Never does: decide whether the attempt counts. History does, when it admits the task: an attempt that it does not take is stale, whatever its
 // worker says of it.
 //
-// On failure: what no one received is handed back; see Given.
+// On failure: nothing here fails. Attempts that no one received are handed back (core/poll).
 package direct
 
 import (

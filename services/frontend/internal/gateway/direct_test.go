@@ -60,7 +60,7 @@ func (r *rig) called(t *testing.T, triggers int64) {
 // givesUp has the asker of a poll of domain shop give it up.
 func (r *rig) givesUp(t *testing.T, inbox string) {
 	t.Helper()
-	r.Polls.Waiting().TakeGivenUp(testkit.Encoded(t, &rpcv1.GivenUp{Domain: "shop", Inboxes: []string{inbox}}))
+	r.Gateway.Polls.TakeGivenUp(testkit.Encoded(t, &rpcv1.GivenUp{Domain: "shop", Inboxes: []string{inbox}}))
 }
 
 // ofLength is a task with so long a payload.
@@ -349,7 +349,7 @@ func TestHandingBackIsRepeated(t *testing.T) {
 	onDirect(t, func(t *testing.T, r *rig) {
 		r.pollHere(t, "a")
 		r.submitNow(t, one())
-		r.Polls.Waiting().TasksBounced(r.given()[0].id)
+		r.Gateway.Polls.TasksBounced(r.given()[0].id)
 		verdict(t, r, fault.Unavailable)
 		testkit.Equal(t, "sent after a refusal that passes", len(r.releases()), 2)
 		verdict(t, r, fault.Stale)
@@ -359,7 +359,7 @@ func TestHandingBackIsRepeated(t *testing.T) {
 	onDirect(t, func(t *testing.T, r *rig) {
 		r.pollHere(t, "a")
 		r.submitNow(t, one())
-		r.Polls.Waiting().TasksBounced(r.given()[0].id)
+		r.Gateway.Polls.TasksBounced(r.given()[0].id)
 		for range 2 * handBackWithin / handBackAgain {
 			verdict(t, r, fault.Unavailable)
 		}
@@ -374,10 +374,10 @@ func TestANewOwnerOfMatchingHearsOfWorkers(t *testing.T) {
 		r.pollHere(t, "b")
 		testkit.Equal(t, "sent", len(r.bus.sentPolls()), 1)
 		first := r.bus.sentPolls()[0]
-		r.EpochOpened((first.shard+1)%rigShards, rigEpoch+1)
+		r.Opened((first.shard+1)%rigShards, rigEpoch+1)
 		testkit.Equal(t, "sent when another shard has a new owner", len(r.bus.sentPolls()), 1)
-		r.EpochOpened(first.shard, rigEpoch+1)
-		r.EpochOpened(first.shard, rigEpoch+1)
+		r.Opened(first.shard, rigEpoch+1)
+		r.Opened(first.shard, rigEpoch+1)
 		got := r.bus.sentPolls()
 		if len(got) != 2 || got[1].epoch != rigEpoch+1 || got[1].poll.ReplyTo != "a" {
 			t.Fatalf("sent %v", got)
@@ -423,7 +423,7 @@ func TestADrainedWorkerGetsNothing(t *testing.T) {
 func TestAPollThatIsGivenUpGetsNothing(t *testing.T) {
 	giveUp := func(r *rig, domain string) {
 		data, _ := (&rpcv1.GivenUp{Domain: domain, Inboxes: []string{"a"}}).MarshalVT()
-		r.Polls.Waiting().TakeGivenUp(data)
+		r.Gateway.Polls.TakeGivenUp(data)
 	}
 	onDirect(t, func(t *testing.T, r *rig) {
 		r.pollHere(t, "a")
@@ -458,7 +458,7 @@ func TestAFrontendThatStopsEndsPolls(t *testing.T) {
 		r.log.fault = func(int, natslog.Msg) (bool, error) { return false, natslog.ErrNotStored }
 		sent(t, r, r.Submit, &yardv1.SubmitRequest{Tasklist: "main", Tasks: []*yardv1.NewTask{one()}})
 		synctest.Wait()
-		r.Polls.Waiting().Stop()
+		r.Gateway.Polls.Stop()
 		testkit.Equal(t, "answered while it may yet get a task", len(r.given()), 0)
 		r.log.gate <- struct{}{}
 		if got := r.given(); len(got) != 1 || len(got[0].resp.Tasks) > 0 || len(r.bus.sentPolls()) != 1 || r.kept() != 0 {
@@ -470,10 +470,10 @@ func TestAFrontendThatStopsEndsPolls(t *testing.T) {
 // TestWhatNoOneReceivesIsHandedBack, once: the answer found no subscriber, or the worker says that it has not got it.
 func TestWhatNoOneReceivesIsHandedBack(t *testing.T) {
 	for what, lose := range map[string]func(r *rig, a polled){
-		"no subscriber": func(r *rig, a polled) { r.Polls.Waiting().TasksBounced(a.id) },
+		"no subscriber": func(r *rig, a polled) { r.Gateway.Polls.TasksBounced(a.id) },
 		"given up": func(r *rig, a polled) {
 			data, _ := (&rpcv1.GivenUp{Domain: "shop", Inboxes: []string{"x", a.to}}).MarshalVT()
-			r.Polls.Waiting().TakeGivenUp(data)
+			r.Gateway.Polls.TakeGivenUp(data)
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -481,7 +481,7 @@ func TestWhatNoOneReceivesIsHandedBack(t *testing.T) {
 				r.pollHere(t, "a")
 				id := r.submitNow(t, one())[0]
 				a := r.given()[0]
-				r.Polls.Waiting().TasksBounced(a.id + 1)
+				r.Gateway.Polls.TasksBounced(a.id + 1)
 				lose(r, a)
 				lose(r, a)
 				if back := r.releases(); len(back) != 1 || back[0] != id {

@@ -14,8 +14,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/filing"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/poll"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/direct"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/polls"
 )
 
 // TestPollsThatDoNotStayHere: their time is over at once, the frontend has stopped, or other partitions of their tasklist may have tasks for them.
@@ -25,7 +25,7 @@ func TestPollsThatDoNotStayHere(t *testing.T) {
 		set    func(t *testing.T, r *rig)
 	}{
 		"no time":                     {},
-		"a frontend that has stopped": {30_000, func(_ *testing.T, r *rig) { r.Polls.Waiting().Stop() }},
+		"a frontend that has stopped": {30_000, func(_ *testing.T, r *rig) { r.Gateway.Polls.Stop() }},
 		"several partitions": {30_000, func(t *testing.T, r *rig) {
 			add(t, r.catalog, catalog.Tasklists, "shop", &yardv1.Tasklist{Name: "main", Partitions: 2})
 		}},
@@ -51,8 +51,8 @@ func TestAPollThatLeavesIsMatchings(t *testing.T) {
 		r.called(t, 10)
 		testkit.Equal(t, "sent", len(r.bus.sentPolls()), 2)
 		r.givesUp(t, "a")
-		r.Polls.Waiting().Stop()
-		time.Sleep(30*time.Second + polls.OverAfter/2)
+		r.Gateway.Polls.Stop()
+		time.Sleep(30*time.Second + poll.OverAfter/2)
 		if got := r.given(); len(got) > 0 || r.kept() != 1 {
 			t.Errorf("answered %v, %d kept", got, r.kept())
 		}
@@ -67,7 +67,7 @@ func TestADrainedWorkersPollIsHeldAndGetsNothing(t *testing.T) {
 		drained := r.pollOfWorker(workerOne, time.Minute)
 		r.submitNow(t, one())
 		testkit.Equal(t, "starts", r.starts(), 0)
-		time.Sleep(polls.DrainedRest + time.Second)
+		time.Sleep(poll.DrainedRest + time.Second)
 		if d := drainIn(t, <-drained); d.GetSinceMs() != 1 {
 			t.Errorf("it says %v", d)
 		}
@@ -260,7 +260,7 @@ func TestPollsThatStayEnd(t *testing.T) {
 		r.TakeSilent(data)
 		testkit.Equal(t, "ended with its worker", ended, 2)
 		poll(30_000, "")
-		r.Polls.Waiting().Stop()
+		r.Gateway.Polls.Stop()
 		testkit.Equal(t, "ended with the frontend", ended, 3)
 		testkit.Equal(t, "kept", r.kept(), 0)
 	})

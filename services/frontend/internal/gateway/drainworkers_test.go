@@ -17,8 +17,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/drained"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/poll"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/polls"
 )
 
 const workerOne, workerTwo = "worker-number-001", "worker-number-002"
@@ -131,7 +131,7 @@ func TestPollsOfADrainedWorkerAreHeld(t *testing.T) {
 		for _, c := range []struct {
 			got   <-chan reply
 			after time.Duration
-		}{{none, 0}, {short, time.Second}, {long, polls.DrainedRest}} {
+		}{{none, 0}, {short, time.Second}, {long, poll.DrainedRest}} {
 			o := <-c.got
 			if d := drainIn(t, o); d.GetReason() != "why" {
 				t.Errorf("it says %v", d)
@@ -156,7 +156,7 @@ func TestAPollOnItsWayIsHeld(t *testing.T) {
 		r, _ := drainRig(t)
 		bounced, waits := r.pollOfWorker(workerOne, time.Minute), r.pollOfWorker(workerOne, time.Minute)
 		sent := r.bus.sentPolls()
-		r.Polls.Waiting().PollBounced(sent[0].id)
+		r.Gateway.Polls.PollBounced(sent[0].id)
 		r.drainOne(t, workerOne)
 		r.tellMoved(t, sent[1].id, 1)
 		for _, got := range []<-chan reply{bounced, waits} {
@@ -346,7 +346,7 @@ func TestADrainFromMeanwhileStays(t *testing.T) {
 func TestPollsThatRestSayWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := drainRig(t)
-		clear(r.Polls.Waiting().Epochs)
+		clear(r.Gateway.Polls.Epochs)
 		waits := r.pollOfWorker(workerOne, time.Minute)
 		r.drainOne(t, workerOne)
 		r.TakeSilent(testkit.Encoded(t, &rpcv1.Silent{Workers: []*rpcv1.SilentWorker{{Domain: "shop", WorkerId: workerOne}}}))
@@ -363,7 +363,7 @@ func TestAnEndingFrontendAnswersHeldPolls(t *testing.T) {
 		r.drainOne(t, workerOne)
 		time.Sleep(time.Second)
 		held := r.pollOfWorker(workerOne, time.Minute)
-		r.Polls.Waiting().Stop()
+		r.Gateway.Polls.Stop()
 		if len(held) != 1 || drainIn(t, <-held) == nil || r.kept() != 0 {
 			t.Error("it is held")
 		}

@@ -290,7 +290,7 @@ type rig struct {
 // verbs are those of all rooms.
 type verbs struct {
 	*intake.Intake
-	*poll.Requests
+	*poll.Polls
 	*outcome.Outcomes
 	*query.Queries
 	*settings.Settings
@@ -362,7 +362,7 @@ func (r *rig) started() (stop func(), ended <-chan error) {
 // opened has an owner of each shard open an epoch.
 func (r *rig) opened(epoch uint64) {
 	for m := range rigShards {
-		r.EpochOpened(m, epoch)
+		r.Opened(m, epoch)
 	}
 }
 

@@ -77,7 +77,7 @@ type Deps struct {
 type Gateway struct {
 	Run      *call.Runner
 	Intake   *intake.Intake
-	Polls    *poll.Requests
+	Polls    *poll.Polls
 	Outcomes *outcome.Outcomes
 	Queries  *query.Queries
 	Overview *query.Overview
@@ -142,7 +142,7 @@ func New(d Deps) (*Gateway, error) {
 	homes := batches.Homes{Log: d.History, LogVersion: d.LogVersion, Partitioning: d.Partitioning, AppendTimeout: c.AppendTimeout}
 	g.Intake = intake.New(intake.Deps{
 		Run: g.Run, Tasks: tasks, Partitioning: d.Partitioning, Tokens: d.Tokens, Catalog: d.Catalog, Log: d.History, LogVersion: d.LogVersion,
-		AppendTimeout: c.AppendTimeout, Homes: homes, Placement: chosen, Polls: g.Polls.Waiting(), Quotas: g.Quotas, DecideOne: g.Outcomes.DecideOne,
+		AppendTimeout: c.AppendTimeout, Homes: homes, Placement: chosen, Polls: g.Polls, Quotas: g.Quotas, DecideOne: g.Outcomes.DecideOne,
 		Logger: d.Log, Clock: d.Clock, Tracing: d.Tracing, Metrics: d.Metrics,
 	})
 	queries := query.Deps{Run: g.Run, Tasks: tasks, Partitioning: d.Partitioning, Catalog: d.Catalog, Queued: g.Intake.QueuedTasks, Share: chosen.Share}
@@ -159,7 +159,7 @@ func New(d Deps) (*Gateway, error) {
 	})
 	g.Operator = operate.New(operate.Deps{
 		Run: g.Run, Tasks: tasks, Catalog: d.Catalog, Bucket: d.Settings, DeadLetters: d.DeadLetters, Reads: g.Queries, Outcomes: g.Outcomes,
-		Polls: g.Polls.Waiting(), Bus: d.Bus, Log: d.Log,
+		Polls: g.Polls, Bus: d.Bus, Log: d.Log,
 	})
 	g.Batches = batches.New(batches.Deps{
 		Homes: homes, Run: g.Run, Tasks: tasks, Catalog: d.Catalog, List: d.Batches, HasRoom: g.Intake.HasRoom, Drained: g.Intake.Drained,
@@ -203,13 +203,13 @@ func (g *Gateway) Serve(ctx context.Context) error {
 		}
 	}
 	tick.Reset(every)
-	g.Polls.Waiting().Stop()
+	g.Polls.Stop()
 	return g.Run.Drain(tick.C, g.drain)
 }
 
 // rests is how long nothing is due while no request is open. A tick that comes when something is due comes a moment later.
 func (g *Gateway) rests(now time.Time) time.Duration {
-	due, ok := g.Polls.Waiting().Next()
+	due, ok := g.Polls.Next()
 	if !ok {
 		return pace.Of(tickMax)
 	}
@@ -220,7 +220,7 @@ func (g *Gateway) rests(now time.Time) time.Duration {
 func (g *Gateway) Hints() map[string]func(data []byte) {
 	return map[string]func(data []byte){
 		topology.HintLoad: g.TakeLoad, topology.HintTasklistLoad: g.TakeTasklistLoad, topology.HintSilent: g.Polls.TakeSilent,
-		topology.HintUse: g.Quotas.TakeUse, topology.HintStored: g.Quotas.TakeStored, topology.HintGivenUp: g.Polls.Waiting().TakeGivenUp,
+		topology.HintUse: g.Quotas.TakeUse, topology.HintStored: g.Quotas.TakeStored, topology.HintGivenUp: g.Polls.TakeGivenUp,
 	}
 }
 

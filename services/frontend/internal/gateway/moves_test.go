@@ -14,13 +14,13 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/polls"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/poll"
 )
 
 // tellMoved tells the gateway that an owner gives a poll up to another partition, as matching does.
 func (r *rig) tellMoved(t *testing.T, id uint64, partition int32) {
 	t.Helper()
-	r.Polls.Waiting().TakeAnswered(testkit.Encoded(t, &rpcv1.PollsAnswered{Moved: []*rpcv1.MovedPoll{{Id: id, TasklistPartition: partition}}}))
+	r.Gateway.Polls.TakeAnswered(testkit.Encoded(t, &rpcv1.PollsAnswered{Moved: []*rpcv1.MovedPoll{{Id: id, TasklistPartition: partition}}}))
 }
 
 // movedPoll is a poll of a minute that partition 0 gives up to partition 1 after ten seconds. That of the result is its first sending.
@@ -40,7 +40,7 @@ func (r *rig) movedPoll(t *testing.T, before ...func()) (got <-chan reply, first
 // A poll that a partition gives up goes to the newest owner of another one, with what is left of its time.
 func TestAMovedPollGoesToAnotherPartition(t *testing.T) {
 	onRunning(t, func(t *testing.T, r *rig) {
-		r.EpochOpened(shardOf(1), rigEpoch+4)
+		r.Opened(shardOf(1), rigEpoch+4)
 		got, first := r.movedPoll(t)
 		sent := r.bus.sentPolls()
 		if len(sent) != 2 || len(got) != 0 || r.kept() != 1 {
@@ -68,8 +68,8 @@ func TestWhatIsHeardOfAMovedPollFromBefore(t *testing.T) {
 	for name, late := range map[string]func(r *rig, first sentPoll){
 		"moved twice":           func(r *rig, s sentPoll) { r.tellMoved(t, s.id, 0) },
 		"answered":              func(r *rig, s sentPoll) { r.tellAnswered(t, s.id) },
-		"no one took it":        func(r *rig, s sentPoll) { r.Polls.Waiting().PollBounced(s.id) },
-		"its owner is replaced": func(r *rig, s sentPoll) { r.EpochOpened(s.shard, rigEpoch+1) },
+		"no one took it":        func(r *rig, s sentPoll) { r.Gateway.Polls.PollBounced(s.id) },
+		"its owner is replaced": func(r *rig, s sentPoll) { r.Opened(s.shard, rigEpoch+1) },
 		"not known":             func(r *rig, _ sentPoll) { r.tellMoved(t, 99, 0) },
 	} {
 		inBubble(t, name, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestWhatIsHeardOfAMovedPollFromBefore(t *testing.T) {
 func TestAPollThatIsOverDoesNotMove(t *testing.T) {
 	for name, before := range map[string]func(r *rig, s sentPoll){
 		"answered": func(r *rig, s sentPoll) { r.tellAnswered(t, s.id) },
-		"replaced": func(r *rig, s sentPoll) { r.EpochOpened(s.shard, rigEpoch+1) },
+		"replaced": func(r *rig, s sentPoll) { r.Opened(s.shard, rigEpoch+1) },
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			r := newRig(t).running(t)
@@ -107,7 +107,7 @@ func TestAPollThatIsOverDoesNotMove(t *testing.T) {
 func TestAMovedPollEndsWithItsNewOwner(t *testing.T) {
 	onRunning(t, func(t *testing.T, r *rig) {
 		got, _ := r.movedPoll(t)
-		r.EpochOpened(shardOf(1), rigEpoch+1)
+		r.Opened(shardOf(1), rigEpoch+1)
 		if o := <-got; o.err != nil || len(o.resp.(*yardv1.PollResponse).Tasks) != 0 || r.kept() != 0 {
 			t.Errorf("answered %v, %d are kept", o, r.kept())
 		}
@@ -119,7 +119,7 @@ func (r *rig) noneServes(but ...int) func() {
 	return func() {
 		for p := range rigShards {
 			if !slices.Contains(but, p) {
-				r.Polls.Waiting().Epochs[shardOf(p)] = 0
+				r.Gateway.Polls.Epochs[shardOf(p)] = 0
 			}
 		}
 	}
@@ -137,7 +137,7 @@ func TestAMovedPollComesBackWhereNoOneServes(t *testing.T) {
 			got, _ := r.movedPoll(t, r.noneServes(but...))
 			sent := r.bus.sentPolls()
 			if known {
-				r.Polls.Waiting().PollBounced(sent[1].id)
+				r.Gateway.Polls.PollBounced(sent[1].id)
 				sent = slices.Delete(r.bus.sentPolls(), 1, 2)
 			}
 			if len(sent) != 2 || len(got) != 0 || r.kept() != 1 {
@@ -147,17 +147,17 @@ func TestAMovedPollComesBackWhereNoOneServes(t *testing.T) {
 				t.Errorf("it came back as %v", s.poll)
 			}
 			n := len(r.bus.sentPolls())
-			r.Polls.Waiting().PollBounced(sent[1].id) // nor does the first one have an owner by now: it waits
+			r.Gateway.Polls.PollBounced(sent[1].id) // nor does the first one have an owner by now: it waits
 			if len(r.bus.sentPolls()) != n || r.kept() != 1 {
 				t.Errorf("sent %v", r.bus.sentPolls()[n:])
 			}
-			time.Sleep(polls.RetryEvery + tickEvery)
+			time.Sleep(poll.RetryEvery + tickEvery)
 			synctest.Wait()
 			again := r.bus.sentPolls()
 			if len(again) != n+1 {
 				t.Fatalf("sent %v", again[n:])
 			}
-			r.Polls.Waiting().Epochs[shardOf(1)] = rigEpoch
+			r.Gateway.Polls.Epochs[shardOf(1)] = rigEpoch
 			r.tellMoved(t, again[n].id, 1)
 			if sent := r.bus.sentPolls(); len(sent) != n+2 || sent[n+1].shard != shardOf(1) || sent[n+1].poll.Back {
 				t.Errorf("given up again it was sent as %v", sent[n+1:])
@@ -180,7 +180,7 @@ func TestAMovedPollWaitsForAnOwner(t *testing.T) {
 				r := newRig(t).running(t)
 				got, _ := r.movedPoll(t, func() { c.begin(r) })
 				for _, s := range r.bus.sentPolls()[1:] {
-					r.Polls.Waiting().PollBounced(s.id)
+					r.Gateway.Polls.PollBounced(s.id)
 				}
 				if n := len(r.bus.sentPolls()); n != 1+c.times || len(got) != 0 || r.kept() != 1 {
 					t.Fatalf("sent %d times, answered %d times", n, len(got))
@@ -190,15 +190,15 @@ func TestAMovedPollWaitsForAnOwner(t *testing.T) {
 						time.Sleep(tickEvery)
 						synctest.Wait()
 						sent := r.bus.sentPolls()
-						r.Polls.Waiting().PollBounced(sent[len(sent)-1].id)
+						r.Gateway.Polls.PollBounced(sent[len(sent)-1].id)
 					}
 					if o := <-got; fault.CodeOf(o.err) != fault.Unavailable || r.kept() != 0 {
 						t.Errorf("answered %v, %d are kept", o, r.kept())
 					}
 					return
 				}
-				time.Sleep(polls.RetryEvery / 2)
-				r.EpochOpened(shardOf(1), rigEpoch+1)
+				time.Sleep(poll.RetryEvery / 2)
+				r.Opened(shardOf(1), rigEpoch+1)
 				sent := r.bus.sentPolls()
 				if s := sent[len(sent)-1]; len(sent) != 2+c.times || s.epoch != rigEpoch+1 || s.shard != shardOf(1) || !s.poll.Moved || s.poll.WaitMs != 49_950 {
 					t.Errorf("sent %d times, at last %v", len(sent), s)
@@ -249,18 +249,18 @@ func TestAMoveAtAStop(t *testing.T) {
 	for _, owned := range []bool{true, false} {
 		onRig(t, func(t *testing.T, r *rig) {
 			if !owned {
-				r.Polls.Waiting().Epochs[shardOf(1)] = 0
+				r.Gateway.Polls.Epochs[shardOf(1)] = 0
 			}
 			got := r.poll(time.Minute)
 			<-got
-			r.Polls.Waiting().Epochs[shardOf(0)] = 0
-			r.Polls.Waiting().Stop()
+			r.Gateway.Polls.Epochs[shardOf(0)] = 0
+			r.Gateway.Polls.Stop()
 			r.tellMoved(t, r.bus.sentPolls()[0].id, 1)
 			if n := len(r.bus.sentPolls()); owned && (n != 2 || len(got) != 0) || !owned && (n != 1 || len(got) != 1) {
 				t.Fatalf("there is an owner: %v; sent %d times, answered %d times", owned, n, len(got))
 			}
 			if owned {
-				r.Polls.Waiting().PollBounced(r.bus.sentPolls()[1].id)
+				r.Gateway.Polls.PollBounced(r.bus.sentPolls()[1].id)
 			}
 			if o := <-got; fault.CodeOf(o.err) != fault.Unavailable || r.kept() != 0 {
 				t.Errorf("answered %v, %d are kept", o, r.kept())

@@ -13,7 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/polls"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/poll"
 )
 
 // poll sends one and keeps every answer: the first says that it was handed on.
@@ -44,12 +44,12 @@ func TestPollIsHandedToItsShard(t *testing.T) {
 }
 
 // kept is how many polls are remembered.
-func (r *rig) kept() int { return r.Polls.Waiting().Len() }
+func (r *rig) kept() int { return r.Gateway.Polls.Len() }
 
 // tellAnswered tells the gateway of answered polls, as matching does.
 func (r *rig) tellAnswered(t *testing.T, polls ...uint64) {
 	t.Helper()
-	r.Polls.Waiting().TakeAnswered(testkit.Encoded(t, &rpcv1.PollsAnswered{Ids: polls}))
+	r.Gateway.Polls.TakeAnswered(testkit.Encoded(t, &rpcv1.PollsAnswered{Ids: polls}))
 }
 
 // TestR37PollsAreKeptUntilTheyAreAnswered, and where matching does not say so, until
@@ -66,7 +66,7 @@ func TestR37PollsAreKeptUntilTheyAreAnswered(t *testing.T) {
 		testkit.Equal(t, "polls are kept", r.kept(), 1)
 		time.Sleep(time.Minute)
 		testkit.Equal(t, "polls are kept when its time is over", r.kept(), 1)
-		time.Sleep(polls.OverAfter + tickEvery)
+		time.Sleep(poll.OverAfter + tickEvery)
 		synctest.Wait()
 		testkit.Equal(t, "polls are kept", r.kept(), 0)
 		o := <-got[1]
@@ -86,18 +86,18 @@ func TestR42PollsOfAReplacedOwnerAreAnsweredEmpty(t *testing.T) {
 		sent := r.bus.sentPolls()
 		shard := sent[0].shard
 		r.tellAnswered(t, sent[0].id)
-		r.EpochOpened((shard+1)%rigShards, rigEpoch+1)
+		r.Opened((shard+1)%rigShards, rigEpoch+1)
 		testkit.Equal(t, "another shard's owner ended a poll", len(parked), 0)
 		began := time.Now()
-		r.EpochOpened(shard, rigEpoch+2)
+		r.Opened(shard, rigEpoch+2)
 		o := <-parked
 		if resp, ok := o.resp.(*yardv1.PollResponse); !ok || o.err != nil || len(resp.Tasks) != 0 || o.at != began {
 			t.Errorf("answered %v after %v", o, o.at.Sub(began))
 		}
 		testkit.Equal(t, "polls are answered twice or kept", len(answered)+r.kept(), 0)
-		r.Polls.Waiting().PollBounced(sent[1].id) // it was on its way to the owner before
+		r.Gateway.Polls.PollBounced(sent[1].id) // it was on its way to the owner before
 		<-r.poll(time.Minute)
-		r.EpochOpened(shard, rigEpoch+1) // old news
+		r.Opened(shard, rigEpoch+1) // old news
 		<-r.poll(time.Minute)
 		for _, s := range r.bus.sentPolls()[2:] {
 			testkit.Equal(t, "a poll went to epoch", s.epoch, rigEpoch+2)
@@ -115,7 +115,7 @@ func TestABouncedPollIsSentAgainUntilItsTimeIsOver(t *testing.T) {
 			synctest.Wait()
 			sent := r.bus.sentPolls()
 			for _, s := range sent[bounced:] {
-				r.Polls.Waiting().PollBounced(s.id)
+				r.Gateway.Polls.PollBounced(s.id)
 			}
 			bounced = len(sent)
 		}
@@ -134,8 +134,8 @@ func TestR40_APollIsSentAgainWithTheRestOfItsTime(t *testing.T) {
 		for _, after := range []time.Duration{time.Second, 30 * time.Second} {
 			time.Sleep(after)
 			sent := r.bus.sentPolls()
-			r.Polls.Waiting().PollBounced(sent[len(sent)-1].id)
-			time.Sleep(polls.RetryEvery)
+			r.Gateway.Polls.PollBounced(sent[len(sent)-1].id)
+			time.Sleep(poll.RetryEvery)
 			synctest.Wait()
 		}
 		var left []int64
@@ -152,9 +152,9 @@ func TestPollWithoutWaitIsUnavailableAtOnce(t *testing.T) {
 	onRunning(t, func(t *testing.T, r *rig) {
 		got := r.poll(0)
 		<-got
-		r.Polls.Waiting().PollBounced(r.bus.sentPolls()[0].id)
+		r.Gateway.Polls.PollBounced(r.bus.sentPolls()[0].id)
 		wantCode(t, (<-got).err, fault.Unavailable)
-		r.Polls.Waiting().PollBounced(99) // of no one
+		r.Gateway.Polls.PollBounced(99) // of no one
 	})
 }
 

@@ -13,13 +13,13 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/polls"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/poll"
 )
 
 // TestPollsWaitForTheFirstOwner: they are sent when it opens, once and in their order.
 func TestPollsWaitForTheFirstOwner(t *testing.T) {
 	onRig(t, func(t *testing.T, r *rig) {
-		clear(r.Polls.Waiting().Epochs)
+		clear(r.Gateway.Polls.Epochs)
 		r.running(t)
 		for i := range 3 {
 			<-r.poll(time.Duration(30+i) * time.Second)
@@ -48,12 +48,12 @@ func TestPollsWaitForTheFirstOwner(t *testing.T) {
 func TestPollsThatAreDueWhenTheFirstOwnerOpens(t *testing.T) {
 	for range 100 {
 		onRig(t, func(t *testing.T, r *rig) {
-			clear(r.Polls.Waiting().Epochs)
+			clear(r.Gateway.Polls.Epochs)
 			r.running(t)
 			for range 3 {
 				<-r.poll(time.Minute)
 			}
-			time.Sleep(polls.RetryEvery) // a tick comes now
+			time.Sleep(poll.RetryEvery) // a tick comes now
 			r.opened(7)
 			time.Sleep(time.Second)
 			sent := r.bus.sentPolls()
@@ -61,7 +61,7 @@ func TestPollsThatAreDueWhenTheFirstOwnerOpens(t *testing.T) {
 				t.Fatalf("sent %v", sent)
 			}
 			for _, s := range sent {
-				if left := time.Minute - polls.RetryEvery; s.poll.WaitMs != left.Milliseconds() {
+				if left := time.Minute - poll.RetryEvery; s.poll.WaitMs != left.Milliseconds() {
 					t.Fatalf("a poll was sent with %d ms, want %v", s.poll.WaitMs, left)
 				}
 			}
@@ -76,11 +76,11 @@ func TestAnEarlierSendingThatNobodyTookChangesNothing(t *testing.T) {
 		got := r.poll(time.Minute)
 		<-got
 		first := r.bus.sentPolls()[0]
-		r.Polls.Waiting().PollBounced(first.id)
-		r.EpochOpened(first.shard, rigEpoch+1)
-		r.Polls.Waiting().PollBounced(first.id)
+		r.Gateway.Polls.PollBounced(first.id)
+		r.Opened(first.shard, rigEpoch+1)
+		r.Gateway.Polls.PollBounced(first.id)
 		time.Sleep(time.Second)
-		r.EpochOpened(first.shard, rigEpoch+2)
+		r.Opened(first.shard, rigEpoch+2)
 		if n := len(r.bus.sentPolls()); n != 2 || len(got) != 1 || r.kept() != 0 {
 			t.Fatalf("the owner that had it is replaced: sent %d times, answered %d times, %d polls are kept", n, len(got), r.kept())
 		}
@@ -99,12 +99,12 @@ func TestASendingThatFails(t *testing.T) {
 	}{
 		"nothing": {func(*rig, sentPoll) {}, 1, 0, ""},
 		"it reached the server, where no one was, and it was sent again": {func(r *rig, s sentPoll) {
-			r.Polls.Waiting().PollBounced(s.id)
-			r.EpochOpened(s.shard, rigEpoch+1)
+			r.Gateway.Polls.PollBounced(s.id)
+			r.Opened(s.shard, rigEpoch+1)
 		}, 1, 0, ""},
-		"a new owner": {func(r *rig, s sentPoll) { r.EpochOpened(s.shard, rigEpoch+1) }, 0, 1, ""},
+		"a new owner": {func(r *rig, s sentPoll) { r.Opened(s.shard, rigEpoch+1) }, 0, 1, ""},
 		"answered":    {func(r *rig, s sentPoll) { r.tellAnswered(t, s.id) }, 0, 0, ""},
-		"a stop":      {func(r *rig, _ sentPoll) { r.Polls.Waiting().Stop() }, 0, 0, fault.Unavailable},
+		"a stop":      {func(r *rig, _ sentPoll) { r.Gateway.Polls.Stop() }, 0, 0, fault.Unavailable},
 		"a long time": {func(*rig, sentPoll) { time.Sleep(time.Hour) }, 0, 0, fault.Unavailable},
 	} {
 		inBubble(t, name, func(t *testing.T) {
@@ -152,7 +152,7 @@ func TestPollsHaveOneOwnerAndOneAnswer(t *testing.T) {
 	const polls, epochs = 200, 20
 	dice := testkit.Seed(t)
 	onRig(t, func(t *testing.T, r *rig) {
-		clear(r.Polls.Waiting().Epochs)
+		clear(r.Gateway.Polls.Epochs)
 		var mu sync.Mutex // guards the dice, and what follows
 		owned, answers := map[int32]bool{}, map[int32]int{}
 		givesUp := func(s sentPoll, later time.Duration, to int32) {
@@ -177,7 +177,7 @@ func TestPollsHaveOneOwnerAndOneAnswer(t *testing.T) {
 				}
 				return nil
 			}
-			time.AfterFunc(later, func() { r.Polls.Waiting().PollBounced(s.id) })
+			time.AfterFunc(later, func() { r.Gateway.Polls.PollBounced(s.id) })
 			if fails {
 				return errDown
 			}
@@ -198,7 +198,7 @@ func TestPollsHaveOneOwnerAndOneAnswer(t *testing.T) {
 		stop()
 		testkit.Equal(t, "the end", <-ended, nil)
 		time.Sleep(time.Second) // what is reported late has been reported
-		r.Polls.Waiting().Tick(time.Now().Add(time.Hour))
+		r.Gateway.Polls.Tick(time.Now().Add(time.Hour))
 		mu.Lock()
 		defer mu.Unlock()
 		for n := range int32(polls) {
@@ -213,18 +213,18 @@ func TestPollsHaveOneOwnerAndOneAnswer(t *testing.T) {
 // TestAPollWhoseTimeIsOverIsNotSent, but answered: this process stood still while it waited.
 func TestAPollWhoseTimeIsOverIsNotSent(t *testing.T) {
 	for name, wake := range map[string]func(r *rig){
-		"tick": func(r *rig) { r.Polls.Waiting().Tick(time.Now()) },
+		"tick": func(r *rig) { r.Gateway.Polls.Tick(time.Now()) },
 		"opened": func(r *rig) {
 			r.opened(rigEpoch + 1)
 		},
-		"stop": func(r *rig) { r.Polls.Waiting().Stop() },
+		"stop": func(r *rig) { r.Gateway.Polls.Stop() },
 	} {
 		for _, late := range []time.Duration{0, time.Millisecond, time.Minute} {
 			inBubble(t, fmt.Sprint(name, " ", late), func(t *testing.T) {
 				r := newRig(t)
 				got := r.poll(time.Second)
 				<-got
-				r.Polls.Waiting().PollBounced(r.bus.sentPolls()[0].id)
+				r.Gateway.Polls.PollBounced(r.bus.sentPolls()[0].id)
 				time.Sleep(time.Second + late)
 				wake(r)
 				wake(r)
@@ -244,9 +244,9 @@ func TestNoPollWaitsForAnOwnerInADrain(t *testing.T) {
 		<-waiting
 		<-underway
 		sent := r.bus.sentPolls()
-		r.Polls.Waiting().PollBounced(sent[0].id)
-		r.Polls.Waiting().Stop()
-		r.Polls.Waiting().PollBounced(sent[1].id)
+		r.Gateway.Polls.PollBounced(sent[0].id)
+		r.Gateway.Polls.Stop()
+		r.Gateway.Polls.PollBounced(sent[1].id)
 		wantCode(t, (<-waiting).err, fault.Unavailable)
 		wantCode(t, (<-underway).err, fault.Unavailable)
 	})

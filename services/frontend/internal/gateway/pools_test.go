@@ -16,8 +16,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/poll"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/outcome"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/polls"
 )
 
 // free is how many queries, or waits, of a domain that has none find a place.
@@ -183,25 +183,25 @@ func TestI14_PollsLeaveRoomForOthers(t *testing.T) {
 		"ended by a new owner": func(r *rig, _ func()) {
 			r.opened(rigEpoch + 1)
 		},
-		"over":        func(*rig, func()) { time.Sleep(10*time.Second + 2*polls.OverAfter) },
+		"over":        func(*rig, func()) { time.Sleep(10*time.Second + 2*poll.OverAfter) },
 		"never heard": func(r *rig, _ func()) { bounced(r, 11*time.Second) },
 		"at a stop":   func(_ *rig, stop func()) { stop() },
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			r := flooded(t, roomy)
 			stop, ended := r.started()
-			poll := func(domain string) error {
+			ask := func(domain string) error {
 				got := make(chan error, 2)
 				r.Poll(r.from(domain), &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1, WaitMs: 10_000}, func(_ codec.Message, err error) { got <- err })
 				return <-got
 			}
 			for range poolOfOne {
-				testkit.NoError(t, poll("flood"))
+				testkit.NoError(t, ask("flood"))
 			}
-			wantLater(t, poll("flood"), fault.ResourceExhausted)
-			testkit.Check(t, poll("shop"))
+			wantLater(t, ask("flood"), fault.ResourceExhausted)
+			testkit.Check(t, ask("shop"))
 			if name == "at a stop" {
-				bounced(r, polls.RetryEvery/2)
+				bounced(r, poll.RetryEvery/2)
 			}
 			end(r, stop)
 			if name == "at a stop" {
@@ -209,7 +209,7 @@ func TestI14_PollsLeaveRoomForOthers(t *testing.T) {
 				return // no poll waits any more
 			}
 			for range poolOfOne {
-				testkit.Check(t, poll("flood"))
+				testkit.Check(t, ask("flood"))
 			}
 			stop()
 			testkit.Equal(t, "the end", <-ended, nil)
@@ -224,7 +224,7 @@ func bounced(r *rig, lasts time.Duration) {
 		synctest.Wait()
 		sent := r.bus.sentPolls()
 		for _, s := range sent[told:] {
-			r.Polls.Waiting().PollBounced(s.id)
+			r.Gateway.Polls.PollBounced(s.id)
 		}
 		told = len(sent)
 	}

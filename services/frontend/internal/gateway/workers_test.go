@@ -87,7 +87,7 @@ func TestPollsOfSilentWorkersEnd(t *testing.T) {
 			testkit.NoError(t, err)
 			r.TakeSilent(data)
 		}
-		clear(r.Polls.Waiting().Epochs)
+		clear(r.Gateway.Polls.Epochs)
 		waiting := r.pollOfWorker(workerOne, 20*time.Second)
 		r.TakeSilent([]byte("no message"))
 		silent("shop", "")

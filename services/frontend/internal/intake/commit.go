@@ -11,7 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/filing"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/direct"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/groupcommit"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/polls"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/poll"
 
 	core "github.com/yardmaster-io/yardmaster/services/frontend/internal/core/intake"
 )
@@ -69,7 +69,7 @@ func (a *appender) dropLate(batch []*submission) []*submission {
 
 // startDirectly has submissions start with their append where polls wait here, but for those that are to be filed apart, where not all is read at once.
 func (a *appender) startDirectly(batch []*submission) {
-	var all []*polls.Submit
+	var all []*poll.Submit
 	for _, s := range batch {
 		if !a.in.Polls.Has(s.call.Domain, s.accepted.Tasklist) {
 			continue
@@ -79,7 +79,7 @@ func (a *appender) startDirectly(batch []*submission) {
 		a.partitions[s.partition].setApart(&r)
 		a.mu.Unlock()
 		if !r.Apart && !r.ListApart {
-			s.starts = &polls.Submit{Domain: s.call.Domain, Tasklist: s.accepted.Tasklist, Records: s.accepted.Records, NowMS: s.now().UnixMilli()}
+			s.starts = &poll.Submit{Domain: s.call.Domain, Tasklist: s.accepted.Tasklist, Records: s.accepted.Records, NowMS: s.now().UnixMilli()}
 			all = append(all, s.starts)
 		}
 	}

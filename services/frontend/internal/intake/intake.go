@@ -34,7 +34,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/groupcommit"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/owners"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/placement"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/polls"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/poll"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/quotas"
 )
 
@@ -88,7 +88,7 @@ type Deps struct {
 	AppendTimeout time.Duration
 	Homes         Homes
 	Placement     *placement.Placement
-	Polls         *polls.Polls
+	Polls         *poll.Polls
 	Quotas        *quotas.Quotas
 	// DecideOne is the verdict on the replacement of a task.
 	DecideOne func(ctx context.Context, c call.Call, entry validate.Outcome) (*yardv1.Verdict, error)

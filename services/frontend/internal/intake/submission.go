@@ -24,7 +24,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/tries"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/groupcommit"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/polls"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/poll"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/quotas"
 
 	core "github.com/yardmaster-io/yardmaster/services/frontend/internal/core/intake"
@@ -50,7 +50,7 @@ type submission struct {
 	// admission has the parts of a request with unique keys counted once.
 	admission sync.Once
 	// starts is what it starts with its append; nil = nothing.
-	starts *polls.Submit
+	starts *poll.Submit
 	// partition is where it is now; ids tell it too. Tasks with unique keys may be in several: in[i] is that of task i then. Results are what
 	// became of these, one by one.
 	partition int

@@ -17,7 +17,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/drained"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/polls"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/settings"
 )
 
@@ -108,7 +107,7 @@ func (o *Operator) ResumeWorker(c call.Call, req *yardv1.ResumeWorkerRequest, an
 		if err != nil {
 			return nil, settings.NotWritten(err)
 		}
-		settings.AwaitCatalog(ctx, func() bool { return !polls.SameDrain(o.Catalog.DrainedWorker(c.Domain, req.WorkerId), was) })
+		settings.AwaitCatalog(ctx, func() bool { return o.Catalog.DrainedWorker(c.Domain, req.WorkerId).GetSinceMs() != was.SinceMs })
 		return &yardv1.ResumeWorkerResponse{Drain: was}, nil
 	})
 }
