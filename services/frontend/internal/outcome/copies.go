@@ -21,14 +21,8 @@ func Date(c call.Call, req validate.Repeatable, updates []validate.Outcome) erro
 	if err != nil {
 		return nil // it has none
 	}
-	since, known := tries.CopiesSince(id.Time(), c.ServerNow())
-	until := int64(0)
-	early := tries.FirstTryFor - c.ServerNow().Sub(id.Time())
-	switch {
-	case !known: // nor is its age
-	case req.GetTries() == 1:
-		until = id.Time().Add(tries.FirstTryFor - tries.ClocksApart).UnixMilli()
-	case req.GetTries() > 1 && early > 0:
+	since, until, early := tries.Dates(id.Time(), c.ServerNow(), req.GetTries())
+	if early > 0 {
 		return fault.New(fault.Unavailable, "the first try may be on its way: a repeat comes no sooner than %v after the time in request_id", tries.FirstTryFor).After(early)
 	}
 	for i := range updates {

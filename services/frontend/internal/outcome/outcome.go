@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
@@ -173,7 +172,6 @@ type share struct {
 	entries   []int // indexes into the request
 	events    []*logv1.Event
 	bytes     int
-	over      bool // answered already
 }
 
 // urgent tells whether some of it frees slots that others may wait for.
@@ -333,5 +331,3 @@ const cancelBytes = 4096
 
 // asCancels is as how many cancels the share counts while it waits in history.
 func (s *share) asCancels() int { return len(s.events) + s.bytes/cancelBytes }
-
-func (s *share) late(now time.Time) bool { return !now.Before(s.request.call.Deadline) }

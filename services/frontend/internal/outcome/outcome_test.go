@@ -59,7 +59,7 @@ func TestNothingIsKeptOfAnsweredEvents(t *testing.T) {
 				for len(bus.ids) > 0 { // what was sent again
 					<-bus.ids
 				}
-				testkit.Equal(t, "batches are kept", len(o.flights), 0)
+				testkit.Equal(t, "batches are kept", len(o.sendings), 0)
 				testkit.Equal(t, "group commits of cancels are kept", len(o.cancels), 0)
 			}
 		}

@@ -3,7 +3,6 @@ package outcome
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +16,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/distribution"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/filing"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/groupcommit"
+
+	core "github.com/yardmaster-io/yardmaster/services/frontend/internal/core/outcome"
 )
 
 // Outcomes brings events into the log and their verdicts back. Each partition
@@ -33,9 +34,10 @@ type Outcomes struct {
 	// in other stores, and neither a worker's outcome nor another domain's cancel must
 	// wait behind it.
 	cancels map[cancelsKey]*cancels
-	last    uint64
-	flights map[uint64]*flight
-	takes   *distribution.Cancels
+	// last names the messages, sendings are by the name of their last one.
+	last     uint64
+	sendings map[uint64]*sending
+	takes    *distribution.Cancels
 }
 
 // errCancelsWait: too many cancels wait in history.
@@ -59,22 +61,13 @@ type cancels struct {
 	pending int
 }
 
-// flight is one batch of events that was sent and misses verdicts.
-type flight struct {
-	verdicts []*logv1.EventVerdict // nil = missing
-	sent     []int                 // the places in verdicts of the events of the last message
-	left     int
-	changed  chan struct{} // room for one: some have come
-	refused  chan string   // room for one: why the log did not take it
-}
-
 // refusedPause is how soon events are sent again that the log refused.
 const refusedPause = 200 * time.Millisecond
 
 // New makes Outcomes.
 func New(d Deps) *Outcomes {
 	o := &Outcomes{
-		Deps: d, metrics: newMetrics(d.Metrics), cancels: map[cancelsKey]*cancels{}, flights: map[uint64]*flight{},
+		Deps: d, metrics: newMetrics(d.Metrics), cancels: map[cancelsKey]*cancels{}, sendings: map[uint64]*sending{},
 		takes: distribution.NewCancels(d.Partitioning.History),
 	}
 	for p := range d.Partitioning.History {
@@ -203,64 +196,51 @@ func (o *Outcomes) Report(load *rpcv1.HistoryLoad) {
 // sending is one batch of events that waits for its verdicts.
 type sending struct {
 	*Outcomes
-	*flight
-	id        uint64
 	partition int
 	batch     []*share
 	events    []*logv1.Event // of the batch
-	message   *logv1.EventBatch
-	data      []byte
-	sends     int
-	why       string // what an answer without a verdict says
+	changed   chan struct{}  // room for one: verdicts have come
+	refused   chan string    // room for one: why the log did not take it
+	why       string         // why a share expires
+
+	// The lock guards these: the name of the last message, and what it misses.
+	id     uint64
+	flight *core.Flight[logv1.EventVerdict]
 }
 
 // flush sends one batch and waits for its verdicts. Once history has answered some of them the next
 // batch may go: the rest, which needs a search, is waited for apart. It returns how many events it sent.
 func (o *Outcomes) flush(p int, batch []*share) (sent int) {
-	if o.expire(batch, "there was no room for it in the log") == 0 {
-		return 0
-	}
-	batch = slices.DeleteFunc(batch, func(s *share) bool { return s.over })
-	var events []*logv1.Event
-	for _, s := range batch {
-		events = append(events, s.events...)
-	}
-	id, f := o.open(len(events))
-	o.stamp(batch)
-	message := &logv1.EventBatch{Events: events, ReplyTo: o.Bus.VerdictsTo(), RequestId: id, LogVersion: o.LogVersion()}
-	data, err := message.MarshalVT()
-	if err != nil {
-		o.close(id)
-		for _, s := range batch {
-			s.fail(fault.Internal, err.Error())
-		}
-		return 0
-	}
 	w := &sending{
-		Outcomes: o, flight: f, id: id, partition: p, batch: batch, events: events, message: message, data: data,
-		why: "history gave no verdict in time",
+		Outcomes: o, partition: p, batch: batch, changed: make(chan struct{}, 1), refused: make(chan string, 1), why: "there was no room for it in the log",
 	}
-	if !w.wait(o.untilNext(batch, w.send()), true) {
-		go w.wait(o.untilNext(batch, o.VerdictTimeout), false)
+	shares := make([]core.Share, len(batch))
+	for i, s := range batch {
+		shares[i] = core.Share{Events: len(s.events), Deadline: s.request.call.Deadline}
+		w.events = append(w.events, s.events...)
 	}
-	return len(events)
+	w.flight = core.New[logv1.EventVerdict](shares, batch[0].cancels())
+	if w.expire() == 0 {
+		return 0
+	}
+	o.stamp(batch)
+	w.why = "history gave no verdict in time"
+	if !w.wait(w.send(), true) {
+		go w.wait(o.VerdictTimeout, false)
+	}
+	return len(w.events)
 }
 
 // wait returns true when every share is answered, or, if partly, false when some verdicts have come.
-// It sends the same events again if verdicts are missing: history gives a repeated event
-// the verdict of the first. Each share waits until its own deadline.
+// It sends the same events again if verdicts are missing: history returns the verdict of the first one for a repeated event. Each share waits until its own
+// deadline.
 func (w *sending) wait(next time.Duration, partly bool) (done bool) {
-	timer := time.NewTimer(next)
+	timer := time.NewTimer(w.flight.Until(time.Now(), next))
 	defer timer.Stop()
-	defer func() {
-		if done {
-			w.close(w.id)
-		}
-	}()
 	for {
 		select {
 		case <-w.changed:
-			if w.conclude(w.batch, w.flight) == 0 {
+			if w.conclude() == 0 {
 				return true
 			}
 			if partly {
@@ -268,148 +248,94 @@ func (w *sending) wait(next time.Duration, partly bool) (done bool) {
 			}
 			continue
 		case w.why = <-w.refused:
-			timer.Reset(w.untilNext(w.batch, refusedPause))
+			timer.Reset(w.flight.Until(time.Now(), refusedPause))
 			continue
 		case <-w.Run.Base().Done():
 			w.why = "the frontend is stopping"
 		case <-timer.C:
 		}
-		if w.expire(w.batch, w.why) == 0 {
+		if w.expire() == 0 {
 			return true
 		}
-		timer.Reset(w.untilNext(w.batch, w.send()))
+		timer.Reset(w.flight.Until(time.Now(), w.send()))
 	}
 }
 
-// resendDoublings is how often the wait for the verdicts on cancels and updates grows twofold: where history is slow, the same events once more make it slower. The
-// outcomes of attempts have no time for that.
-const resendDoublings = 2
-
-// send sends the events, and returns when to look again.
+// send sends what has no verdict, and returns when to look again.
 func (w *sending) send() time.Duration {
-	next := w.VerdictTimeout
-	if w.batch[0].cancels() {
-		next <<= min(w.sends, resendDoublings)
-	}
-	if w.sends > 0 && w.batch[0].cancels() && !w.takesCancels(w.partition, w.batch) {
+	next, again := w.flight.Wait(w.VerdictTimeout), w.flight.Sent()
+	if again && w.batch[0].cancels() && !w.takesCancels(w.partition, w.batch) {
 		return next // they wait there
 	}
-	if w.sends > 0 && !w.again() {
+	id, data := w.message()
+	if data == nil {
 		return next // they are answered
 	}
-	if w.Bus.PublishEvents(w.partition, w.id, w.data) != nil {
+	if w.Bus.PublishEvents(w.partition, id, data) != nil {
 		next, w.why = refusedPause, "there is no connection to the log"
 	}
 	w.metrics.messages.Add(1)
-	if w.sends++; w.sends > 1 {
+	if again {
 		w.metrics.resends.Add(1)
 	}
 	return next
 }
 
-// again makes the message that is sent once more, and returns false if nothing is missing. An event with a verdict is not in it: history
-// does not know each event again, and one that it has refused would be applied to a task that was redriven since.
-func (w *sending) again() bool {
+// message makes the next message; nil if nothing is missing.
+func (w *sending) message() (id uint64, data []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var missing []int
-	at := 0
-	for _, s := range w.batch {
-		for range s.events {
-			if w.verdicts[at] == nil && !s.over {
-				missing = append(missing, at)
-			}
-			at++
-		}
+	again := w.flight.Sent()
+	places, other := w.flight.Send()
+	if len(places) == 0 {
+		return 0, nil
 	}
-	if len(missing) == 0 {
-		return false
-	}
-	if len(missing) < len(w.sent) { // verdicts on the message before have other places
-		delete(w.flights, w.id)
+	if other {
+		delete(w.sendings, w.id)
 		w.last++
-		w.id, w.sent = w.last, missing
-		w.flights[w.id] = w.flight
-		w.message.RequestId, w.message.Events = w.id, nil
-		for _, at := range missing {
-			w.message.Events = append(w.message.Events, w.events[at])
-		}
+		w.id = w.last
+		w.sendings[w.id] = w
 	}
-	copied(w.message.Events)
-	if data, err := w.message.MarshalVT(); err == nil {
-		w.data = data
+	m := &logv1.EventBatch{Events: make([]*logv1.Event, len(places)), ReplyTo: w.Bus.VerdictsTo(), RequestId: w.id, LogVersion: w.LogVersion()}
+	for i, at := range places {
+		m.Events[i] = w.events[at]
 	}
-	return true
+	if again {
+		copied(m.Events)
+	}
+	data, err := m.MarshalVT()
+	if err != nil {
+		w.why = err.Error()
+	}
+	return w.id, data
 }
 
-// untilNext is d, or less where a deadline comes before.
-func (o *Outcomes) untilNext(batch []*share, d time.Duration) time.Duration {
-	for _, s := range batch {
-		if !s.over {
-			d = min(d, time.Until(s.request.call.Deadline))
-		}
-	}
-	return max(d, 0)
-}
-
-// expire answers UNKNOWN to the shares whose time is over, and returns how many
-// still wait.
-func (o *Outcomes) expire(batch []*share, why string) (left int) {
-	now, stopping := time.Now(), o.Run.Base().Err() != nil
-	for _, s := range batch {
-		switch {
-		case s.over:
-		case stopping || s.late(now):
-			s.over = true
-			s.fail(fault.Unknown, why+": repeat the entry")
-		default:
-			left++
-		}
+// expire answers UNKNOWN to the shares whose time is over, and returns how many still wait.
+func (w *sending) expire() (left int) {
+	over, left := w.end(func() []int { return w.flight.Expired(time.Now(), w.Run.Base().Err() != nil) })
+	for _, i := range over {
+		w.batch[i].fail(fault.Unknown, w.why+": repeat the entry")
 	}
 	return left
 }
 
-// conclude hands out the verdicts, which are in the order of the shares' events, to the shares
-// that have all of theirs, and returns how many shares still wait.
-func (o *Outcomes) conclude(batch []*share, f *flight) (left int) {
-	at := 0
-	for _, s := range batch {
-		mine := f.verdicts[at : at+len(s.events)]
-		at += len(s.events)
-		switch {
-		case s.over:
-		case o.allDecided(mine):
-			s.over = true
-			s.conclude(mine)
-		default:
-			left++
-		}
+// conclude answers the shares that have all of their verdicts, and returns how many still wait.
+func (w *sending) conclude() (left int) {
+	done, left := w.end(w.flight.Concluded)
+	for _, i := range done {
+		w.batch[i].conclude(w.flight.Verdicts(i))
 	}
 	return left
 }
 
-func (o *Outcomes) allDecided(verdicts []*logv1.EventVerdict) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return !slices.Contains(verdicts, nil)
-}
-
-func (o *Outcomes) open(n int) (uint64, *flight) {
-	f := &flight{verdicts: make([]*logv1.EventVerdict, n), left: n, changed: make(chan struct{}, 1), refused: make(chan string, 1)}
-	for at := range n {
-		f.sent = append(f.sent, at)
+// end ends some shares. With the last one nothing more is taken in.
+func (w *sending) end(some func() []int) (ended []int, left int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if ended, left = some(), w.flight.Left(); left == 0 {
+		delete(w.sendings, w.id)
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.last++
-	o.flights[o.last] = f
-	return o.last, f
-}
-
-func (o *Outcomes) close(id uint64) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	delete(o.flights, id)
+	return ended, left
 }
 
 // TakeVerdicts takes in a VerdictBatch. The verdicts of one batch may come in
@@ -422,32 +348,24 @@ func (o *Outcomes) TakeVerdicts(data []byte) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	f := o.flights[b.RequestId]
-	if f == nil || uint64(b.First)+uint64(len(b.Verdicts)) > uint64(len(f.sent)) || f.left == 0 {
-		return
-	}
-	for i, v := range b.Verdicts {
-		if at := f.sent[int(b.First)+i]; f.verdicts[at] == nil {
-			f.verdicts[at] = v
-			f.left--
+	if w := o.sendings[b.RequestId]; w != nil && w.flight.Take(int(b.First), b.Verdicts) {
+		select {
+		case w.changed <- struct{}{}:
+		default: // it has not looked since
 		}
-	}
-	select {
-	case f.changed <- struct{}{}:
-	default: // it has not looked since
 	}
 }
 
-// EventsRefused tells that the log did not take a batch of events.
+// EventsRefused takes in that the log did not take a batch of events.
 func (o *Outcomes) EventsRefused(id uint64, why string) {
 	o.mu.Lock()
-	f := o.flights[id]
+	w := o.sendings[id]
 	o.mu.Unlock()
-	if f == nil {
+	if w == nil {
 		return
 	}
 	select {
-	case f.refused <- why:
+	case w.refused <- why:
 	default: // one refusal is enough to send it again
 	}
 }

@@ -56,6 +56,20 @@ func CopiesSince(made, now time.Time) (sinceMS int64, known bool) {
 	return made.Add(-AheadMax - ClocksApart).UnixMilli(), true
 }
 
+// Dates are what the updates of a request say of their copies: since when copies may be in the log, and until when the first one is alone, both Unix ms, 0 = it is not. Early is
+// for how long a second try comes too early: the first one may be alone still.
+func Dates(made, now time.Time, tried int32) (sinceMS, soleUntilMS int64, early time.Duration) {
+	sinceMS, known := CopiesSince(made, now)
+	switch {
+	case !known: // nor is its age
+	case tried == 1:
+		soleUntilMS = made.Add(FirstTryFor - ClocksApart).UnixMilli()
+	case tried > 1:
+		early = max(0, FirstTryFor-now.Sub(made))
+	}
+	return sinceMS, soleUntilMS, early
+}
+
 // Age is what is wrong with the age of a request.
 type Age uint8
 

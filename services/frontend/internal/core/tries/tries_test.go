@@ -37,3 +37,24 @@ func TestCopiesSince(t *testing.T) {
 		t.Error("its age is known")
 	}
 }
+
+// TestDates: only a first try may be alone, and a second one that comes while it may be is too early.
+func TestDates(t *testing.T) {
+	made := time.Unix(1_700_000_000, 0)
+	for _, c := range []struct {
+		age   time.Duration
+		tried int32
+		alone bool
+		early time.Duration
+	}{
+		{time.Second, 1, true, 0},
+		{time.Second, 2, false, FirstTryFor - time.Second},
+		{FirstTryFor, 2, false, 0},
+		{time.Second, 0, false, 0},
+		{-AheadMax - 1, 1, false, 0},
+	} {
+		if _, until, early := Dates(made, made.Add(c.age), c.tried); until > 0 != c.alone || early != c.early {
+			t.Errorf("try %d of age %v: alone until %d, early by %v", c.tried, c.age, until, early)
+		}
+	}
+}
