@@ -179,7 +179,7 @@ func (b *Batches) CancelBatch(c call.Call, req *yardv1.CancelBatchRequest, answe
 			return nil, err
 		}
 		if n := done.Cancelled + done.CancelRequested; n > 0 {
-			b.Logger.Info("tasks of a batch were cancelled", "domain", c.Domain, "reason", p.Reason, "tasks", n)
+			b.Env.Log.Info("tasks of a batch were cancelled", "domain", c.Domain, "reason", p.Reason, "tasks", n)
 		}
 		return &yardv1.CancelBatchResponse{Purged: done}, nil
 	})

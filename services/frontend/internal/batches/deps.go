@@ -9,13 +9,10 @@ package batches
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/batchclose"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
@@ -46,10 +43,7 @@ type Kept struct {
 // Deps is what Batches need.
 type Deps struct {
 	Homes
-	Run     *call.Runner
-	Tasks   owners.Tasks
-	Catalog *catalog.Catalog
-	List    List
+	List List
 	// HasRoom tells whether the log of a partition has some for tasks.
 	HasRoom func(p int) bool
 	// Drained refuses a submit to what is drained.
@@ -58,7 +52,6 @@ type Deps struct {
 	Charge func(domain string, tasks, bytes int) *quotas.Charge
 	// PurgeStep cancels a page of tasks.
 	PurgeStep func(ctx context.Context, c call.Call, p validate.Purge) (*yardv1.Purged, error)
-	Logger    *slog.Logger
 }
 
 // Batches carries out the verbs about batches.
@@ -73,9 +66,8 @@ func New(d Deps) *Batches { return &Batches{Deps: d} }
 
 // Homes are the batches as the log has them.
 type Homes struct {
-	Log          batchclose.Log
-	LogVersion   func() uint32
-	Partitioning topology.Partitioning
+	owners.Env
+	Log batchclose.Log
 	// AppendTimeout is how long one append to the log may take until its outcome counts as unknown.
 	AppendTimeout time.Duration
 }

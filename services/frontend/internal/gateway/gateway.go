@@ -18,7 +18,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
-	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/pace"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
@@ -124,56 +123,43 @@ func New(d Deps) (*Gateway, error) {
 		Scaling: scaling.New(scaling.Deps{Config: c.Scale, Catalog: d.Catalog, Bucket: d.Settings, Log: d.Log, Metrics: d.Metrics}),
 		drain:   c.DrainTimeout,
 	}
-	tasks := owners.Tasks{Owners: d.Owners, Partitions: d.Partitioning.History}
-	g.Outcomes = outcome.New(outcome.Deps{
-		VerdictTimeout: c.VerdictTimeout, Run: g.Run, Tasks: tasks, Partitioning: d.Partitioning, Tokens: d.Tokens, Catalog: d.Catalog, Bus: d.Bus,
-		HasRoom:    func(p int) bool { return g.Intake.HasRoom(p) },
+	env := owners.Env{
+		Run: g.Run, Tasks: owners.Tasks{Owners: d.Owners, Partitions: d.Partitioning.History}, Partitioning: d.Partitioning, Tokens: d.Tokens, Catalog: d.Catalog,
 		LogVersion: d.LogVersion, Log: d.Log, Clock: d.Clock, Tracing: d.Tracing, Metrics: d.Metrics,
-	})
+	}
+	g.Outcomes = outcome.New(outcome.Deps{Env: env, VerdictTimeout: c.VerdictTimeout, Bus: d.Bus, HasRoom: func(p int) bool { return g.Intake.HasRoom(p) }})
 	g.Polls = poll.New(poll.Deps{
-		Run: g.Run, Partitioning: d.Partitioning, Tokens: d.Tokens, Catalog: d.Catalog, Quotas: g.Quotas, Bus: d.Bus, PollsMax: c.PollsMax,
-		Balancer: c.PollBalancer, DirectStarts: c.DirectStarts, AnswerBytes: d.History.MessageBytesMax() / 2, // as JSON it grows
+		Env: env, Quotas: g.Quotas, Bus: d.Bus, PollsMax: c.PollsMax, Balancer: c.PollBalancer,
+		DirectStarts: c.DirectStarts, AnswerBytes: d.History.MessageBytesMax() / 2, // as JSON it grows
 		Release: func(c call.Call, entries []validate.Outcome, answer call.Answer) {
 			g.Outcomes.Send(c, false, entries, nil, answer)
 		},
-		Clock: d.Clock, Log: d.Log, Tracing: d.Tracing, Metrics: d.Metrics,
 	})
 	chosen := placement.New(d.Partitioning.History, d.Metrics, d.Log)
-	homes := batches.Homes{Log: d.History, LogVersion: d.LogVersion, Partitioning: d.Partitioning, AppendTimeout: c.AppendTimeout}
+	homes := batches.Homes{Env: env, Log: d.History, AppendTimeout: c.AppendTimeout}
 	g.Intake = intake.New(intake.Deps{
-		Run: g.Run, Tasks: tasks, Partitioning: d.Partitioning, Tokens: d.Tokens, Catalog: d.Catalog, Log: d.History, LogVersion: d.LogVersion,
-		AppendTimeout: c.AppendTimeout, Homes: homes, Placement: chosen, Polls: g.Polls, Quotas: g.Quotas, DecideOne: g.Outcomes.DecideOne,
-		Logger: d.Log, Clock: d.Clock, Tracing: d.Tracing, Metrics: d.Metrics,
+		Env: env, Log: d.History, AppendTimeout: c.AppendTimeout, Homes: homes, Placement: chosen, Polls: g.Polls, Quotas: g.Quotas, DecideOne: g.Outcomes.DecideOne,
 	})
-	queries := query.Deps{Run: g.Run, Tasks: tasks, Partitioning: d.Partitioning, Catalog: d.Catalog, Queued: g.Intake.QueuedTasks, Share: chosen.Share}
+	queries := query.Deps{Env: env, Queued: g.Intake.QueuedTasks, Share: chosen.Share}
 	g.Queries, g.Overview = query.New(queries), &query.Overview{Deps: queries}
 	g.Schedules = schedules.New(schedules.Deps{
 		Partitioning: d.Partitioning, Log: d.History, Names: d.Schedules, Catalog: d.Catalog, LogVersion: d.LogVersion, TakesTasks: g.Intake.HasRoom,
-		Drained: func(domain string, now time.Time, req *yardv1.SubmitRequest) error {
-			return g.Intake.Drained(call.Call{Domain: domain, Now: now}, req)
-		},
-		AppendTimeout: c.AppendTimeout,
+		Drained: g.Intake.Drained, AppendTimeout: c.AppendTimeout,
 	})
-	g.Settings = settings.New(settings.Deps{
-		Run: g.Run, Tasks: tasks, Partitioning: d.Partitioning, Catalog: d.Catalog, Bucket: d.Settings, Use: g.Quotas.Use, AnySchedule: g.Schedules.Any,
-	})
+	g.Settings = settings.New(settings.Deps{Env: env, Bucket: d.Settings, Use: g.Quotas.Use, AnySchedule: g.Schedules.Any})
 	g.Operator = operate.New(operate.Deps{
-		Run: g.Run, Tasks: tasks, Catalog: d.Catalog, Bucket: d.Settings, DeadLetters: d.DeadLetters, Reads: g.Queries, Outcomes: g.Outcomes,
-		Polls: g.Polls, Bus: d.Bus, Log: d.Log,
+		Env: env, Bucket: d.Settings, DeadLetters: d.DeadLetters, Reads: g.Queries, Outcomes: g.Outcomes, Polls: g.Polls, Bus: d.Bus,
 	})
 	g.Batches = batches.New(batches.Deps{
-		Homes: homes, Run: g.Run, Tasks: tasks, Catalog: d.Catalog, List: d.Batches, HasRoom: g.Intake.HasRoom, Drained: g.Intake.Drained,
-		Charge: g.Quotas.Charge, PurgeStep: g.Operator.PurgeStep, Logger: d.Log,
+		Homes: homes, List: d.Batches, HasRoom: g.Intake.HasRoom, Drained: g.Intake.Drained, Charge: g.Quotas.Charge, PurgeStep: g.Operator.PurgeStep,
 	})
 	return g, nil
 }
 
 // OfSchedules is a verb of schedules, which runs in a goroutine of its own.
-func OfSchedules[Req any](g *Gateway, do func(context.Context, schedules.Call, Req) (codec.Message, error)) func(call.Call, Req, call.Answer) {
+func OfSchedules[Req any](g *Gateway, do func(context.Context, call.Call, Req) (codec.Message, error)) func(call.Call, Req, call.Answer) {
 	return func(c call.Call, req Req, answer call.Answer) {
-		g.Run.Ask(c, nil, answer, func(ctx context.Context) (codec.Message, error) {
-			return do(ctx, schedules.Call{Domain: c.Domain, JSON: c.JSON, Now: c.ServerNow}, req)
-		})
+		g.Run.Ask(c, nil, answer, func(ctx context.Context) (codec.Message, error) { return do(ctx, c, req) })
 	}
 }
 

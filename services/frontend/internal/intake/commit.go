@@ -106,7 +106,7 @@ func (a *appender) flushed(m *flushMessage, sent time.Time, outcome natslog.Appe
 		a.in.metrics.appends.Record(time.Since(sent), 1)
 		a.acknowledged(m.batch, outcome.Seq, sent)
 	case core.NoAnswer:
-		a.in.Logger.Warn("an append has no known outcome, repeating it", "subject", m.Subject, "error", err)
+		a.in.Env.Log.Warn("an append has no known outcome, repeating it", "subject", m.Subject, "error", err)
 		for _, s := range m.batch {
 			a.in.Polls.Unknown(s.starts)
 		}

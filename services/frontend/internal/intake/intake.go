@@ -15,18 +15,12 @@ package intake
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/topology"
-	"github.com/yardmaster-io/yardmaster/shared/clock"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
-	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/caps"
@@ -77,13 +71,8 @@ type Homes interface {
 
 // Deps is what an Intake needs.
 type Deps struct {
-	Run          *call.Runner
-	Tasks        owners.Tasks
-	Partitioning topology.Partitioning
-	Tokens       *ids.Tokens
-	Catalog      *catalog.Catalog
-	Log          HistoryLog
-	LogVersion   func() uint32
+	owners.Env
+	Log HistoryLog
 	// AppendTimeout is how long one append to the log may take until its outcome counts as unknown.
 	AppendTimeout time.Duration
 	Homes         Homes
@@ -92,10 +81,6 @@ type Deps struct {
 	Quotas        *quotas.Quotas
 	// DecideOne is the verdict on the replacement of a task.
 	DecideOne func(ctx context.Context, c call.Call, entry validate.Outcome) (*yardv1.Verdict, error)
-	Logger    *slog.Logger
-	Clock     *clock.Clock
-	Tracing   *telemetry.Tracing
-	Metrics   *telemetry.Metrics
 }
 
 // Intake carries out submits. It is safe for concurrent use.

@@ -9,7 +9,6 @@ package operate
 
 import (
 	"context"
-	"log/slog"
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
@@ -52,16 +51,13 @@ type Bus interface {
 
 // Deps is what an Operator needs.
 type Deps struct {
-	Run         *call.Runner
-	Tasks       owners.Tasks
-	Catalog     *catalog.Catalog
+	owners.Env
 	Bucket      catalog.Bucket
 	DeadLetters DeadLetters
 	Reads       Reads
 	Outcomes    Outcomes
 	Polls       Polls
 	Bus         Bus
-	Log         *slog.Logger
 }
 
 // Operator carries out these verbs.

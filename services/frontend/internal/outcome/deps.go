@@ -12,17 +12,11 @@
 package outcome
 
 import (
-	"log/slog"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/catalog"
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
-	"github.com/yardmaster-io/yardmaster/contracts/topology"
-	"github.com/yardmaster-io/yardmaster/shared/clock"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/groupcommit"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/owners"
@@ -41,21 +35,12 @@ type Bus interface {
 
 // Deps is what Outcomes need.
 type Deps struct {
+	owners.Env
 	// VerdictTimeout is how long a verdict may take until the events are sent again.
 	VerdictTimeout time.Duration
-	Run            *call.Runner
-	Tasks          owners.Tasks
-	Partitioning   topology.Partitioning
-	Tokens         *ids.Tokens
-	Catalog        *catalog.Catalog
 	Bus            Bus
 	// HasRoom tells whether the log of a partition has some for payloads.
-	HasRoom    func(p int) bool
-	LogVersion func() uint32
-	Log        *slog.Logger
-	Clock      *clock.Clock
-	Tracing    *telemetry.Tracing
-	Metrics    *telemetry.Metrics
+	HasRoom func(p int) bool
 }
 
 // CodeOK is the code of an entry that was applied.

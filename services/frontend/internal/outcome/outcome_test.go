@@ -34,8 +34,11 @@ func TestNothingIsKeptOfAnsweredEvents(t *testing.T) {
 		known := catalog.New(nil)
 		bus := silentBus{make(chan uint64, 100)}
 		o := New(Deps{
-			VerdictTimeout: time.Second, Run: call.NewRunner(call.Bounds{}, known, nil), Tasks: owners.Tasks{Partitions: 1},
-			Partitioning: topology.Partitioning{History: 1, Matching: 1}, Catalog: known, Bus: bus, LogVersion: func() uint32 { return 1 },
+			Env: owners.Env{
+				Run: call.NewRunner(call.Bounds{}, known, nil), Tasks: owners.Tasks{Partitions: 1},
+				Partitioning: topology.Partitioning{History: 1, Matching: 1}, Catalog: known, LogVersion: func() uint32 { return 1 },
+			},
+			VerdictTimeout: time.Second, Bus: bus,
 		})
 		for _, kind := range []logv1.EventKind{logv1.EventKind_EVENT_KIND_COMPLETED, logv1.EventKind_EVENT_KIND_CANCEL} {
 			for _, answered := range []bool{true, false} {
@@ -69,7 +72,9 @@ func TestNothingIsKeptOfAnsweredEvents(t *testing.T) {
 // TestEventsOfAnotherClusterAreNotSent whatever they are.
 func TestEventsOfAnotherClusterAreNotSent(t *testing.T) {
 	known := catalog.New(nil)
-	o := New(Deps{Run: call.NewRunner(call.Bounds{}, known, nil), Tasks: owners.Tasks{Partitions: 1}, Partitioning: topology.Partitioning{History: 1}, Catalog: known})
+	o := New(Deps{Env: owners.Env{
+		Run: call.NewRunner(call.Bounds{}, known, nil), Tasks: owners.Tasks{Partitions: 1}, Partitioning: topology.Partitioning{History: 1}, Catalog: known,
+	}})
 	_, err := o.DecideOne(t.Context(), call.Call{Now: time.Now()}, validate.Outcome{ID: ids.NewTaskID(time.Now(), 7, 1)})
 	if fault.CodeOf(err) != fault.Internal || !strings.Contains(err.Error(), "cluster") {
 		t.Errorf("got %v", err)

@@ -9,25 +9,20 @@
 package poll
 
 import (
-	"log/slog"
 	"math/rand/v2"
 	"sync"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/pace"
-	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/admission"
-	"github.com/yardmaster-io/yardmaster/shared/clock"
-	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/balance"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/owners"
 
 	core "github.com/yardmaster-io/yardmaster/services/frontend/internal/core/poll"
 )
@@ -61,12 +56,9 @@ type Quotas interface {
 
 // Deps is what Polls need.
 type Deps struct {
-	Run          *call.Runner
-	Partitioning topology.Partitioning
-	Tokens       *ids.Tokens
-	Catalog      *catalog.Catalog
-	Quotas       Quotas
-	Bus          Bus
+	owners.Env
+	Quotas Quotas
+	Bus    Bus
 	// PollsMax is how many polls may wait at once, in parts of placeBytes.
 	PollsMax int
 	// Balancer is how polls of a tasklist of several partitions are spread over them.
@@ -76,10 +68,6 @@ type Deps struct {
 	AnswerBytes  int
 	// Release makes tasks ready again whose attempts no worker has.
 	Release func(c call.Call, entries []validate.Outcome, answer call.Answer)
-	Clock   *clock.Clock
-	Log     *slog.Logger
-	Tracing *telemetry.Tracing
-	Metrics *telemetry.Metrics
 }
 
 // Polls takes polls in. It is safe for concurrent use.

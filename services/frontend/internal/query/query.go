@@ -9,20 +9,13 @@
 package query
 
 import (
-	"github.com/yardmaster-io/yardmaster/contracts/catalog"
-	"github.com/yardmaster-io/yardmaster/contracts/topology"
-
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/distribution"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/owners"
 )
 
 // Deps is what Queries need.
 type Deps struct {
-	Run          *call.Runner
-	Tasks        owners.Tasks
-	Partitioning topology.Partitioning
-	Catalog      *catalog.Catalog
+	owners.Env
 	// Queued is how many tasks of a tasklist with a cap are queued.
 	Queued func(domain, tasklist string) int64
 	// Share is the part of the submits that a partition gets.

@@ -14,6 +14,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/paging"
 	"github.com/yardmaster-io/yardmaster/shared/parallel"
 
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
 )
 
@@ -21,7 +22,7 @@ import (
 const nextMax = 5
 
 // Get returns a schedule with its progress (schedules.get).
-func (s *Schedules) Get(ctx context.Context, c Call, req *yardv1.GetScheduleRequest) (codec.Message, error) {
+func (s *Schedules) Get(ctx context.Context, c call.Call, req *yardv1.GetScheduleRequest) (codec.Message, error) {
 	if err := validate.ScheduleName(req.Name, ""); err != nil {
 		return nil, err
 	}
@@ -29,7 +30,7 @@ func (s *Schedules) Get(ctx context.Context, c Call, req *yardv1.GetScheduleRequ
 	if err != nil {
 		return nil, err
 	}
-	info, err := infoOf(home, c.Now())
+	info, err := infoOf(home, c.Now)
 	return &yardv1.GetScheduleResponse{Schedule: info}, err
 }
 
@@ -37,20 +38,17 @@ func (s *Schedules) Get(ctx context.Context, c Call, req *yardv1.GetScheduleRequ
 const readAtOnce = 16
 
 // List returns schedules by name (schedules.list), whatever changes meanwhile.
-func (s *Schedules) List(ctx context.Context, c Call, req *yardv1.ListSchedulesRequest) (codec.Message, error) {
+func (s *Schedules) List(ctx context.Context, c call.Call, req *yardv1.ListSchedulesRequest) (codec.Message, error) {
 	if err := validate.ListSchedules(req); err != nil {
 		return nil, err
 	}
 	resp, bytes := &yardv1.ListSchedulesResponse{}, 0
 	err := s.each(ctx, c.Domain, req.Cursor, func(home *logv1.ScheduleHome) (more bool, err error) {
-		info, err := listed(home, c.Now())
+		info, err := listed(home, c.Now)
 		if err != nil {
 			return false, err
 		}
-		size, err := sizeOf(c, info)
-		if err != nil {
-			return false, err
-		}
+		size := c.Size(info)
 		if n := len(resp.Schedules); n == int(req.Limit) || n > 0 && bytes+size > paging.BytesMax {
 			resp.NextCursor = resp.Schedules[n-1].Schedule.Name
 			return false, nil
@@ -102,16 +100,6 @@ func (s *Schedules) each(ctx context.Context, domain, after string, f func(*logv
 		}
 	}
 	return nil
-}
-
-// sizeOf is how many bytes m takes in the answer.
-func sizeOf(c Call, m codec.Message) (int, error) {
-	form := codec.Protobuf
-	if c.JSON {
-		form = codec.JSON
-	}
-	data, err := codec.Marshal(form, m)
-	return len(data), err
 }
 
 // listed is a schedule as a list shows it.

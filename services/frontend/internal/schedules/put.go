@@ -22,8 +22,8 @@ import (
 const onlyMake = -1
 
 // Put makes a schedule, or replaces one (schedules.put). The same put again changes nothing.
-func (s *Schedules) Put(ctx context.Context, c Call, req *yardv1.PutScheduleRequest) (codec.Message, error) {
-	if err := validate.PutSchedule(req, c.Now(), validate.Form{JSON: c.JSON}); err != nil {
+func (s *Schedules) Put(ctx context.Context, c call.Call, req *yardv1.PutScheduleRequest) (codec.Message, error) {
+	if err := validate.PutSchedule(req, c.Now, c.Form()); err != nil {
 		return nil, err
 	}
 	data, err := encoded(req.Schedule)
@@ -48,7 +48,7 @@ func (s *Schedules) Put(ctx context.Context, c Call, req *yardv1.PutScheduleRequ
 		if exists {
 			return replaced(c, was, req.Schedule, data, task)
 		}
-		now := max(c.nowMs(), was.GetCreatedAtMs()+1)
+		now := max(c.Now.UnixMilli(), was.GetCreatedAtMs()+1)
 		return &logv1.ScheduleHome{
 			Name: req.Schedule.Name, Schedule: data, Task: task, Revision: was.GetRevision() + 1, CreatedAtMs: now, DecidedUpToMs: now,
 		}, nil
@@ -56,17 +56,17 @@ func (s *Schedules) Put(ctx context.Context, c Call, req *yardv1.PutScheduleRequ
 	if err != nil {
 		return nil, err
 	}
-	info, err := infoOf(home, c.Now())
+	info, err := infoOf(home, c.Now)
 	return &yardv1.PutScheduleResponse{Schedule: info}, err
 }
 
 // fits refuses a schedule that is too large for the log, or for its frequency: each run stores it again, and its task.
-func (s *Schedules) fits(c Call, of *yardv1.Schedule, size int) error {
+func (s *Schedules) fits(c call.Call, of *yardv1.Schedule, size int) error {
 	times, err := timesOf(of)
 	if err != nil {
 		return err
 	}
-	first, last := c.nowMs(), c.Now().AddDate(aheadYears, 0, 0).UnixMilli()
+	first, last := c.Now.UnixMilli(), c.Now.AddDate(aheadYears, 0, 0).UnixMilli()
 	next := times.upTo(first, last, frequencyTimes)
 	runs := 1
 	for i, at := range next {
@@ -101,12 +101,12 @@ func expects(req *yardv1.PutScheduleRequest, was *logv1.ScheduleHome, exists boo
 }
 
 // accepts refuses a put as a submit of its task is refused, and one more schedule than the domain may have.
-func (s *Schedules) accepts(ctx context.Context, c Call, of *yardv1.Schedule, fresh bool) error {
+func (s *Schedules) accepts(ctx context.Context, c call.Call, of *yardv1.Schedule, fresh bool) error {
 	p := topology.SchedulePartition(c.Domain, of.Name, s.d.Partitioning)
 	if !s.d.TakesTasks(p) {
 		return call.StorageFull()
 	}
-	if err := s.d.Drained(c.Domain, c.Now(), validate.Single(of.Task)); err != nil {
+	if err := s.d.Drained(c, validate.Single(of.Task)); err != nil {
 		return validate.OfScheduleTask(err)
 	}
 	if !fresh {
@@ -120,7 +120,7 @@ func (s *Schedules) accepts(ctx context.Context, c Call, of *yardv1.Schedule, fr
 }
 
 // replaced is a schedule with another content. If its times change, or it ends a pause, times that have passed are not missed.
-func replaced(c Call, was *logv1.ScheduleHome, now *yardv1.Schedule, data []byte, task *logv1.Record) (*logv1.ScheduleHome, error) {
+func replaced(c call.Call, was *logv1.ScheduleHome, now *yardv1.Schedule, data []byte, task *logv1.Record) (*logv1.ScheduleHome, error) {
 	before, err := scheduleOf(was)
 	if err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func replaced(c Call, was *logv1.ScheduleHome, now *yardv1.Schedule, data []byte
 	home := was.CloneVT()
 	home.Schedule, home.Task, home.Revision = data, task, was.Revision+1
 	if before.Paused && !now.Paused || !proto.Equal(timesOnly(before), timesOnly(now)) {
-		home.DecidedUpToMs = max(c.nowMs(), was.DecidedUpToMs)
+		home.DecidedUpToMs = max(c.Now.UnixMilli(), was.DecidedUpToMs)
 	}
 	return home, nil
 }
@@ -142,18 +142,18 @@ func timesOnly(s *yardv1.Schedule) *yardv1.Schedule {
 }
 
 // Pause has a schedule make no runs (schedules.pause).
-func (s *Schedules) Pause(ctx context.Context, c Call, req *yardv1.PauseScheduleRequest) (codec.Message, error) {
+func (s *Schedules) Pause(ctx context.Context, c call.Call, req *yardv1.PauseScheduleRequest) (codec.Message, error) {
 	info, err := s.setPaused(ctx, c, req.Name, req.Note, true)
 	return &yardv1.PauseScheduleResponse{Schedule: info}, err
 }
 
 // Resume ends the pause of a schedule (schedules.resume).
-func (s *Schedules) Resume(ctx context.Context, c Call, req *yardv1.ResumeScheduleRequest) (codec.Message, error) {
+func (s *Schedules) Resume(ctx context.Context, c call.Call, req *yardv1.ResumeScheduleRequest) (codec.Message, error) {
 	info, err := s.setPaused(ctx, c, req.Name, req.Note, false)
 	return &yardv1.ResumeScheduleResponse{Schedule: info}, err
 }
 
-func (s *Schedules) setPaused(ctx context.Context, c Call, name, note string, paused bool) (*yardv1.ScheduleInfo, error) {
+func (s *Schedules) setPaused(ctx context.Context, c call.Call, name, note string, paused bool) (*yardv1.ScheduleInfo, error) {
 	if err := validate.ScheduleName(name, note); err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func (s *Schedules) setPaused(ctx context.Context, c Call, name, note string, pa
 		}
 		home := was.CloneVT()
 		if of.Paused && !paused {
-			home.DecidedUpToMs = max(c.nowMs(), was.DecidedUpToMs)
+			home.DecidedUpToMs = max(c.Now.UnixMilli(), was.DecidedUpToMs)
 		}
 		of.Paused = paused
 		if note != "" {
@@ -177,11 +177,11 @@ func (s *Schedules) setPaused(ctx context.Context, c Call, name, note string, pa
 	if err != nil {
 		return nil, err
 	}
-	return infoOf(home, c.Now())
+	return infoOf(home, c.Now)
 }
 
 // Delete ends a schedule (schedules.delete).
-func (s *Schedules) Delete(ctx context.Context, c Call, req *yardv1.DeleteScheduleRequest) (codec.Message, error) {
+func (s *Schedules) Delete(ctx context.Context, c call.Call, req *yardv1.DeleteScheduleRequest) (codec.Message, error) {
 	if err := validate.ScheduleName(req.Name, ""); err != nil {
 		return nil, err
 	}

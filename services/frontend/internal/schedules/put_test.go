@@ -17,6 +17,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
 )
 
 // A put answers and stores the schedule with its defaults, and its task by the settings of this moment.
@@ -243,7 +245,7 @@ func TestAPutWithoutTheLog(t *testing.T) {
 		r := newRig(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		r.log.failure, r.log.before = failure, cancel
-		_, err := r.Put(ctx, Call{Domain: "shop", Now: func() time.Time { return r.now }}, hourly("a"))
+		_, err := r.Put(ctx, call.Call{Domain: "shop", Now: r.now}, hourly("a"))
 		testkit.Code(t, "the put", err, code)
 	}
 }

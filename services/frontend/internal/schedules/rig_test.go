@@ -20,6 +20,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/home"
 )
 
@@ -102,7 +103,7 @@ func newRig(t *testing.T, change ...func(*Deps)) *rig {
 	d := Deps{
 		Partitioning: topology.Partitioning{History: 3, Matching: 1}, Log: r.log, Names: memNames{memLog: r.log}, Catalog: r.catalog,
 		LogVersion: func() uint32 { return 1 }, TakesTasks: func(int) bool { return !r.full },
-		Drained:       func(string, time.Time, *yardv1.SubmitRequest) error { return r.drained },
+		Drained:       func(call.Call, *yardv1.SubmitRequest) error { return r.drained },
 		AppendTimeout: time.Second,
 	}
 	for _, f := range change {
@@ -115,15 +116,15 @@ func newRig(t *testing.T, change ...func(*Deps)) *rig {
 func (r *rig) nowMs() int64 { return r.now.UnixMilli() }
 
 // asked has a verb carried out.
-func asked[Req any](r *rig, do func(context.Context, Call, Req) (codec.Message, error), req Req) (codec.Message, error) {
+func asked[Req any](r *rig, do func(context.Context, call.Call, Req) (codec.Message, error), req Req) (codec.Message, error) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), 3*time.Second)
 	defer cancel()
-	return do(ctx, Call{Domain: "shop", JSON: true, Now: func() time.Time { return r.now }}, req)
+	return do(ctx, call.Call{Domain: "shop", JSON: true, Now: r.now}, req)
 }
 
 // done is asked of what must go well.
-func done[Resp codec.Message, Req any](r *rig, do func(context.Context, Call, Req) (codec.Message, error), req Req) Resp {
+func done[Resp codec.Message, Req any](r *rig, do func(context.Context, call.Call, Req) (codec.Message, error), req Req) Resp {
 	r.t.Helper()
 	resp, err := asked(r, do, req)
 	testkit.NoError(r.t, err)

@@ -22,7 +22,7 @@ import (
 const dueMax = 100
 
 // Trigger has a schedule make one run now (schedules.trigger).
-func (s *Schedules) Trigger(ctx context.Context, c Call, req *yardv1.TriggerScheduleRequest) (codec.Message, error) {
+func (s *Schedules) Trigger(ctx context.Context, c call.Call, req *yardv1.TriggerScheduleRequest) (codec.Message, error) {
 	if err := validate.TriggerSchedule(req); err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func (s *Schedules) Trigger(ctx context.Context, c Call, req *yardv1.TriggerSche
 		if err := s.takesRuns(c, was, countOf(was.Due, logv1.RunReason_RUN_REASON_TRIGGER)+1); err != nil {
 			return nil, err
 		}
-		now := c.nowMs()
+		now := c.Now.UnixMilli()
 		at = now
 		for slices.ContainsFunc(slices.Concat(was.Due, was.Recent), func(r *logv1.ScheduledRun) bool { return r.RunAtMs == at }) {
 			at++ // a run is known by its time
@@ -52,8 +52,8 @@ func (s *Schedules) Trigger(ctx context.Context, c Call, req *yardv1.TriggerSche
 
 // Backfill has a schedule make the runs of a stretch of the past again (schedules.backfill). A time that waits already, by an earlier backfill, is
 // not added a second time.
-func (s *Schedules) Backfill(ctx context.Context, c Call, req *yardv1.BackfillScheduleRequest) (codec.Message, error) {
-	if err := validate.BackfillSchedule(req, c.Now()); err != nil {
+func (s *Schedules) Backfill(ctx context.Context, c call.Call, req *yardv1.BackfillScheduleRequest) (codec.Message, error) {
+	if err := validate.BackfillSchedule(req, c.Now); err != nil {
 		return nil, err
 	}
 	id, wanted := cmp.Or(req.RequestId, rand.Text()), []int64(nil)
@@ -76,7 +76,7 @@ func (s *Schedules) Backfill(ctx context.Context, c Call, req *yardv1.BackfillSc
 				return r.RunAtMs == at && r.Reason == logv1.RunReason_RUN_REASON_BACKFILL
 			}
 			if !slices.ContainsFunc(was.Due, waits) {
-				home.Due = append(home.Due, &logv1.ScheduledRun{RunAtMs: at, StartAtMs: c.nowMs(), Reason: logv1.RunReason_RUN_REASON_BACKFILL, RequestId: id})
+				home.Due = append(home.Due, &logv1.ScheduledRun{RunAtMs: at, StartAtMs: c.Now.UnixMilli(), Reason: logv1.RunReason_RUN_REASON_BACKFILL, RequestId: id})
 			}
 		}
 		if len(home.Due) == len(was.Due) {
@@ -101,7 +101,7 @@ func runOf(home *logv1.ScheduleHome, id string, reason logv1.RunReason) *logv1.S
 }
 
 // takesRuns refuses runs if too many wait, or the log has no space for tasks.
-func (s *Schedules) takesRuns(c Call, home *logv1.ScheduleHome, wait int) error {
+func (s *Schedules) takesRuns(c call.Call, home *logv1.ScheduleHome, wait int) error {
 	switch {
 	case wait > dueMax:
 		return fault.New(fault.ResourceExhausted, "more than %d runs of the schedule would wait: wait until some have started, or take a shorter stretch", dueMax).After(call.FullRetryAfter)
@@ -121,8 +121,8 @@ func countOf(runs []*logv1.ScheduledRun, reason logv1.RunReason) (n int) {
 }
 
 // Next returns the next times of a schedule that exists, or of one that is only in the request (schedules.next).
-func (s *Schedules) Next(ctx context.Context, c Call, req *yardv1.NextScheduleRequest) (codec.Message, error) {
-	if err := validate.NextSchedule(req, c.Now()); err != nil {
+func (s *Schedules) Next(ctx context.Context, c call.Call, req *yardv1.NextScheduleRequest) (codec.Message, error) {
+	if err := validate.NextSchedule(req, c.Now); err != nil {
 		return nil, err
 	}
 	of, limit := req.Schedule, int(req.Limit)

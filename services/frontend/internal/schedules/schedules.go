@@ -37,18 +37,6 @@ const (
 	frequencyTimes = 120
 )
 
-// Call is what is known of a request besides its body.
-type Call struct {
-	// Domain exists.
-	Domain string
-	// JSON says how the request was written, and so how it is answered.
-	JSON bool
-	// Now is the server's clock.
-	Now func() time.Time
-}
-
-func (c Call) nowMs() int64 { return c.Now().UnixMilli() }
-
 // Log is the history log of all partitions.
 type Log interface {
 	home.Log
@@ -73,7 +61,7 @@ type Deps struct {
 	// TakesTasks reports whether the log of partition p has space for tasks.
 	TakesTasks func(p int) bool
 	// Drained refuses a submit whose domain, tasklist, type or group is drained.
-	Drained func(domain string, now time.Time, req *yardv1.SubmitRequest) error
+	Drained func(c call.Call, req *yardv1.SubmitRequest) error
 	// AppendTimeout bounds one try to store a schedule.
 	AppendTimeout time.Duration
 }
@@ -137,6 +125,6 @@ func (s *Schedules) changeExisting(ctx context.Context, domain, name string, f f
 }
 
 // record is the task of a run as it goes into the log, without an id.
-func (s *Schedules) record(c Call, of *yardv1.Schedule) *logv1.Record {
-	return validate.Accept(validate.Single(of.Task), call.Terms(s.d.Catalog, c.Domain, c.Now())).Records[0]
+func (s *Schedules) record(c call.Call, of *yardv1.Schedule) *logv1.Record {
+	return validate.Accept(validate.Single(of.Task), call.Terms(s.d.Catalog, c.Domain, c.Now)).Records[0]
 }

@@ -12,20 +12,14 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/topology"
 
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/owners"
 )
 
 // Deps is what Settings need.
 type Deps struct {
-	Run          *call.Runner
-	Tasks        owners.Tasks
-	Partitioning topology.Partitioning
-	// Catalog is what this frontend knows of the settings, which follows the stored ones within moments.
-	Catalog *catalog.Catalog
-	Bucket  catalog.Bucket
+	owners.Env
+	Bucket catalog.Bucket
 	// Use is what a domain uses of its quota.
 	Use func(*yardv1.Domain) *yardv1.Quota
 	// AnySchedule names a schedule of a domain; "" = it has none.
