@@ -28,7 +28,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/permissions"
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
-	"github.com/yardmaster-io/yardmaster/shared/paging"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
@@ -263,6 +262,6 @@ func (l *Log) last(ctx context.Context, c call.Call, limit int) (*yardv1.ListAud
 			resp.Entries = append(resp.Entries, &e)
 		}
 	}
-	resp.Entries, _ = paging.Cut(resp.Entries, limit, paging.BytesMax, func(e *yardv1.AuditEntry) int { return c.Size(e) })
+	resp.Entries, _ = call.Fit(c, resp.Entries, limit)
 	return resp, nil
 }

@@ -15,11 +15,11 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/gather"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/home"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/owners"
@@ -69,7 +69,7 @@ func (b *Batches) CreateBatch(c call.Call, req *yardv1.CreateBatchRequest, answe
 			return nil, err
 		}
 		if fresh { // no owner has tasks of it
-			return &yardv1.CreateBatchResponse{Batch: publicBatch(made)}, nil
+			return &yardv1.CreateBatchResponse{Batch: gather.Batch(made)}, nil
 		}
 		counted, err := b.countedBatch(ctx, c.Domain, made)
 		return &yardv1.CreateBatchResponse{Batch: counted}, err
@@ -197,7 +197,7 @@ func (b *Batches) ListBatches(c call.Call, req *yardv1.ListBatchesRequest, answe
 			}
 			left -= len(page)
 			for _, kept := range page {
-				if counted := publicBatch(kept.Home); len(req.States) == 0 || slices.Contains(req.States, counted.State) {
+				if counted := gather.Batch(kept.Home); len(req.States) == 0 || slices.Contains(req.States, counted.State) {
 					resp.Batches = append(resp.Batches, counted)
 				}
 				from.After = kept.Seq
@@ -230,7 +230,7 @@ func (b *Batches) changeBatch(ctx context.Context, domain, id string, change fun
 
 // countedBatch is a batch as the API shows it, with how many tasks it has now.
 func (b *Batches) countedBatch(ctx context.Context, domain string, home *logv1.BatchHome) (*yardv1.Batch, error) {
-	counted := publicBatch(home)
+	counted := gather.Batch(home)
 	if home.EndedAtMs != 0 {
 		return counted, nil
 	}
@@ -239,46 +239,13 @@ func (b *Batches) countedBatch(ctx context.Context, domain string, home *logv1.B
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range answers {
-		ends := c.GetEnds()
-		counted.Tasks += c.Tasks
-		counted.Completed += ends.GetCompleted()
-		counted.Dead += ends.GetDead()
-		counted.Cancelled += ends.GetCancelled()
-		counted.Expired += ends.GetExpired()
-	}
-	counted.Active = counted.Tasks - counted.Completed - counted.Dead - counted.Cancelled - counted.Expired
+	gather.CountBatch(counted, answers)
 	now, _, err := b.Homes.Home(ctx, domain, home.BatchId)
 	switch {
 	case err != nil:
 		return nil, err
 	case now.GetEndedAtMs() != 0: // owners may have forgotten its tasks
-		return publicBatch(now), nil
+		return gather.Batch(now), nil
 	}
 	return counted, nil
-}
-
-// publicBatch is a batch as the API shows it, without counts unless it is over.
-func publicBatch(h *logv1.BatchHome) *yardv1.Batch {
-	public := &yardv1.Batch{
-		BatchId: h.BatchId, State: yardv1.BatchState_BATCH_STATE_OPEN, Tasks: h.Tasks, CreatedAtMs: h.CreatedAtMs, ClosedAtMs: h.ClosedAtMs, EndedAtMs: h.EndedAtMs,
-		ExpiresAtMs: h.ExpiresAtMs, KeepMs: h.KeepMs, CancelRequested: h.CancelRequested,
-		CallbackType: h.Callback.GetType(), CallbackTasklist: h.Callback.GetTasklist(),
-		Completed: h.Ends.GetCompleted(), Dead: h.Ends.GetDead(), Cancelled: h.Ends.GetCancelled(), Expired: h.Ends.GetExpired(),
-	}
-	switch {
-	case h.Expired:
-		public.State = yardv1.BatchState_BATCH_STATE_EXPIRED
-	case h.EndedAtMs != 0:
-		public.State = yardv1.BatchState_BATCH_STATE_COMPLETED
-	case h.ClosedAtMs != 0:
-		public.State = yardv1.BatchState_BATCH_STATE_CLOSED
-	}
-	if h.EndedAtMs != 0 {
-		public.Active = h.Tasks - public.Completed - public.Dead - public.Cancelled - public.Expired
-	}
-	if id, err := ids.TaskIDFromBytes(h.CallbackTaskId); err == nil {
-		public.CallbackTaskId = id.String()
-	}
-	return public
 }

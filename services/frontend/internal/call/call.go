@@ -105,11 +105,16 @@ func PageOf[M named](c Call, sorted []M, cursor string, limit int32) (page []M, 
 
 // Cut cuts a page off some entries, behind which more may follow; next is the cursor of the page after it.
 func Cut[M codec.Message](c Call, all []M, limit int32, more bool, cursor func(last M) string) (page []M, next string) {
-	page, left := paging.Cut(all, int(limit), paging.BytesMax, func(m M) int { return c.Size(m) })
+	page, left := Fit(c, all, int(limit))
 	if n := len(page); n > 0 && (left || more) {
 		next = cursor(page[n-1])
 	}
 	return page, next
+}
+
+// Fit is how many of some entries an answer has room for, at most limit; more: some are left.
+func Fit[M codec.Message](c Call, all []M, limit int) (page []M, more bool) {
+	return paging.Cut(all, limit, paging.BytesMax, func(m M) int { return c.Size(m) })
 }
 
 // Terms are those that the tasks of a domain are accepted under, but for their traces.

@@ -11,7 +11,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/shared/paging"
 	"github.com/yardmaster-io/yardmaster/shared/taskview"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
@@ -60,7 +59,7 @@ func (o *Operator) ListDeadLetters(c call.Call, req *yardv1.ListDeadLettersReque
 		for _, l := range found {
 			all = append(all, publicTask(l.Record, true))
 		}
-		page, more := paging.Cut(all, len(all), paging.BytesMax, func(t *yardv1.Task) int { return c.Size(t) })
+		page, more := call.Fit(c, all, len(all))
 		if more {
 			next = s.Cursor(found[len(page)-1].Seq)
 		}

@@ -6,7 +6,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/shared/paging"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/gather"
@@ -22,7 +21,7 @@ func (o *Operator) StuckTasks(c call.Call, req *yardv1.StuckTasksRequest, answer
 			return nil, err
 		}
 		resp := gather.Stuck(parts)
-		resp.Tasks, _ = paging.Cut(resp.Tasks, int(req.Limit), paging.BytesMax, func(t *yardv1.StuckTask) int { return c.Size(t) })
+		resp.Tasks, _ = call.Fit(c, resp.Tasks, int(req.Limit))
 		return resp, nil
 	})
 }

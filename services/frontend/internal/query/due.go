@@ -1,11 +1,8 @@
 package query
 
 import (
-	"cmp"
 	"context"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
@@ -14,14 +11,12 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/gather"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/owners"
 )
 
 const minuteMS = int64(time.Minute / time.Millisecond)
-
-// timerCountsMax is how many tasklists and types an answer of timers.count has.
-const timerCountsMax = 100
 
 // CountTimers counts the tasks of a domain that wait for their time, by when they are due (timers.count).
 func (q *Queries) CountTimers(c call.Call, req *yardv1.CountTimersRequest, answer call.Answer) {
@@ -34,52 +29,8 @@ func (q *Queries) CountTimers(c call.Call, req *yardv1.CountTimersRequest, answe
 		if err != nil {
 			return nil, err
 		}
-		resp, kinds := &yardv1.CountTimersResponse{}, map[[2]string]int64{}
-		for _, p := range parts {
-			later := p.Waiting
-			for _, s := range p.Spans {
-				later -= s.Tasks
-			}
-			resp.Later += max(0, later) // some may have fired while the partition counted
-			for _, k := range p.Counts {
-				kinds[[2]string{k.Tasklist, k.Type}] += k.Tasks
-			}
-		}
-		for _, s := range bySpan(parts) {
-			resp.Tasks += s.Tasks
-			resp.Spans = append(resp.Spans, &yardv1.TimerSpan{StartMs: s.Minute * minuteMS, EndMs: (s.Minute + span) * minuteMS, Tasks: s.Tasks})
-		}
-		if req.Type != "" {
-			resp.Later = 0
-		}
-		resp.Counts = largest(kinds)
-		return resp, nil
+		return gather.Timers(parts, req, span), nil
 	})
-}
-
-// bySpan adds up the spans of all partitions, in order.
-func bySpan(parts []*rpcv1.CountAheadResponse) (all []*rpcv1.AheadSpan) {
-	sums := map[int64]int64{}
-	for _, p := range parts {
-		for _, s := range p.Spans {
-			sums[s.Minute] += s.Tasks
-		}
-	}
-	for _, minute := range slices.Sorted(maps.Keys(sums)) {
-		all = append(all, &rpcv1.AheadSpan{Minute: minute, Tasks: sums[minute]})
-	}
-	return all
-}
-
-// largest are the tasklists and types with the most tasks.
-func largest(kinds map[[2]string]int64) (all []*yardv1.TimerCount) {
-	for k, n := range kinds {
-		all = append(all, &yardv1.TimerCount{Tasklist: k[0], Type: k[1], Tasks: n})
-	}
-	slices.SortFunc(all, func(a, b *yardv1.TimerCount) int {
-		return cmp.Or(cmp.Compare(b.Tasks, a.Tasks), strings.Compare(a.Tasklist, b.Tasklist), strings.Compare(a.Type, b.Type))
-	})
-	return all[:min(len(all), timerCountsMax)]
 }
 
 // duePage lists the tasks that wait for their time and are due soon. A page has as many whole minutes as fit, of all partitions. A minute that does not fit
@@ -103,12 +54,12 @@ func (q *Queries) duePage(ctx context.Context, c call.Call, req *yardv1.ListRequ
 	if err != nil {
 		return nil, "", err
 	}
-	minutes := bySpan(parts)
+	minutes := gather.Minutes(parts)
 	if len(minutes) == 0 {
 		return nil, "", nil
 	}
 	first := minutes[0].Minute
-	for n := fitting(minutes, req.Limit); n > 0; n /= 2 {
+	for n := gather.Fitting(minutes, req.Limit); n > 0; n /= 2 {
 		last := minutes[n-1].Minute
 		page, whole, err := q.dueWhole(ctx, c, req, first, last+1)
 		switch {
@@ -124,16 +75,6 @@ func (q *Queries) duePage(ctx context.Context, c call.Call, req *yardv1.ListRequ
 		}
 	}
 	return q.dueInMinute(ctx, c, req, validate.DuePlace{Minute: first}, until)
-}
-
-// fitting is how many of the first minutes have no more tasks than a page.
-func fitting(minutes []*rpcv1.AheadSpan, limit int32) (n int) {
-	for sum := int64(0); n < len(minutes); n++ {
-		if sum += minutes[n].Tasks; sum > int64(limit) {
-			break
-		}
-	}
-	return n
 }
 
 // afterMinute is the cursor of what is due after a minute; empty = the list ends there.
@@ -167,7 +108,7 @@ func (q *Queries) dueWhole(ctx context.Context, c call.Call, req *yardv1.ListReq
 		}
 	}
 	page = slices.DeleteFunc(page, func(t *yardv1.Task) bool { return t.DueAtMs >= whole*minuteMS })
-	return byDue(page), whole, err
+	return gather.ByDue(page), whole, err
 }
 
 // dueInMinute lists tasks that are due in the minute of a place, from there on.
@@ -175,7 +116,7 @@ func (q *Queries) dueInMinute(ctx context.Context, c call.Call, req *yardv1.List
 	for ; at.Partition < q.Partitioning.History; at = (validate.DuePlace{Minute: at.Minute, Partition: at.Partition + 1}) {
 		left := req.Limit - int32(len(page))
 		if left <= 0 {
-			return byDue(page), at.String(), nil
+			return gather.ByDue(page), at.String(), nil
 		}
 		found, err := q.dueOf(ctx, c, req, at, left)
 		if err != nil {
@@ -183,14 +124,14 @@ func (q *Queries) dueInMinute(ctx context.Context, c call.Call, req *yardv1.List
 		}
 		all := slices.Concat(page, found.Tasks)
 		if len(page) > 0 && tooLarge(c, all) {
-			return byDue(page), at.String(), nil
+			return gather.ByDue(page), at.String(), nil
 		}
 		if page = all; found.DueNext != nil {
 			at.Seq, at.Index = found.DueNext.Seq, found.DueNext.Index
-			return byDue(page), at.String(), nil
+			return gather.ByDue(page), at.String(), nil
 		}
 	}
-	return byDue(page), afterMinute(at.Minute, until), nil
+	return gather.ByDue(page), afterMinute(at.Minute, until), nil
 }
 
 // dueOf lists up to limit tasks of one partition that are due in the minute of a place, from there on, or fewer if these do not fit into an answer.
@@ -206,12 +147,4 @@ func (q *Queries) dueOf(ctx context.Context, c call.Call, req *yardv1.ListReques
 			return found, err
 		}
 	}
-}
-
-// byDue sorts tasks by due time. A task that was stored twice counts once.
-func byDue(all []*yardv1.Task) []*yardv1.Task {
-	slices.SortFunc(all, func(a, b *yardv1.Task) int {
-		return cmp.Or(cmp.Compare(a.DueAtMs, b.DueAtMs), strings.Compare(a.TaskId, b.TaskId))
-	})
-	return slices.CompactFunc(all, func(a, b *yardv1.Task) bool { return a.TaskId == b.TaskId })
 }

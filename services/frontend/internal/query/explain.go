@@ -1,10 +1,8 @@
 package query
 
 import (
-	"cmp"
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
@@ -49,7 +47,7 @@ func (q *Queries) Explain(c call.Call, req *yardv1.ExplainRequest, answer call.A
 // explain asks the owners what keeps a task waiting.
 func (q *Queries) explain(ctx context.Context, c call.Call, found *rpcv1.GetTaskResponse) (*yardv1.ExplainResponse, error) {
 	task := found.Task
-	f := &explain.Facts{Task: factsOf(task)}
+	f := &explain.Facts{Task: gather.TaskFacts(task)}
 	var known *gather.Explained
 	if f.Task.State != explain.Ended && f.Task.State != explain.Runs {
 		var err error
@@ -60,7 +58,7 @@ func (q *Queries) explain(ctx context.Context, c call.Call, found *rpcv1.GetTask
 			return nil, err
 		}
 		known, f.Workers.Silent = q.askMatching(ctx, task)
-		q.addMatching(f, known, c.ServerNow().UnixMilli())
+		known.AddTo(f, c.ServerNow().UnixMilli())
 		if !f.Workers.Free {
 			f.Workers.Drained = q.drainedOf(ctx, task)
 		}
@@ -69,36 +67,10 @@ func (q *Queries) explain(ctx context.Context, c call.Call, found *rpcv1.GetTask
 	f.Pauses = q.pausesOf(task, f.NowMS)
 	resp := &yardv1.ExplainResponse{Task: task}
 	for _, r := range explain.Reasons(f) {
-		resp.Reasons = append(resp.Reasons, reasonOf(&r, known))
+		resp.Reasons = append(resp.Reasons, known.Reason(&r))
 	}
 	task.Payload, task.Result, task.Progress, task.Events = nil, nil, nil, nil
 	return resp, nil
-}
-
-// factsOf is what a task says of itself.
-func factsOf(t *yardv1.Task) explain.Task {
-	out := explain.Task{
-		Domain: t.Domain, Tasklist: t.Tasklist, Type: t.Type, Group: t.Group, OrderKey: t.OrderKey, DueMS: t.DueAtMs, Worker: t.Worker, Failures: int(t.Failures),
-		Failure: strings.TrimSpace(t.ErrorType + " " + t.ErrorMessage), Blocks: t.Blocked,
-	}
-	switch s := t.State; {
-	case s.Finished():
-		out.State, out.Ended, out.SinceMS = explain.Ended, s.Name(), t.FinishedAtMs
-		return out
-	case s == yardv1.TaskState_TASK_STATE_RUNNING:
-		out.State = explain.Runs
-	case s == yardv1.TaskState_TASK_STATE_WAITING:
-		out.State = explain.Waits
-		return out
-	case s == yardv1.TaskState_TASK_STATE_BACKOFF:
-		out.State = explain.Fails
-	case s == yardv1.TaskState_TASK_STATE_QUEUED:
-		out.State = explain.Queued
-	}
-	if n := len(t.Events); n > 0 {
-		out.SinceMS = t.Events[n-1].AtMs
-	}
-	return out
 }
 
 // queueOf is the queue of the log that a task on disk waits in; nil = it is not on disk.
@@ -113,21 +85,7 @@ func (q *Queries) queueOf(ctx context.Context, lane string, task *yardv1.Task) (
 	if err != nil {
 		return nil, err
 	}
-	return queueIn(d.GetQueues().GetQueues(), lane, task), nil
-}
-
-// queueIn is the queue of a task: of its lane the narrowest one that has it.
-func queueIn(all []*yardv1.Queue, lane string, task *yardv1.Task) (found *explain.Queue) {
-	for _, one := range all {
-		if one.Lane != lane || one.Domain != "" && one.Domain != task.Domain || one.Tasklist != "" && one.Tasklist != task.Tasklist {
-			continue
-		}
-		ref := strings.Join(slices.DeleteFunc([]string{one.Lane, one.Domain, one.Tasklist}, func(part string) bool { return part == "" }), "/")
-		if found == nil || len(ref) > len(found.Ref) {
-			found = &explain.Queue{Ref: ref, Unread: one.Unread, Own: one.Domain != "", LowClass: one.LowClass}
-		}
-	}
-	return found
+	return gather.QueueOf(d.GetQueues().GetQueues(), lane, task), nil
 }
 
 // firstOf is the first task of the order key of a task that waits for its turn, nil = it does not.
@@ -191,24 +149,6 @@ func (q *Queries) askMatching(ctx context.Context, task *yardv1.Task) (known *ga
 	return known, silent
 }
 
-// addMatching adds what matching knows.
-func (q *Queries) addMatching(f *explain.Facts, known *gather.Explained, nowMS int64) {
-	for _, u := range known.Limits {
-		after, closed := known.Closed[u.Ref]
-		l := explain.Limit{
-			Ref: u.Ref, Max: int(u.MaxConcurrency), Used: int(u.SlotsInUse), Closed: closed, Counting: known.Counting[u.Ref], NextMS: nowMS + after, Waiting: u.WaitingTasks,
-		}
-		if len(u.Holders) > 0 {
-			l.Holder = u.Holders[0].TaskId
-		}
-		f.Limits = append(f.Limits, l)
-	}
-	slices.SortFunc(f.Limits, func(a, b explain.Limit) int { return cmp.Compare(a.Ref, b.Ref) })
-	w := &f.Workers
-	w.Polled, w.Takers, w.Free, w.KnownMS, w.Waiting = known.Pollers, known.Takers, known.Polled, known.KnownForMS, known.Triggers
-	w.Last, w.AgoMS = known.LastPoller.GetWorker(), known.LastPoller.GetSeenAgoMs()
-}
-
 // drainedOf are the drained workers that poll the tasklist of a task. They are left out if history does not answer.
 func (q *Queries) drainedOf(ctx context.Context, task *yardv1.Task) (all []explain.DrainedWorker) {
 	ask := &rpcv1.ListWorkersRequest{Domain: task.Domain, Limit: validate.ListMax}
@@ -230,20 +170,4 @@ func (q *Queries) drainedOf(ctx context.Context, task *yardv1.Task) (all []expla
 		}
 	}
 	return all
-}
-
-// reasonOf is a reason as the API has it.
-func reasonOf(r *explain.Reason, known *gather.Explained) *yardv1.Reason {
-	out := &yardv1.Reason{
-		Code: string(r.Code), Text: r.Text, About: r.About, UntilMs: r.UntilMS, SinceMs: r.SinceMS, By: r.By, Ref: r.Ref, TaskId: r.TaskID, Waiting: r.Waiting,
-	}
-	switch r.Code {
-	case explain.LimitFull:
-		if at := slices.IndexFunc(known.Limits, func(u *yardv1.LimitUse) bool { return u.Ref == r.Ref }); at >= 0 {
-			out.Limit = known.Limits[at]
-		}
-	case explain.NoWorkerFree, explain.NoWorkerForType:
-		out.LastPoller = known.LastPoller
-	}
-	return out
 }

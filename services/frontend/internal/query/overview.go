@@ -6,7 +6,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/shared/paging"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/gather"
@@ -50,7 +49,7 @@ func (q *Overview) ListQueues(c call.Call, req *yardv1.ListQueuesRequest, answer
 		for i, p := range all {
 			p.Submits = q.Share(first + i).String()
 		}
-		page, more := paging.Cut(all, n, paging.BytesMax, func(p *yardv1.PartitionQueues) int { return c.Size(p) })
+		page, more := call.Fit(c, all, n)
 		resp := &yardv1.ListQueuesResponse{Partitions: page}
 		if more {
 			resp.NextPartition = int32(first + len(page))

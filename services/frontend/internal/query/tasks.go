@@ -16,6 +16,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/paging"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/gather"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/owners"
 )
@@ -87,7 +88,9 @@ func (q *Queries) Page(ctx context.Context, c call.Call, req *yardv1.ListRequest
 	if err != nil {
 		return nil, "", err
 	}
-	page, next = merge(c, found, req)
+	all, end := gather.Newest(found)
+	page, next = call.Cut(c, all, req.Limit, false, (*yardv1.Task).GetTaskId)
+	next = cmp.Or(next, end)
 	if waits := func(s yardv1.TaskState) bool {
 		return s == yardv1.TaskState_TASK_STATE_WAITING || s == yardv1.TaskState_TASK_STATE_BACKOFF
 	}; next != "" || timers == 0 || len(req.States) > 0 && !slices.ContainsFunc(req.States, waits) {
@@ -148,7 +151,7 @@ func (q *Queries) farPage(ctx context.Context, c call.Call, req *yardv1.ListRequ
 }
 
 func tooLarge(c call.Call, page []*yardv1.Task) bool {
-	_, cut := paging.Cut(page, len(page), paging.BytesMax, func(t *yardv1.Task) int { return c.Size(t) })
+	_, cut := call.Fit(c, page, len(page))
 	return cut
 }
 
@@ -170,33 +173,4 @@ func (q *Queries) queued(ctx context.Context, c call.Call, req *yardv1.ListReque
 		next = validate.QueuedPlace(part+1, "")
 	}
 	return found.Tasks, next, nil
-}
-
-// merge sorts tasks newest first and cuts a page; next is the cursor of the page after it. A
-// task on its way between two stores may be in both answers; history's, which come first, count.
-// Where an owner has more, a page ends with the last that it reported, or where it stopped the search: older
-// tasks of others come with its own, and a page may be empty and not the last.
-func merge(c call.Call, found []*rpcv1.ListTasksResponse, req *yardv1.ListRequest) (page []*yardv1.Task, next string) {
-	var all []*yardv1.Task
-	end := ""
-	for _, f := range found {
-		all = append(all, f.Tasks...)
-		if n := len(f.Tasks); f.More && f.End != "" {
-			end = max(end, f.End)
-		} else if f.More && n > 0 {
-			end = max(end, f.Tasks[n-1].TaskId)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b *yardv1.Task) int { return strings.Compare(b.TaskId, a.TaskId) })
-	for i := len(all) - 1; i > 0; i-- { // the archive has earlier ends of a task that was redriven
-		if before, t := all[i-1], all[i]; before.TaskId == t.TaskId && before.Redrives < t.Redrives {
-			all[i-1] = t
-		}
-	}
-	all = slices.CompactFunc(all, func(a, b *yardv1.Task) bool { return a.TaskId == b.TaskId })
-	if older := slices.IndexFunc(all, func(t *yardv1.Task) bool { return t.TaskId < end }); older >= 0 {
-		all = all[:older]
-	}
-	page, next = call.Cut(c, all, req.Limit, false, (*yardv1.Task).GetTaskId)
-	return page, cmp.Or(next, end)
 }

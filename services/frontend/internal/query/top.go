@@ -10,7 +10,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/shared/paging"
 	"github.com/yardmaster-io/yardmaster/shared/parallel"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
@@ -36,7 +35,7 @@ func (q *Queries) TopLimits(c call.Call, req *yardv1.TopLimitsRequest, answer ca
 		}
 		resp := gather.Limits(parts, req)
 		q.lookUpHolders(ctx, c.Domain, resp.Limits)
-		page, _ := paging.Cut(resp.Limits, len(resp.Limits), paging.BytesMax, func(u *yardv1.LimitUse) int { return c.Size(u) })
+		page, _ := call.Fit(c, resp.Limits, len(resp.Limits))
 		resp.Others += int32(len(resp.Limits) - len(page))
 		resp.Limits = page
 		return resp, nil

@@ -2,9 +2,13 @@ package gather
 
 import (
 	"cmp"
+	"slices"
+	"strings"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/explain"
 )
 
 // Explained is what the shards know of a task that waits.
@@ -59,4 +63,79 @@ func better(p *yardv1.Poller, takers int64, before *yardv1.Poller, takersBefore 
 		return accepts
 	}
 	return before == nil || p.SeenAgoMs < before.SeenAgoMs
+}
+
+// AddTo adds what matching knows to the facts of a task.
+func (known *Explained) AddTo(f *explain.Facts, nowMS int64) {
+	for _, u := range known.Limits {
+		after, closed := known.Closed[u.Ref]
+		l := explain.Limit{
+			Ref: u.Ref, Max: int(u.MaxConcurrency), Used: int(u.SlotsInUse), Closed: closed, Counting: known.Counting[u.Ref], NextMS: nowMS + after, Waiting: u.WaitingTasks,
+		}
+		if len(u.Holders) > 0 {
+			l.Holder = u.Holders[0].TaskId
+		}
+		f.Limits = append(f.Limits, l)
+	}
+	slices.SortFunc(f.Limits, func(a, b explain.Limit) int { return cmp.Compare(a.Ref, b.Ref) })
+	w := &f.Workers
+	w.Polled, w.Takers, w.Free, w.KnownMS, w.Waiting = known.Pollers, known.Takers, known.Polled, known.KnownForMS, known.Triggers
+	w.Last, w.AgoMS = known.LastPoller.GetWorker(), known.LastPoller.GetSeenAgoMs()
+}
+
+// Reason is a reason as the API has it.
+func (known *Explained) Reason(r *explain.Reason) *yardv1.Reason {
+	out := &yardv1.Reason{
+		Code: string(r.Code), Text: r.Text, About: r.About, UntilMs: r.UntilMS, SinceMs: r.SinceMS, By: r.By, Ref: r.Ref, TaskId: r.TaskID, Waiting: r.Waiting,
+	}
+	switch {
+	case known == nil: // it runs, or has ended
+	case r.Code == explain.LimitFull:
+		if at := slices.IndexFunc(known.Limits, func(u *yardv1.LimitUse) bool { return u.Ref == r.Ref }); at >= 0 {
+			out.Limit = known.Limits[at]
+		}
+	case r.Code == explain.NoWorkerFree, r.Code == explain.NoWorkerForType:
+		out.LastPoller = known.LastPoller
+	}
+	return out
+}
+
+// TaskFacts are what a task says of itself.
+func TaskFacts(t *yardv1.Task) explain.Task {
+	out := explain.Task{
+		Domain: t.Domain, Tasklist: t.Tasklist, Type: t.Type, Group: t.Group, OrderKey: t.OrderKey, DueMS: t.DueAtMs, Worker: t.Worker, Failures: int(t.Failures),
+		Failure: strings.TrimSpace(t.ErrorType + " " + t.ErrorMessage), Blocks: t.Blocked,
+	}
+	switch s := t.State; {
+	case s.Finished():
+		out.State, out.Ended, out.SinceMS = explain.Ended, s.Name(), t.FinishedAtMs
+		return out
+	case s == yardv1.TaskState_TASK_STATE_RUNNING:
+		out.State = explain.Runs
+	case s == yardv1.TaskState_TASK_STATE_WAITING:
+		out.State = explain.Waits
+		return out
+	case s == yardv1.TaskState_TASK_STATE_BACKOFF:
+		out.State = explain.Fails
+	case s == yardv1.TaskState_TASK_STATE_QUEUED:
+		out.State = explain.Queued
+	}
+	if n := len(t.Events); n > 0 {
+		out.SinceMS = t.Events[n-1].AtMs
+	}
+	return out
+}
+
+// QueueOf is the queue of a task: of its lane the narrowest one that has it.
+func QueueOf(all []*yardv1.Queue, lane string, task *yardv1.Task) (found *explain.Queue) {
+	for _, one := range all {
+		if one.Lane != lane || one.Domain != "" && one.Domain != task.Domain || one.Tasklist != "" && one.Tasklist != task.Tasklist {
+			continue
+		}
+		ref := strings.Join(slices.DeleteFunc([]string{one.Lane, one.Domain, one.Tasklist}, func(part string) bool { return part == "" }), "/")
+		if found == nil || len(ref) > len(found.Ref) {
+			found = &explain.Queue{Ref: ref, Unread: one.Unread, Own: one.Domain != "", LowClass: one.LowClass}
+		}
+	}
+	return found
 }

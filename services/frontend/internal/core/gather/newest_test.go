@@ -1,12 +1,10 @@
-package query
+package gather
 
 import (
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
 )
 
 // TestAPageMayEndWhereASearchStopped: also one without tasks; and what others reported beyond comes later.
@@ -21,7 +19,7 @@ func TestAPageMayEndWhereASearchStopped(t *testing.T) {
 		{[]*rpcv1.ListTasksResponse{{Tasks: []*yardv1.Task{task("4")}}, stopped}, "", "6"},
 		{[]*rpcv1.ListTasksResponse{{Tasks: []*yardv1.Task{task("4")}}, {}}, "4", ""},
 	} {
-		page, next := merge(call.Call{}, c.found, &yardv1.ListRequest{Limit: 10})
+		page, next := Newest(c.found)
 		got := ""
 		for _, t := range page {
 			got += t.TaskId
