@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/call"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/duelist"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/gather"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/owners"
@@ -33,56 +34,43 @@ func (q *Queries) CountTimers(c call.Call, req *yardv1.CountTimersRequest, answe
 	})
 }
 
-// duePage lists the tasks that wait for their time and are due soon. A page has as many whole minutes as fit, of all partitions. A minute that does not fit
-// has pages of its own, partition by partition, as its tasks lie in the store.
+// duePage lists the tasks that wait for their time and are due soon, as core/duelist asks for them.
 func (q *Queries) duePage(ctx context.Context, c call.Call, req *yardv1.ListRequest) (page []*yardv1.Task, next string, err error) {
-	from, _ := validate.DueCursor(req.Cursor)
+	from, _ := duelist.Parse(req.Cursor)
 	if from.Partition >= q.Partitioning.History {
 		return nil, "", fault.At(fault.InvalidArgument, "/cursor", "is not the next_cursor of an answer")
 	}
 	endMS := c.ServerNow().UnixMilli() + req.DueWithinMs
-	until := endMS/minuteMS + 1
-	defer func() {
-		page = slices.DeleteFunc(page, func(t *yardv1.Task) bool { return t.DueAtMs > endMS })
-	}()
-	if from.Partition > 0 || from.Seq > 0 {
-		return q.dueInMinute(ctx, c, req, from, until)
-	}
-	parts, err := owners.Same(ctx, q.Partitioning.History, q.Tasks.TimerAhead, &rpcv1.CountAheadRequest{
-		Domain: c.Domain, Tasklist: req.Tasklist, Type: req.Type, FromMinute: from.Minute, UntilMinute: until, SpanMinutes: 1, SpansMax: req.Limit,
-	})
-	if err != nil {
-		return nil, "", err
-	}
-	minutes := gather.Minutes(parts)
-	if len(minutes) == 0 {
-		return nil, "", nil
-	}
-	first := minutes[0].Minute
-	for n := gather.Fitting(minutes, req.Limit); n > 0; n /= 2 {
-		last := minutes[n-1].Minute
-		page, whole, err := q.dueWhole(ctx, c, req, first, last+1)
-		switch {
-		case err != nil:
-			return nil, "", err
-		case whole == first:
-			n = 1 // there is too much to read
-		case len(page) > int(req.Limit) || tooLarge(c, page):
-		case whole <= last || n < len(minutes) || n == int(req.Limit): // of more minutes than the limit a partition says nothing
-			return page, afterMinute(whole-1, until), nil
-		default:
-			return page, "", nil
+	for p := duelist.Begin(from, endMS/minuteMS+1, int(req.Limit), q.Partitioning.History); ; {
+		switch step := p.Step(); step.Ask {
+		case duelist.Count:
+			parts, err := owners.Same(ctx, q.Partitioning.History, q.Tasks.TimerAhead, &rpcv1.CountAheadRequest{
+				Domain: c.Domain, Tasklist: req.Tasklist, Type: req.Type, FromMinute: step.From, UntilMinute: step.Until, SpanMinutes: 1, SpansMax: req.Limit,
+			})
+			if err != nil {
+				return nil, "", err
+			}
+			p.Counted(gather.Minutes(parts))
+		case duelist.Whole:
+			found, before, err := q.dueWhole(ctx, c, req, step.From, step.Until)
+			if err != nil {
+				return nil, "", err
+			}
+			if p.WholeRead(len(found), before, !tooLarge(c, found)) {
+				page = found
+			}
+		case duelist.Part:
+			found, goesOn, err := q.duePart(ctx, c, req, step.At, int32(step.Limit))
+			if err != nil {
+				return nil, "", err
+			}
+			if all := slices.Concat(page, found); p.PartRead(len(found), !tooLarge(c, all), goesOn) {
+				page = all
+			}
+		case duelist.End:
+			return slices.DeleteFunc(gather.ByDue(page), func(t *yardv1.Task) bool { return t.DueAtMs > endMS }), step.Next, nil
 		}
 	}
-	return q.dueInMinute(ctx, c, req, validate.DuePlace{Minute: first}, until)
-}
-
-// afterMinute is the cursor of what is due after a minute; empty = the list ends there.
-func afterMinute(minute, until int64) string {
-	if minute+1 >= until {
-		return ""
-	}
-	return validate.DuePlace{Minute: minute + 1}.String()
 }
 
 // wholeCalls is how many answers of a partition a page of whole minutes takes, at most: each ends after a tenth of a second.
@@ -111,31 +99,9 @@ func (q *Queries) dueWhole(ctx context.Context, c call.Call, req *yardv1.ListReq
 	return gather.ByDue(page), whole, err
 }
 
-// dueInMinute lists tasks that are due in the minute of a place, from there on.
-func (q *Queries) dueInMinute(ctx context.Context, c call.Call, req *yardv1.ListRequest, at validate.DuePlace, until int64) (page []*yardv1.Task, next string, err error) {
-	for ; at.Partition < q.Partitioning.History; at = (validate.DuePlace{Minute: at.Minute, Partition: at.Partition + 1}) {
-		left := req.Limit - int32(len(page))
-		if left <= 0 {
-			return gather.ByDue(page), at.String(), nil
-		}
-		found, err := q.dueOf(ctx, c, req, at, left)
-		if err != nil {
-			return nil, "", err
-		}
-		all := slices.Concat(page, found.Tasks)
-		if len(page) > 0 && tooLarge(c, all) {
-			return gather.ByDue(page), at.String(), nil
-		}
-		if page = all; found.DueNext != nil {
-			at.Seq, at.Index = found.DueNext.Seq, found.DueNext.Index
-			return gather.ByDue(page), at.String(), nil
-		}
-	}
-	return gather.ByDue(page), afterMinute(at.Minute, until), nil
-}
-
-// dueOf lists up to limit tasks of one partition that are due in the minute of a place, from there on, or fewer if these do not fit into an answer.
-func (q *Queries) dueOf(ctx context.Context, c call.Call, req *yardv1.ListRequest, at validate.DuePlace, limit int32) (*rpcv1.ListTasksResponse, error) {
+// duePart lists up to limit tasks of one partition that are due in the minute of a place, from there on, or fewer if these do not fit into an answer, and returns
+// where the partition goes on.
+func (q *Queries) duePart(ctx context.Context, c call.Call, req *yardv1.ListRequest, at duelist.Place, limit int32) (all []*yardv1.Task, goesOn *duelist.Place, err error) {
 	ask := &rpcv1.ListTasksRequest{
 		Domain: c.Domain, Filter: req.CloneVT(), DueFrom: &rpcv1.DuePlace{Minute: at.Minute, Seq: at.Seq, Index: at.Index}, DueUntilMinute: at.Minute + 1,
 	}
@@ -143,8 +109,15 @@ func (q *Queries) dueOf(ctx context.Context, c call.Call, req *yardv1.ListReques
 		found, err := owners.Retry(ctx, time.Time{}, func(ctx context.Context) (*rpcv1.ListTasksResponse, error) {
 			return q.Tasks.TimerList(ctx, at.Partition, ask)
 		})
-		if err != nil || !tooLarge(c, found.Tasks) {
-			return found, err
+		if err != nil {
+			return nil, nil, err
 		}
+		if tooLarge(c, found.Tasks) {
+			continue
+		}
+		if next := found.DueNext; next != nil {
+			goesOn = &duelist.Place{Seq: next.Seq, Index: next.Index}
+		}
+		return found.Tasks, goesOn, nil
 	}
 }

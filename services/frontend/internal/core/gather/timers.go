@@ -9,6 +9,8 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/duelist"
 )
 
 const (
@@ -42,7 +44,7 @@ func Timers(parts []*rpcv1.CountAheadResponse, req *yardv1.CountTimersRequest, s
 }
 
 // Minutes adds up the spans of all partitions, in order.
-func Minutes(parts []*rpcv1.CountAheadResponse) (all []*rpcv1.AheadSpan) {
+func Minutes(parts []*rpcv1.CountAheadResponse) (all []duelist.Minute) {
 	sums := map[int64]int64{}
 	for _, p := range parts {
 		for _, s := range p.Spans {
@@ -50,7 +52,7 @@ func Minutes(parts []*rpcv1.CountAheadResponse) (all []*rpcv1.AheadSpan) {
 		}
 	}
 	for _, minute := range slices.Sorted(maps.Keys(sums)) {
-		all = append(all, &rpcv1.AheadSpan{Minute: minute, Tasks: sums[minute]})
+		all = append(all, duelist.Minute{Minute: minute, Tasks: sums[minute]})
 	}
 	return all
 }
@@ -64,14 +66,4 @@ func largest(kinds map[[2]string]int64) (all []*yardv1.TimerCount) {
 		return cmp.Or(cmp.Compare(b.Tasks, a.Tasks), strings.Compare(a.Tasklist, b.Tasklist), strings.Compare(a.Type, b.Type))
 	})
 	return all[:min(len(all), timerCountsMax)]
-}
-
-// Fitting is how many of the first minutes have no more tasks than a page.
-func Fitting(minutes []*rpcv1.AheadSpan, limit int32) (n int) {
-	for sum := int64(0); n < len(minutes); n++ {
-		if sum += minutes[n].Tasks; sum > int64(limit) {
-			break
-		}
-	}
-	return n
 }

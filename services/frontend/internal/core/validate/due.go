@@ -2,11 +2,11 @@ package validate
 
 import (
 	"cmp"
-	"fmt"
-	"math"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/duelist"
 )
 
 // Spans of a timers.count.
@@ -38,28 +38,6 @@ func CountTimers(req *yardv1.CountTimersRequest) error {
 	return nil
 }
 
-// DuePlace is a place in a list by due time: a minute of Unix time, and a partition and a record there.
-type DuePlace struct {
-	Minute    int64
-	Partition int
-	Seq       uint64
-	Index     uint32
-}
-
-// String is the cursor of a place.
-func (p DuePlace) String() string {
-	return fmt.Sprintf("@%d.%d.%d.%d", p.Minute, p.Partition, p.Seq, p.Index)
-}
-
-// DueCursor is the place that a cursor spells, the first one if it is empty.
-func DueCursor(cursor string) (p DuePlace, ok bool) {
-	if cursor == "" {
-		return p, true
-	}
-	_, err := fmt.Sscanf(cursor, "@%d.%d.%d.%d", &p.Minute, &p.Partition, &p.Seq, &p.Index)
-	return p, err == nil && p.String() == cursor && p.Minute >= 0 && p.Minute <= math.MaxInt32 && p.Partition >= 0
-}
-
 // due checks a list by due time.
 func due(req *yardv1.ListRequest) error {
 	for _, other := range []struct {
@@ -77,7 +55,7 @@ func due(req *yardv1.ListRequest) error {
 			return invalid(at("/states", i), "with due_within_ms it must be waiting or backoff")
 		}
 	}
-	if _, ok := DueCursor(req.Cursor); !ok {
+	if _, ok := duelist.Parse(req.Cursor); !ok {
 		return notNext()
 	}
 	return between("/due_within_ms", req.DueWithinMs, 1, ms(AheadMax))

@@ -7,11 +7,13 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/duelist"
 )
 
 // TestListsByDueTime: they know tasklists, types and waiting states, and go on at a place.
 func TestListsByDueTime(t *testing.T) {
-	place := DuePlace{Minute: 29_000_000, Partition: 3, Seq: 77, Index: 5}
+	place := duelist.Place{Minute: 29_000_000, Partition: 3, Seq: 77, Index: 5}
 	const hour = 3_600_000
 	for _, good := range []*yardv1.ListRequest{
 		{DueWithinMs: 1},
@@ -43,7 +45,7 @@ func TestListsByDueTime(t *testing.T) {
 			wants{fault.InvalidArgument, path}.check(t, List(bad))
 		}
 	}
-	got, ok := DueCursor(place.String())
+	got, ok := duelist.Parse(place.String())
 	if !ok || got != place {
 		t.Errorf("the place is %+v", got)
 	}
