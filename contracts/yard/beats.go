@@ -11,8 +11,7 @@ import (
 )
 
 const (
-	// beatDefault is how often an attempt without a heartbeat timeout has a heartbeat
-	// for: only to learn of a cancel.
+	// beatDefault is how often an attempt without a heartbeat timeout has a heartbeat for: only to learn of a cancel.
 	beatDefault = 10 * time.Second
 	// beatMin bounds how soon a beat that failed is tried again.
 	beatMin = 50 * time.Millisecond
@@ -166,9 +165,8 @@ func (b *beater) split(due []*activeAttempt) (batch, rest []*activeAttempt) {
 	return due[:n], due[n:]
 }
 
-// due returns the attempts to beat for now, and when to look again. An attempt that is due
-// within a quarter of its interval goes along, so that attempts begun at
-// different times end up in common requests.
+// due returns the attempts to beat for now, and when to look again. An attempt that is due within a quarter of its interval goes along, so that
+// attempts begun at different times end up in common requests.
 func (b *beater) due(now time.Time) (due []*activeAttempt, next time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -11,12 +11,10 @@ import (
 )
 
 const (
-	// slowFlight is how long a request may hold up the next one. It is longer than
-	// a healthy engine takes, so batches still gather; a request that waits for an
-	// unwell partition leaves the others' outcomes their way.
+	// slowFlight is how long a request may hold up the next one. It is longer than a healthy engine takes, so batches still gather; a request that
+	// waits for an unwell partition leaves the others' outcomes their way.
 	slowFlight = 250 * time.Millisecond
-	// flightsMax bounds the requests under way, so that an absent engine is not
-	// met by ever more of them.
+	// flightsMax bounds the requests under way, so that an absent engine is not met by ever more of them.
 	flightsMax = 16
 )
 
@@ -29,9 +27,8 @@ type outcome struct {
 	size int
 }
 
-// reporter sends outcomes in batches by group commit: while one request is under
-// way the next one gathers. There is no linger timer; the first outcome of an
-// idle worker leaves at once.
+// reporter sends outcomes in batches by group commit: while one request is under way the next one gathers. There is no linger timer; the first
+// outcome of an idle worker leaves at once.
 type reporter struct {
 	log      *slog.Logger
 	finished func([]outcome)
@@ -47,8 +44,7 @@ func newReporter(log *slog.Logger, finished func([]outcome), send func(context.C
 	return &reporter{log: log, finished: finished, send: send, wake: make(chan struct{}, 1)}
 }
 
-// add queues an outcome; it never blocks. The queue is bounded by the session,
-// which stops polling when too much is unreported.
+// add queues an outcome; it never blocks. The queue is bounded by the session, which stops polling when too much is unreported.
 func (r *reporter) add(o outcome) {
 	r.mu.Lock()
 	r.queue = append(r.queue, o)

@@ -263,7 +263,7 @@ func (s *session) execute(ctx context.Context, h *activeAttempt, handle *handler
 		if cause == context.DeadlineExceeded {
 			err = s.tookTooLong(h, time.Since(began), err)
 		}
-		endRun(span, err)
+		endRun(span, err, h.content)
 		if h.until != nil {
 			deadline, _ := h.until.Deadline()
 			h.expires = deadline.Add(outcomeGrace)

@@ -12,10 +12,10 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
+	"github.com/yardmaster-io/yardmaster/contracts/yard/coded"
 )
 
-// headerTraceparent is lower case on purpose: Go's nats.Header and clients in
-// other languages are case-sensitive.
+// headerTraceparent is lower case on purpose: Go's nats.Header and clients in other languages are case-sensitive.
 const headerTraceparent = "traceparent"
 
 // tracerName is the instrumentation scope of the SDK's spans.
@@ -48,19 +48,21 @@ func (s *session) startRun(ctx context.Context, parent string, a *Attempt) (cont
 	return ctx, span
 }
 
-// endRun ends the span of an attempt; err is what the handler returned.
-func endRun(span trace.Span, err error) {
+// endRun ends the span of an attempt; err is what the handler returned. With a codec its text, which may quote the input, is no part of the span.
+func endRun(span trace.Span, err error, content coded.Codec) {
 	var put snoozed
 	if err != nil && span.IsRecording() && !errors.As(err, &put) {
+		if content != nil {
+			err = errors.New(ErrorType(err))
+		}
 		span.RecordError(err)
 		span.SetStatus(codes.Error, err.Error())
 	}
 	span.End()
 }
 
-// TraceSubmits records a span `submit` around each submit, which the spans of its tasks continue. A nil provider is
-// OpenTelemetry's global one. The other side needs no middleware: a worker records a span `run` per attempt, see
-// WithTracerProvider.
+// TraceSubmits records a span `submit` around each submit, which the spans of its tasks continue. A nil provider is OpenTelemetry's global one. The
+// other side needs no middleware: a worker records a span `run` per attempt, see WithTracerProvider.
 func TraceSubmits(p trace.TracerProvider) SubmitMiddleware {
 	if p == nil {
 		p = otel.GetTracerProvider()
@@ -76,7 +78,7 @@ func TraceSubmits(p trace.TracerProvider) SubmitMiddleware {
 			if len(ids) == 1 {
 				span.SetAttributes(attribute.String(signals.MessagingMessageID, ids[0]))
 			}
-			endRun(span, err)
+			endRun(span, err, nil)
 			return ids, err
 		}
 	}

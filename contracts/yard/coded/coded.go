@@ -51,11 +51,20 @@ func encodePayload(c Codec, p *yardv1.Payload) error {
 	}
 	data, err := c.Encode(p.Data)
 	if err != nil {
-		return fault.New(fault.InvalidArgument, "the payload is not encoded: %v", err)
+		return notEncoded("the payload", err)
 	}
 	p.Data = append(append([]byte(payloadMark), byte(p.Encoding)), data...)
 	p.Encoding = yardv1.Encoding_ENCODING_BINARY
 	return nil
+}
+
+// notEncoded is the error of a codec: UNAVAILABLE if it says so, as that of a codec server that is away, else INVALID_ARGUMENT.
+func notEncoded(what string, err error) error {
+	code := fault.InvalidArgument
+	if fault.CodeOf(err) == fault.Unavailable {
+		code = fault.Unavailable
+	}
+	return fault.New(code, "%s is not encoded: %v", what, err)
 }
 
 func decodePayload(c Codec, p *yardv1.Payload) error {
@@ -76,7 +85,7 @@ func encodeText(c Codec, text string) (string, error) {
 	}
 	data, err := c.Encode([]byte(cut(text, plainBytesMax)))
 	if err != nil {
-		return "", fault.New(fault.InvalidArgument, "the text of a failure is not encoded: %v", err)
+		return "", notEncoded("the text of a failure", err)
 	}
 	if encoded := textMark + base64.StdEncoding.EncodeToString(data); len(encoded) <= textBytesMax {
 		return encoded, nil

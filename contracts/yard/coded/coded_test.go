@@ -2,10 +2,12 @@ package coded_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/internal/checktest"
 	"github.com/yardmaster-io/yardmaster/contracts/yard/coded"
@@ -161,6 +163,30 @@ func TestAllPayloadsOfAnAnswerAreDecoded(t *testing.T) {
 	}
 	coded.Decode(c, poll)
 	checktest.Equal(t, "payload", string(poll.Tasks[0].Payload.Data), "1")
+}
+
+func TestLittleDoesNotBecomeALargeAnswer(t *testing.T) {
+	codec := coded.Gzip(0, nil)
+	server := httptest.NewServer(coded.Handler(codec))
+	defer server.Close()
+	large, err := codec.Encode(make([]byte, 13<<20))
+	checktest.NoError(t, err)
+	for n, want := range map[int]int{1: 200, 2: 400} {
+		one := `{"data":"` + base64.StdEncoding.EncodeToString(large) + `"}`
+		body := `{"payloads":[` + strings.TrimPrefix(strings.Repeat(","+one, n), ",") + `]}`
+		resp, err := server.Client().Post(server.URL+"/decode", "application/json", strings.NewReader(body))
+		checktest.NoError(t, err)
+		checktest.NoError(t, resp.Body.Close())
+		checktest.Equal(t, "status", resp.StatusCode, want)
+	}
+}
+
+// A codec server that is away may come back: what needs it is tried again.
+func TestACodecServerThatIsAway(t *testing.T) {
+	server := httptest.NewServer(coded.Handler(coded.Gzip(0, nil)))
+	server.Close()
+	submit := &yardv1.SubmitRequest{Tasks: []*yardv1.NewTask{{Payload: &yardv1.Payload{Data: []byte("1")}}}}
+	checktest.Code(t, "a submit", coded.Encode(coded.Remote(server.URL, nil), submit), fault.Unavailable)
 }
 
 func TestBadRequestsToACodecServer(t *testing.T) {

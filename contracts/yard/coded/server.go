@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
 )
 
 // exchange is a request to a codec server and its answer: a short form of the codec server contract of Temporal
@@ -24,8 +26,10 @@ type exchanged struct {
 }
 
 const (
-	// exchangeBytesMax bounds a request and an answer, bytes; exchangeMax is how many payloads are in one.
+	// exchangeBytesMax bounds a request and an answer, bytes, contentBytesMax the content in an answer, which base64 makes a third longer; exchangeMax is how
+	// many payloads are in one.
 	exchangeBytesMax = 32 << 20
+	contentBytesMax  = exchangeBytesMax / 4 * 3
 	exchangeMax      = 1000
 	// remoteTimeout bounds one request: a page waits for it.
 	remoteTimeout = 5 * time.Second
@@ -33,8 +37,8 @@ const (
 
 // Handler is a codec server: POST /decode decodes with c, and POST /encode encodes, so that a command or a console reads content without keys of
 // its own. It asks for no login: put it behind the logins of your people. The body is
-// {"payloads":[{"data":"<base64>"}]}, of at most 1,000 payloads and 32 MiB, and so is the answer. 400: the body is malformed, or a payload does not
-// decode.
+// {"payloads":[{"data":"<base64>"}]}, of at most 1,000 payloads and 32 MiB, and so is the answer. 400: the body is malformed, a payload does not
+// decode, or the answer would be longer.
 func Handler(c Codec) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("POST /encode", each(c.Encode))
@@ -53,8 +57,12 @@ func each(do func([]byte) ([]byte, error)) http.HandlerFunc {
 			http.Error(w, fmt.Sprintf("payloads: %d are more than %d", len(all.Payloads), exchangeMax), http.StatusBadRequest)
 			return
 		}
+		bytes := 0
 		for i := range all.Payloads {
 			data, err := do(all.Payloads[i].Data)
+			if bytes += len(data); err == nil && bytes > contentBytesMax {
+				err = fmt.Errorf("the answer would have more than %d bytes", contentBytesMax)
+			}
 			if err != nil {
 				http.Error(w, fmt.Sprintf("payloads[%d]: %v", i, err), http.StatusBadRequest)
 				return
@@ -99,12 +107,12 @@ func (r *remote) ask(what string, data []byte) ([]byte, error) {
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := r.client.Do(req)
 	if err != nil {
-		return nil, err
+		return nil, fault.New(fault.Unavailable, "%v", err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, exchangeBytesMax))
-	if err != nil {
-		return nil, err
+	if err != nil || resp.StatusCode >= http.StatusInternalServerError {
+		return nil, fault.New(fault.Unavailable, "the codec server answered %s: %v", resp.Status, err)
 	}
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("the codec server answered %s: %.200s", resp.Status, strings.TrimSpace(string(answer)))

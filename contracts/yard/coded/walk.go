@@ -10,7 +10,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 )
 
-// Encode encodes the content of a request, in place. Nil encodes nothing. The error is INVALID_ARGUMENT.
+// Encode encodes the content of a request, in place. Nil encodes nothing. The error is INVALID_ARGUMENT, or UNAVAILABLE if a
+// codec server is away.
 func Encode(c Codec, request codec.Message) error {
 	if c == nil {
 		return nil

@@ -156,7 +156,7 @@ func ContextSettings() []ContextSetting {
 func (a *App) Flags(flags *pflag.FlagSet) {
 	for _, s := range ContextSettings() {
 		short := map[string]string{DomainFlag: "d"}[s.Flag]
-		flags.StringVarP(s.into(a), s.Flag, short, cmp.Or(os.Getenv(s.env), s.otherwise), s.usage+" (environment: "+s.env+")")
+		EnvVarP(flags, s.into(a), s.Flag, short, s.env, s.otherwise, s.usage)
 	}
 	flags.StringVar(&a.Context, "context", os.Getenv(envContext), "context to take server, login and domain from, see yard context (environment: "+envContext+")")
 	flags.VarP(a.output(), "output", "o", "how to print: table, wide (a table with more columns, nothing cut) or json")
@@ -167,6 +167,12 @@ func (a *App) Flags(flags *pflag.FlagSet) {
 		return a.output().Set(OutputJSON)
 	})
 	DurationVar(flags, &a.Timeout, "timeout", 10*time.Second, "how long to try")
+}
+
+// EnvVarP adds a flag whose value is otherwise that of an environment variable. The help does not show it: it may have a password.
+func EnvVarP(flags *pflag.FlagSet, into *string, name, short, env, otherwise, usage string) {
+	flags.StringVarP(into, name, short, otherwise, usage+" (environment: "+env+")")
+	*into = cmp.Or(os.Getenv(env), otherwise)
 }
 
 // envDomain and domainDefault, which `yard dev` makes, are the domain of who names none.

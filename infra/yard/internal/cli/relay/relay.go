@@ -11,7 +11,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -78,7 +77,7 @@ again. SIGTERM or Ctrl-C ends it after the requests that are under way.`,
 			})
 		},
 	}
-	cmd.PersistentFlags().StringVar(&d.dsn, "dsn", os.Getenv(envDSN), "URL of the database (environment: "+envDSN+")")
+	command.EnvVarP(cmd.PersistentFlags(), &d.dsn, "dsn", "", envDSN, "", "URL of the database")
 	flags := cmd.Flags()
 	command.DurationVar(flags, &every, "every", time.Second, "how often to look for rows that no kick has announced")
 	flags.BoolVar(&once, "once", false, "carry the rows that wait, and end; the first trouble ends it, too")
