@@ -20,13 +20,6 @@ func TestAUserHasSoManyPagesOpen(t *testing.T) {
 	testkit.Equal(t, "after one is closed", p.enter("ann"), true)
 }
 
-// TestRates: a counter that goes back belongs to a new owner, which counts from 0.
-func TestRates(t *testing.T) {
-	testkit.Equal(t, "a second", perSecond(30, 10, 2), 10)
-	testkit.Equal(t, "a new owner", perSecond(30, 100, 2), 15)
-	testkit.Equal(t, "no time", perSecond(30, 10, 0), 0)
-}
-
 // TestADomainBeyondTheBusiestIsNotCounted: 0 would be wrong.
 func TestADomainBeyondTheBusiestIsNotCounted(t *testing.T) {
 	busy := []*yardv1.TopDomain{{Domain: "busy", Ready: 7}}

@@ -133,20 +133,9 @@ func followTasklist(r *Request) sampler.Topic {
 			return now, nil, nil
 		}
 		seconds := time.Since(before.At).Seconds()
-		now.Rates, now.Done, now.Failed = true, perSecond(d.Completed, was.Completed, seconds), perSecond(d.Failed, was.DescribeTasklistResponse.Failed, seconds)
+		now.Rates, now.Done, now.Failed = true, sampler.PerSecond(d.Completed, was.Completed, seconds), sampler.PerSecond(d.Failed, was.DescribeTasklistResponse.Failed, seconds)
 		return now, []float64{now.Done, now.Failed, float64(d.Ready)}, nil
 	}}
-}
-
-// perSecond is the rate of a counter. One that went back belongs to a new owner, which counts from 0.
-func perSecond(now, before int64, seconds float64) float64 {
-	if now < before {
-		before = 0
-	}
-	if seconds <= 0 {
-		return 0
-	}
-	return float64(now-before) / seconds
 }
 
 func liveTasklist(_ *Request, s sampler.Sample) any { return s.Value }

@@ -227,3 +227,14 @@ func (s *Sampler) sample(f *followed) {
 	}
 	f.points = append(keep, Point{At: now, Numbers: numbers})
 }
+
+// PerSecond is the rate of a counter. One that went back belongs to a new owner, which counts from 0.
+func PerSecond(now, before int64, seconds float64) float64 {
+	if now < before {
+		before = 0
+	}
+	if seconds <= 0 {
+		return 0
+	}
+	return float64(now-before) / seconds
+}

@@ -112,3 +112,10 @@ func TestTooManyStreamsAreRefused(t *testing.T) {
 		testkit.Code(t, "one watch too many", err, fault.ResourceExhausted)
 	})
 }
+
+// TestRates: a counter that goes back belongs to a new owner, which counts from 0.
+func TestRates(t *testing.T) {
+	testkit.Equal(t, "a second", sampler.PerSecond(30, 10, 2), 10)
+	testkit.Equal(t, "a new owner", sampler.PerSecond(30, 100, 2), 15)
+	testkit.Equal(t, "no time", sampler.PerSecond(30, 10, 0), 0)
+}
