@@ -136,7 +136,10 @@ type ContextSetting struct {
 	into func(*App) *string
 }
 
-// ContextSettings are all of them; the domain is the last, the others say how to connect. The variables of the login are those of
+// connects reports whether it says how to connect. The others are the domain, and the codec server of what tasks carry.
+func (s ContextSetting) connects() bool { return s.Flag != DomainFlag && s.Flag != codecFlag }
+
+// ContextSettings are all of them. The variables of the login are those of
 // the nats command.
 func ContextSettings() []ContextSetting {
 	return []ContextSetting{
@@ -147,7 +150,7 @@ func ContextSettings() []ContextSetting {
 		{"tls-cert", "NATS_CERT", "PEM file of this client's certificate", "", true, func(e *ContextEntry) *string { return &e.TLSCert }, func(a *App) *string { return &a.Login.TLS.Cert }},
 		{"tls-key", "NATS_KEY", "PEM file of its key", "", true, func(e *ContextEntry) *string { return &e.TLSKey }, func(a *App) *string { return &a.Login.TLS.Key }},
 		{"inbox-prefix", "YARD_INBOX_PREFIX", "subject prefix of the inboxes, as a sealed cluster gives one to each user", "", false, func(e *ContextEntry) *string { return &e.InboxPrefix }, func(a *App) *string { return &a.Login.InboxPrefix }},
-		{"codec-url", "YARD_CODEC_URL", "codec server that encodes and decodes payloads, results and texts of failures, such as https://codec.example.com", "", false, func(e *ContextEntry) *string { return &e.CodecURL }, func(a *App) *string { return &a.CodecURL }},
+		{codecFlag, "YARD_CODEC_URL", "codec server that encodes and decodes payloads, results and texts of failures, such as https://codec.example.com", "", false, func(e *ContextEntry) *string { return &e.CodecURL }, func(a *App) *string { return &a.CodecURL }},
 		{DomainFlag, envDomain, "tenant to act for", domainDefault, false, func(e *ContextEntry) *string { return &e.Domain }, func(a *App) *string { return &a.Domain }},
 	}
 }
@@ -178,7 +181,7 @@ func EnvVarP(flags *pflag.FlagSet, into *string, name, short, env, otherwise, us
 // envDomain and domainDefault, which `yard dev` makes, are the domain of who names none.
 const envDomain, domainDefault = "YARD_DOMAIN", "default"
 
-const DomainFlag = "domain"
+const DomainFlag, codecFlag = "domain", "codec-url"
 
 // Resolve takes the context into the settings of a command line. A flag wins. A context that is named is
 // taken whole, in place of the environment. The one in use gives way to it: what
@@ -203,7 +206,7 @@ func (a *App) Resolve(cmd *cobra.Command) error {
 	flags, settings := cmd.Flags(), ContextSettings()
 	elsewhere := flags.Changed("url")
 	for _, s := range settings {
-		elsewhere = elsewhere || s.Flag != DomainFlag && os.Getenv(s.env) != ""
+		elsewhere = elsewhere || s.connects() && os.Getenv(s.env) != ""
 	}
 	for _, s := range settings {
 		value := *s.Of(&entry)
@@ -214,7 +217,7 @@ func (a *App) Resolve(cmd *cobra.Command) error {
 			if value == "" {
 				*s.into(a) = s.otherwise
 			}
-		case value == "", s.Flag != DomainFlag && elsewhere, s.Flag == DomainFlag && os.Getenv(envDomain) != "":
+		case value == "", s.connects() && elsewhere, !s.connects() && os.Getenv(s.env) != "":
 		default:
 			*s.into(a) = value
 		}
