@@ -10,16 +10,25 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/contracts/yard/coded"
 )
 
 // Outbox writes the tasks of one domain into databases of one dialect. It is a value without state, and safe for concurrent use.
 type Outbox struct {
 	dialect Dialect
 	domain  string
+	content coded.Codec
 }
 
 // New returns the outbox of a domain.
-func New(d Dialect, domain string) *Outbox { return &Outbox{d, domain} }
+func New(d Dialect, domain string) *Outbox { return &Outbox{dialect: d, domain: domain} }
+
+// WithCodec is the same outbox for programs whose clients have a codec (yard.WithCodec): payloads are encoded in the row. The relay needs no key.
+func (o *Outbox) WithCodec(content coded.Codec) *Outbox {
+	with := *o
+	with.content = content
+	return &with
+}
 
 // Dialect is the dialect of its databases.
 func (o *Outbox) Dialect() Dialect { return o.dialect }
@@ -45,7 +54,7 @@ func (o *Outbox) Submit(ctx context.Context, tx Tx, task yard.Task) (string, err
 // accepts the tasks of a row together. Tasks with one order key do so, too. If it returns an error, roll back.
 func (o *Outbox) SubmitAll(ctx context.Context, tx Tx, tasks []yard.Task) ([]string, error) {
 	now := time.Now()
-	rows, ids, err := pack(ctx, tasks, now)
+	rows, ids, err := pack(ctx, tasks, o.content, now)
 	if err != nil {
 		return nil, err
 	}

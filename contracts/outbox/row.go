@@ -15,6 +15,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/contracts/yard/coded"
 )
 
 // The lanes of a domain. Tasks without a key have the first plainLanes, tasks with one the others.
@@ -74,7 +75,7 @@ func parse(id int64, body []byte) (row, error) {
 }
 
 // pack makes rows of tasks. Rows of one lane are in the order of their tasks.
-func pack(ctx context.Context, tasks []yard.Task, now time.Time) (rows []*row, names []string, err error) {
+func pack(ctx context.Context, tasks []yard.Task, content coded.Codec, now time.Time) (rows []*row, names []string, err error) {
 	call, plainLane := ids.NewRequestID(now).String(), rand.IntN(plainLanes)
 	type part struct{ orderKey, batch string }
 	open := map[part]*row{}
@@ -83,7 +84,7 @@ func pack(ctx context.Context, tasks []yard.Task, now time.Time) (rows []*row, n
 		if len(tasks) > 1 {
 			name += "." + strconv.Itoa(i)
 		}
-		t, err := stored(ctx, &tasks[i], name, now)
+		t, err := stored(ctx, &tasks[i], content, name, now)
 		if err != nil {
 			return nil, nil, at(i, err)
 		}
@@ -113,7 +114,7 @@ func at(i int, err error) error {
 }
 
 // stored is a task as its row has it.
-func stored(ctx context.Context, task *yard.Task, name string, now time.Time) (*yardv1.NewTask, error) {
+func stored(ctx context.Context, task *yard.Task, content coded.Codec, name string, now time.Time) (*yardv1.NewTask, error) {
 	t, err := task.Wire()
 	if err != nil {
 		return nil, err
@@ -124,10 +125,14 @@ func stored(ctx context.Context, task *yard.Task, name string, now time.Time) (*
 	if err := ids.CheckName(t.Tasklist); err != nil {
 		return nil, fault.At(fault.InvalidArgument, "/tasklist", "%v", err)
 	}
-	if data := t.Payload.GetData(); len(data) > payloadBytesMax {
-		return nil, fault.At(fault.InvalidArgument, "/payload", "%d bytes are more than the %d allowed", len(data), payloadBytesMax)
-	} else if len(data) > 0 && t.Payload.Encoding == yardv1.Encoding_ENCODING_JSON && !codec.ValidJSON(data) {
+	if data := t.Payload.GetData(); len(data) > 0 && t.Payload.Encoding == yardv1.Encoding_ENCODING_JSON && !codec.ValidJSON(data) {
 		return nil, fault.At(fault.InvalidArgument, "/payload", "it is not one valid JSON value")
+	}
+	if err := coded.Encode(content, t); err != nil {
+		return nil, err
+	}
+	if n := len(t.Payload.GetData()); n > payloadBytesMax {
+		return nil, fault.At(fault.InvalidArgument, "/payload", "%d bytes are more than the %d allowed", n, payloadBytesMax)
 	}
 	if t.DelayMs > 0 && t.RunAtMs == 0 {
 		t.DelayMs, t.RunAtMs = 0, now.UnixMilli()+t.DelayMs

@@ -12,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/contracts/yard/coded"
 )
 
 // Tasks without keys share a row, and so do those of one order key. A task with a unique key has a row of its own, in order with its order key.
@@ -24,7 +25,7 @@ func TestTasksShareRows(t *testing.T) {
 		return one
 	}
 	tasks := []yard.Task{task("", "", ""), task("k", "", ""), task("", "", ""), task("k", "u", ""), task("k", "", ""), task("", "v", ""), task("", "", "b"), task("j", "", "")}
-	rows, names, err := pack(t.Context(), tasks, time.Now())
+	rows, names, err := pack(t.Context(), tasks, nil, time.Now())
 	check(t, err)
 	var got []string
 	lanesOf := map[string]int{}
@@ -49,7 +50,7 @@ func TestTasksShareRows(t *testing.T) {
 		t.Errorf("the ids are %q, the headers of the caller %v", names, tasks[0].Headers)
 	}
 	many := slices.Repeat([]yard.Task{{Type: "x", Tasklist: "l"}}, tasksMax+1)
-	if rows, _, err := pack(t.Context(), many, time.Now()); err != nil || len(rows) != 2 {
+	if rows, _, err := pack(t.Context(), many, nil, time.Now()); err != nil || len(rows) != 2 {
 		t.Errorf("%d tasks are in %d rows: %v", len(many), len(rows), err)
 	}
 }
@@ -60,13 +61,13 @@ func TestBadTasksAreRefusedAtOnce(t *testing.T) {
 		"/tasks/0/tasklist": {Type: "x", Tasklist: "no way"},
 		"/tasks/0/payload":  {Type: "x", Tasklist: "l", Payload: json.RawMessage("{")},
 	} {
-		_, _, err := pack(t.Context(), []yard.Task{bad}, time.Now())
+		_, _, err := pack(t.Context(), []yard.Task{bad}, nil, time.Now())
 		if e := (*fault.Error)(nil); !errors.As(err, &e) || e.Code != fault.InvalidArgument || e.Path != path {
 			t.Errorf("want a refusal at %s, got %v", path, err)
 		}
 	}
 	large := yard.Task{Type: "x", Tasklist: "l", Payload: make([]byte, payloadBytesMax+1)}
-	if _, _, err := pack(t.Context(), []yard.Task{large}, time.Now()); err == nil {
+	if _, _, err := pack(t.Context(), []yard.Task{large}, nil, time.Now()); err == nil {
 		t.Error("a payload that is too large is taken")
 	}
 }
@@ -74,7 +75,7 @@ func TestBadTasksAreRefusedAtOnce(t *testing.T) {
 // A delay counts from the submit. If its time is over when it is sent, the task is due at once.
 func TestADelayCountsFromTheSubmit(t *testing.T) {
 	now := time.UnixMilli(1_000_000)
-	rows, _, err := pack(t.Context(), []yard.Task{{Type: "x", Tasklist: "l", Delay: time.Minute}}, now)
+	rows, _, err := pack(t.Context(), []yard.Task{{Type: "x", Tasklist: "l", Delay: time.Minute}}, nil, now)
 	check(t, err)
 	sent := func(at time.Time) int64 {
 		body, err := rows[0].body()
@@ -150,5 +151,17 @@ func TestRefusedResultsGoAgain(t *testing.T) {
 	}
 	if v := decide(r, &yardv1.SubmitResponse{}, nil); v.outcome != nil || v.trouble == nil {
 		t.Errorf("an answer without results is taken: %+v", v)
+	}
+}
+
+// With a codec a row has no content that the database could read, nor has the relay.
+func TestARowIsEncoded(t *testing.T) {
+	content := coded.Gzip(0, nil)
+	rows, _, err := pack(t.Context(), []yard.Task{{Type: "x", Tasklist: "l", Payload: "card 4111"}}, content, time.Now())
+	if err != nil || len(rows) != 1 || !coded.IsEncoded(rows[0].tasks[0].Payload.Data) {
+		t.Fatalf("%v, %v", rows, err)
+	}
+	if _, _, err := pack(t.Context(), []yard.Task{{Type: "x", Tasklist: "l", Payload: json.RawMessage("{")}}, content, time.Now()); err == nil {
+		t.Error("a payload that is not JSON was taken")
 	}
 }
