@@ -67,7 +67,7 @@ const (
 	takeLane = `UPDATE yard_outbox_lane SET owner = ?, until_ms = ` + nowName + ` + ?, turns = turns + 1
 		WHERE domain = ? AND lane = ? AND (owner = ? OR until_ms < ` + nowName + `)`
 	leaveLane   = `UPDATE yard_outbox_lane SET owner = '', until_ms = 0 WHERE domain = ? AND lane = ? AND owner = ?`
-	readLane    = `SELECT request_id, COALESCE(row_ids, '') FROM yard_outbox_lane WHERE domain = ? AND lane = ?`
+	readLane    = `SELECT turns, request_id, COALESCE(row_ids, '') FROM yard_outbox_lane WHERE domain = ? AND lane = ?`
 	nameRequest = `UPDATE yard_outbox_lane SET request_id = ?, row_ids = ? WHERE domain = ? AND lane = ?`
 
 	nextRows = `SELECT id, body FROM yard_outbox WHERE domain = ? AND state = 0 AND lane = ? ORDER BY id LIMIT ?`

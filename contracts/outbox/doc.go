@@ -22,12 +22,15 @@
 // A relay repeats one turn for each lane, which is one short transaction:
 //
 //  1. Take or prolong the lease of the lane.
-//  2. Apply the outcome of the last request: delete the rows that are stored, set aside the rows that are refused.
+//  2. Apply the outcome of the last request, if no other relay had a turn since: delete the rows that are stored, set aside the rows that are refused.
 //  3. Choose the next rows, and write their ids and a new request id into the row of the lane.
 //
 // Then it sends the request. A relay that dies at any point leaves a lane with or without a request. If there is one, the next relay sends exactly this
-// request again, as a repeat. The engine recognizes the request id, stores nothing twice, and returns the same results. A relay that was paused and has
-// lost its lease does no harm: its request has the same id, and its turn finds another owner.
+// request again, as a repeat. The engine recognizes the request id, stores nothing twice, and returns the same results.
+//
+// A relay may be paused between its turn and its request, and lose its lease. Its request has the same id as the repeat of the next relay, so the engine
+// stores it once. But the answer to its late first try may be a refusal, although the repeat was stored. The row of the lane counts the turns, so the
+// paused relay sees that there was another turn: it drops this answer, and repeats the request if the lane still names it.
 //
 // # The one limit
 //

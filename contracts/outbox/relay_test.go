@@ -47,6 +47,7 @@ func waiting(t *testing.T, ob *Outbox, db *sql.DB) map[State]int64 {
 // TestOnDatabases runs each test on SQLite, and with YARD_TESTS=all on real servers. Each has a domain of its own.
 func TestOnDatabases(t *testing.T) {
 	onEachDatabase(t, map[string]func(t *testing.T, ob *Outbox, db *sql.DB){
+		"a paused relay stores nothing twice":             aPausedRelayStoresNothingTwice,
 		"a rolled back transaction submits nothing":       aRolledBackTransactionSubmitsNothing,
 		"a relay is killed at every step":                 aRelayIsKilledAtEveryStep,
 		"several relays and random faults":                severalRelaysAndRandomFaults,

@@ -21,7 +21,8 @@ type store interface {
 	// ready are the lanes with work that this relay may take.
 	ready(ctx context.Context) ([]int, error)
 	// turn writes the outcome of the last request, if there is one, and returns the next request of at most so many rows; nil = the lane is empty, and
-	// has no owner any more. Everything is one transaction.
+	// has no owner any more. If there was another turn since the one of the request, it does not write the outcome, and a request that is still named is
+	// repeated. Everything is one transaction.
 	turn(ctx context.Context, lane int, last *outcome, rowsMax int, newID func() string) (*request, error)
 	// leave ends the lease of a lane.
 	leave(ctx context.Context, lane int) error
@@ -73,6 +74,8 @@ type turn struct {
 	*sqlStore
 	tx   *sql.Tx
 	lane int
+	// number counts the turns of the lane.
+	number int64
 }
 
 func (t *turn) run(ctx context.Context, last *outcome, rowsMax int, newID func() string) (*request, error) {
@@ -80,10 +83,10 @@ func (t *turn) run(ctx context.Context, last *outcome, rowsMax int, newID func()
 		return nil, err
 	}
 	var id, sent string
-	if err := t.tx.QueryRowContext(ctx, t.dialect.text(readLane), t.domain, t.lane).Scan(&id, &sent); err != nil {
+	if err := t.tx.QueryRowContext(ctx, t.dialect.text(readLane), t.domain, t.lane).Scan(&t.number, &id, &sent); err != nil {
 		return nil, err
 	}
-	if last != nil && last.request == id {
+	if last != nil && last.of.id == id && last.of.turn == t.number-1 {
 		if err := t.apply(ctx, last); err != nil {
 			return nil, err
 		}
@@ -131,7 +134,7 @@ func (t *turn) repeat(ctx context.Context, id string, sent []int64) (*request, e
 	if err != nil {
 		return nil, err
 	}
-	r := &request{id: id, rows: rows, again: true}
+	r := &request{id: id, rows: rows, again: true, turn: t.number}
 	if len(rows) == len(sent) {
 		return r, nil
 	}
@@ -149,7 +152,7 @@ func (t *turn) next(ctx context.Context, rowsMax int, newID func() string) (*req
 	}
 	r := &request{}
 	if len(rows) > 0 {
-		r = &request{id: newID(), rows: together(rows)}
+		r = &request{id: newID(), rows: together(rows), turn: t.number}
 	}
 	if _, err := t.tx.ExecContext(ctx, t.dialect.text(nameRequest), r.id, list(r.rowIDs()), t.domain, t.lane); err != nil {
 		return nil, err

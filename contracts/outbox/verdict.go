@@ -14,6 +14,8 @@ type request struct {
 	rows []row
 	// again: it may have been sent before.
 	again bool
+	// turn is the number of the turn that chose it.
+	turn int64
 }
 
 // allTasks are those of all rows, in order.
@@ -45,9 +47,9 @@ func (r *request) rowOf(i int) *row {
 
 // outcome is what the lane writes about a request whose outcome is known. Rows that it does not name are sent again, under another id.
 type outcome struct {
-	request string
-	stored  []int64
-	aside   []aside
+	of     *request
+	stored []int64
+	aside  []aside
 }
 
 // aside is a row that is set aside.
@@ -83,21 +85,21 @@ func decide(r *request, resp *yardv1.SubmitResponse, err error) verdict {
 	switch {
 	case e.Path == "/request_id" && e.Detail[fault.DetailNowMs] != "": // it is not stored, nor will be
 		ms, _ := strconv.ParseInt(e.Detail[fault.DetailNowMs], 10, 64) // 0 if it is no number
-		return verdict{outcome: &outcome{request: r.id}, nowMs: ms, trouble: err}
+		return verdict{outcome: &outcome{of: r}, nowMs: ms, trouble: err}
 	case e.Path == "/request_id" && e.Code == fault.FailedPrecondition && r.again: // the engine has forgotten it
 		return unknown(r)
 	case r.again, e.Code == fault.Unknown, e.Code == fault.Internal:
 		return verdict{trouble: err}
 	case e.Code == fault.InvalidArgument && (e.Path == "" || e.Path == "/tasks") && len(r.rows) > 1:
-		return verdict{outcome: &outcome{request: r.id}, smaller: true}
+		return verdict{outcome: &outcome{of: r}, smaller: true}
 	case e.Code == fault.InvalidArgument, e.Code == fault.InvalidTime, e.Code == fault.FailedPrecondition, e.Code == fault.NotFound && e.Path != "":
 		refused := r.rowOf(taskOf(e.Path))
 		if refused == nil {
 			refused = &r.rows[0]
 		}
-		return verdict{outcome: &outcome{request: r.id, aside: []aside{{refused.id, Refused, e.Error()}}}}
+		return verdict{outcome: &outcome{of: r, aside: []aside{{refused.id, Refused, e.Error()}}}}
 	}
-	return verdict{outcome: &outcome{request: r.id}, trouble: err}
+	return verdict{outcome: &outcome{of: r}, trouble: err}
 }
 
 // results takes the results of the tasks: a row whose tasks are refused was not stored, and is sent again in another request.
@@ -105,7 +107,7 @@ func results(r *request, resp *yardv1.SubmitResponse) verdict {
 	if len(resp.Results) != len(r.allTasks()) {
 		return verdict{trouble: fault.New(fault.Internal, "%d results were answered for %d tasks", len(resp.Results), len(r.allTasks()))}
 	}
-	o, i := &outcome{request: r.id}, 0
+	o, i := &outcome{of: r}, 0
 	for _, row := range r.rows {
 		if resp.Results[i].Outcome != yardv1.SubmitOutcome_SUBMIT_OUTCOME_REFUSED {
 			o.stored = append(o.stored, row.id)
@@ -117,7 +119,7 @@ func results(r *request, resp *yardv1.SubmitResponse) verdict {
 
 // unknown sets all rows of a request aside.
 func unknown(r *request) verdict {
-	o := &outcome{request: r.id}
+	o := &outcome{of: r}
 	for _, row := range r.rows {
 		o.aside = append(o.aside, aside{row.id, Unknown, unknownReason})
 	}
