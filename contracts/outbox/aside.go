@@ -3,7 +3,6 @@ package outbox
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"time"
 )
 
@@ -50,15 +49,25 @@ func (o *Outbox) Delete(ctx context.Context, db *sql.DB, rows ...int64) (int64, 
 	return o.change(ctx, db, deleteAside, rows)
 }
 
-func (o *Outbox) change(ctx context.Context, db *sql.DB, statement string, rows []int64) (int64, error) {
-	if len(rows) == 0 {
-		return 0, nil
-	}
-	res, err := db.ExecContext(ctx, o.dialect.text(fmt.Sprintf(statement, list(rows))), o.domain)
+// change changes rows one by one: with a list of ids, MySQL may scan the table and wait for rows of transactions that are open.
+func (o *Outbox) change(ctx context.Context, db *sql.DB, statement string, rows []int64) (changed int64, err error) {
+	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return 0, err
 	}
-	return res.RowsAffected()
+	defer func() { _ = tx.Rollback() }() // nothing to do after a commit
+	for _, row := range rows {
+		res, err := tx.ExecContext(ctx, o.dialect.text(statement), o.domain, row)
+		if err != nil {
+			return 0, err
+		}
+		n, err := res.RowsAffected()
+		if err != nil {
+			return 0, err
+		}
+		changed += n
+	}
+	return changed, tx.Commit()
 }
 
 // Count is what rows of one state there are.

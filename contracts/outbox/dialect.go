@@ -73,11 +73,14 @@ const (
 	nextRows = `SELECT id, body FROM yard_outbox WHERE domain = ? AND state = 0 AND lane = ? ORDER BY id LIMIT ?`
 	sentRows = `SELECT id, body FROM yard_outbox WHERE id IN (%s) ORDER BY id`
 	dropRows = `DELETE FROM yard_outbox WHERE id IN (%s)`
+	// dropRowsMySQL finds each row by its id. With dropRows, MySQL may scan the table and wait for rows of transactions that are open.
+	dropRowsMySQL = `DELETE o FROM JSON_TABLE('[%s]', '$[*]' COLUMNS (id BIGINT PATH '$')) x STRAIGHT_JOIN yard_outbox o FORCE INDEX (PRIMARY) ON o.id = x.id`
+
 	setAside = `UPDATE yard_outbox SET state = ?, reason = ? WHERE id = ?`
 
 	listAside    = `SELECT id, state, tasks, created_ms, COALESCE(reason, ''), body FROM yard_outbox WHERE domain = ? AND state <> 0 ORDER BY id LIMIT ?`
-	redriveAside = `UPDATE yard_outbox SET state = 0, reason = NULL WHERE domain = ? AND state <> 0 AND id IN (%s)`
-	deleteAside  = `DELETE FROM yard_outbox WHERE domain = ? AND state <> 0 AND id IN (%s)`
+	redriveAside = `UPDATE yard_outbox SET state = 0, reason = NULL WHERE domain = ? AND state <> 0 AND id = ?`
+	deleteAside  = `DELETE FROM yard_outbox WHERE domain = ? AND state <> 0 AND id = ?`
 	countRows    = `SELECT state, COUNT(*), SUM(tasks), MIN(created_ms), ` + nowName + ` FROM yard_outbox WHERE domain = ? GROUP BY state`
 )
 
@@ -106,6 +109,15 @@ func (d Dialect) text(statement string) string {
 		n++
 	}
 	return b.String()
+}
+
+// dropping is the statement that deletes rows.
+func (d Dialect) dropping(rows []int64) string {
+	statement := dropRows
+	if d == MySQL {
+		statement = dropRowsMySQL
+	}
+	return fmt.Sprintf(statement, list(rows))
 }
 
 // list spells row ids as SQL takes them.

@@ -48,6 +48,7 @@ func waiting(t *testing.T, ob *Outbox, db *sql.DB) map[State]int64 {
 func TestOnDatabases(t *testing.T) {
 	onEachDatabase(t, map[string]func(t *testing.T, ob *Outbox, db *sql.DB){
 		"a paused relay stores nothing twice":             aPausedRelayStoresNothingTwice,
+		"a relay does not wait for open transactions":     aRelayDoesNotWaitForOpenTransactions,
 		"a rolled back transaction submits nothing":       aRolledBackTransactionSubmitsNothing,
 		"a relay is killed at every step":                 aRelayIsKilledAtEveryStep,
 		"several relays and random faults":                severalRelaysAndRandomFaults,
@@ -76,6 +77,46 @@ func aThousandRowsAreOneRequest(t *testing.T, ob *Outbox, db *sql.DB) {
 	if largest != tasksMax || len(e.tasks) != 4000 {
 		t.Errorf("%d tasks are stored, the largest request had %d", len(e.tasks), largest)
 	}
+}
+
+// A transaction that is open blocks neither a relay nor the commands for rows that are set aside.
+func aRelayDoesNotWaitForOpenTransactions(t *testing.T, ob *Outbox, db *sql.DB) {
+	if ob.Dialect() == SQLite {
+		t.Skip("SQLite has one writer at a time")
+	}
+	e := newEngine(t)
+	e.fault = func(req *yardv1.SubmitRequest, do func() *yardv1.SubmitResponse) (*yardv1.SubmitResponse, error) {
+		for i, task := range req.Tasks {
+			if task.Tasklist == "closed" {
+				return nil, fault.At(fault.FailedPrecondition, fmt.Sprintf("/tasks/%d/tasklist", i), "the tasklist is drained")
+			}
+		}
+		return do(), nil
+	}
+	for range 3 {
+		submit(t, ob, db, yard.Task{Type: "x", Tasklist: "closed", OrderKey: "k"})
+	}
+	for range 64 {
+		submit(t, ob, db, yard.Task{Type: "x", Tasklist: "mail", OrderKey: "k"})
+	}
+	open, err := db.BeginTx(t.Context(), nil)
+	check(t, err)
+	_, err = New(ob.Dialect(), "another-domain").Submit(t.Context(), open, mail("open"))
+	check(t, err)
+	check(t, newRelay(ob, db, e, nil).Once(t.Context()))
+	if left := waiting(t, ob, db); len(e.names()) != 64 || left[Waiting] != 0 || left[Refused] != 3 {
+		t.Errorf("%d tasks are stored, rows are left: %v", len(e.names()), left)
+	}
+	aside, err := ob.SetAside(t.Context(), db, 10)
+	check(t, err)
+	redriven, err := ob.Redrive(t.Context(), db, aside[0].Row)
+	check(t, err)
+	deleted, err := ob.Delete(t.Context(), db, aside[1].Row, aside[2].Row)
+	check(t, err)
+	if redriven != 1 || deleted != 2 {
+		t.Errorf("%d rows are redriven, %d deleted", redriven, deleted)
+	}
+	check(t, open.Rollback())
 }
 
 func aRolledBackTransactionSubmitsNothing(t *testing.T, ob *Outbox, db *sql.DB) {

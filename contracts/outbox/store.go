@@ -123,7 +123,7 @@ func (t *turn) apply(ctx context.Context, o *outcome) error {
 	if len(o.stored) == 0 {
 		return nil
 	}
-	_, err := t.tx.ExecContext(ctx, fmt.Sprintf(dropRows, list(o.stored)))
+	_, err := t.tx.ExecContext(ctx, t.dialect.dropping(o.stored))
 	return err
 }
 
