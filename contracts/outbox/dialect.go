@@ -91,7 +91,7 @@ func (d Dialect) text(statement string) string {
 	case Postgres:
 		now, insert, rest = `CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)`, `INSERT`, `ON CONFLICT DO NOTHING`
 	case MySQL:
-		now, insert = `CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED)`, `INSERT IGNORE`
+		now, insert = `(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000)`, `INSERT IGNORE`
 	case SQLite:
 		now, insert, rest = `CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)`, `INSERT`, `ON CONFLICT DO NOTHING`
 	}

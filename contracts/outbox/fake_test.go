@@ -36,7 +36,10 @@ func onEachDatabase(t *testing.T, tests map[string]func(t *testing.T, ob *Outbox
 	}
 	run(SQLite, openSQLite)
 	run(Postgres, func(t *testing.T) *sql.DB { return openDB(t, "pgx", outboxtest.Postgres(t).DSN) })
-	run(MySQL, func(t *testing.T) *sql.DB { return openDB(t, "mysql", mysqlDSN(outboxtest.MariaDB(t).DSN)) })
+	run(MySQL, func(t *testing.T) *sql.DB {
+		t.Setenv("TZ", "America/New_York") // a server with summer time
+		return openDB(t, "mysql", mysqlDSN(outboxtest.MariaDB(t).DSN))
+	})
 }
 
 func openSQLite(t *testing.T) *sql.DB {

@@ -49,6 +49,7 @@ func TestOnDatabases(t *testing.T) {
 	onEachDatabase(t, map[string]func(t *testing.T, ob *Outbox, db *sql.DB){
 		"a paused relay stores nothing twice":             aPausedRelayStoresNothingTwice,
 		"a relay does not wait for open transactions":     aRelayDoesNotWaitForOpenTransactions,
+		"the clock is right when summer time ends":        theClockIsRightWhenSummerTimeEnds,
 		"a rolled back transaction submits nothing":       aRolledBackTransactionSubmitsNothing,
 		"a relay is killed at every step":                 aRelayIsKilledAtEveryStep,
 		"several relays and random faults":                severalRelaysAndRandomFaults,
@@ -77,6 +78,29 @@ func aThousandRowsAreOneRequest(t *testing.T, ob *Outbox, db *sql.DB) {
 	if largest != tasksMax || len(e.tasks) != 4000 {
 		t.Errorf("%d tasks are stored, the largest request had %d", len(e.tasks), largest)
 	}
+}
+
+// Summer time in New York ends at 06:00 UTC. The clock of a server there does not go back.
+func theClockIsRightWhenSummerTimeEnds(t *testing.T, ob *Outbox, db *sql.DB) {
+	if ob.Dialect() != MySQL {
+		t.Skip("only MySQL lets a test set its clock")
+	}
+	end := time.Date(2026, time.November, 1, 6, 0, 0, 0, time.UTC)
+	conn, err := db.Conn(t.Context())
+	check(t, err)
+	defer func() { check(t, conn.Close()) }()
+	for from := -time.Hour; from <= time.Hour; from += 30 * time.Minute {
+		want := end.Add(from)
+		_, err := conn.ExecContext(t.Context(), "SET timestamp = ?", want.Unix())
+		check(t, err)
+		var got int64
+		check(t, conn.QueryRowContext(t.Context(), ob.Dialect().text("SELECT "+nowName)).Scan(&got))
+		if got != want.UnixMilli() {
+			t.Errorf("the clock shows %v, want %v", time.UnixMilli(got).UTC(), want)
+		}
+	}
+	_, err = conn.ExecContext(t.Context(), "SET timestamp = DEFAULT")
+	check(t, err)
 }
 
 // A transaction that is open blocks neither a relay nor the commands for rows that are set aside.
