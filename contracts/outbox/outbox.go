@@ -51,7 +51,7 @@ func (o *Outbox) Submit(ctx context.Context, tx Tx, task yard.Task) (string, err
 }
 
 // SubmitAll adds tasks to the transaction and returns their outbox ids, in order. Tasks without keys share a row, up to 1000 tasks and 512 KiB, and the engine
-// accepts the tasks of a row together. Tasks with one order key do so, too. If it returns an error, roll back.
+// accepts the tasks of a row together. Tasks with one order key and one batch do so, too. If it returns an error, roll back.
 func (o *Outbox) SubmitAll(ctx context.Context, tx Tx, tasks []yard.Task) ([]string, error) {
 	now := time.Now()
 	rows, ids, err := pack(ctx, tasks, o.content, now)

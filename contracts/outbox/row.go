@@ -77,6 +77,7 @@ func parse(id int64, body []byte) (row, error) {
 // pack makes rows of tasks. Rows of one lane are in the order of their tasks.
 func pack(ctx context.Context, tasks []yard.Task, content coded.Codec, now time.Time) (rows []*row, names []string, err error) {
 	call, plainLane := ids.NewRequestID(now).String(), rand.IntN(plainLanes)
+	// A key has one open row, so that its tasks are in order even if their batches differ.
 	type part struct{ orderKey, batch string }
 	open := map[part]*row{}
 	for i := range tasks {
@@ -89,9 +90,12 @@ func pack(ctx context.Context, tasks []yard.Task, content coded.Codec, now time.
 			return nil, nil, at(i, err)
 		}
 		names = append(names, name)
-		size, of := t.SizeVT()+taskOverhead, part{t.OrderKey, t.BatchId}
+		size, of := t.SizeVT()+taskOverhead, part{orderKey: t.OrderKey}
+		if t.OrderKey == "" {
+			of.batch = t.BatchId
+		}
 		r := open[of]
-		if r == nil || t.UniqueKey != "" || len(r.tasks) == tasksMax || r.bytes+size > rowBytesMax {
+		if r == nil || r.tasks[0].BatchId != t.BatchId || t.UniqueKey != "" || len(r.tasks) == tasksMax || r.bytes+size > rowBytesMax {
 			r = &row{lane: laneOf(t, plainLane)}
 			rows = append(rows, r)
 			if open[of] = r; t.UniqueKey != "" {

@@ -49,9 +49,29 @@ func TestTasksShareRows(t *testing.T) {
 	if len(slices.Compact(slices.Sorted(slices.Values(names)))) != len(tasks) || tasks[0].Headers[headerID] != "" {
 		t.Errorf("the ids are %q, the headers of the caller %v", names, tasks[0].Headers)
 	}
+	checkOrder(t, []yard.Task{task("k", "", "a"), task("k", "", "b"), task("k", "", "a"), task("k", "", ""), task("k", "", "b")})
 	many := slices.Repeat([]yard.Task{{Type: "x", Tasklist: "l"}}, tasksMax+1)
 	if rows, _, err := pack(t.Context(), many, nil, time.Now()); err != nil || len(rows) != 2 {
 		t.Errorf("%d tasks are in %d rows: %v", len(many), len(rows), err)
+	}
+}
+
+// checkOrder checks that tasks of one order key are in their order, and that each row has one batch.
+func checkOrder(t *testing.T, tasks []yard.Task) {
+	t.Helper()
+	rows, names, err := pack(t.Context(), tasks, nil, time.Now())
+	check(t, err)
+	var got []string
+	for _, r := range rows {
+		for _, one := range r.tasks {
+			got = append(got, one.Headers[headerID])
+			if one.BatchId != r.tasks[0].BatchId {
+				t.Errorf("a row has tasks of the batches %q and %q", r.tasks[0].BatchId, one.BatchId)
+			}
+		}
+	}
+	if !slices.Equal(got, names) {
+		t.Errorf("the rows have the tasks %q, want %q", got, names)
 	}
 }
 
