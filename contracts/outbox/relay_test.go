@@ -50,6 +50,7 @@ func TestOnDatabases(t *testing.T) {
 		"a paused relay stores nothing twice":             aPausedRelayStoresNothingTwice,
 		"a relay does not wait for open transactions":     aRelayDoesNotWaitForOpenTransactions,
 		"the clock is right when summer time ends":        theClockIsRightWhenSummerTimeEnds,
+		"a turn reads no more than a request takes":       aTurnReadsNoMoreThanARequestTakes,
 		"a rolled back transaction submits nothing":       aRolledBackTransactionSubmitsNothing,
 		"a relay is killed at every step":                 aRelayIsKilledAtEveryStep,
 		"several relays and random faults":                severalRelaysAndRandomFaults,
@@ -141,6 +142,32 @@ func aRelayDoesNotWaitForOpenTransactions(t *testing.T, ob *Outbox, db *sql.DB) 
 		t.Errorf("%d rows are redriven, %d deleted", redriven, deleted)
 	}
 	check(t, open.Rollback())
+}
+
+// A turn reads no more than a request takes and one row, so a relay needs little memory even if large rows wait.
+func aTurnReadsNoMoreThanARequestTakes(t *testing.T, ob *Outbox, db *sql.DB) {
+	var want []string
+	for range 40 {
+		want = append(want, submit(t, ob, db, yard.Task{Type: "x", Tasklist: "mail", OrderKey: "k", Payload: make([]byte, 250<<10)})...)
+	}
+	tx, err := db.BeginTx(t.Context(), nil)
+	check(t, err)
+	one := turn{sqlStore: &sqlStore{Outbox: ob, db: db}, tx: tx}
+	rows, _, err := one.scan(t.Context(), ob.Dialect().text(nextRows), ob.domain, laneOf(&yardv1.NewTask{OrderKey: "k"}, 0), tasksMax)
+	check(t, err)
+	check(t, tx.Rollback())
+	read := 0
+	for _, r := range rows {
+		read += r.bytes
+	}
+	if most := requestBytesMax + rowBytesMax; read > most {
+		t.Errorf("a turn reads %d bytes, at most %d are allowed", read, most)
+	}
+	e := newEngine(t)
+	check(t, newRelay(ob, db, e, nil).Once(t.Context()))
+	if got := e.names(); !slices.Equal(got, want) {
+		t.Errorf("the engine has %q, want %q", got, want)
+	}
 }
 
 func aRolledBackTransactionSubmitsNothing(t *testing.T, ob *Outbox, db *sql.DB) {

@@ -164,8 +164,12 @@ func (t *turn) next(ctx context.Context, rowsMax int, newID func() string) (*req
 	return nil, err
 }
 
-// scan reads rows of yard_outbox. Broken ones cannot be read.
+// errEnough: a scan has read as much as a request takes.
+var errEnough = errors.New("a request takes no more")
+
+// scan reads rows of yard_outbox, and stops behind those that fill a request. Broken ones cannot be read.
 func (t *turn) scan(ctx context.Context, query string, args ...any) (good []row, broken []aside, err error) {
+	bytes := 0
 	_, err = collect(ctx, t.tx, func(rows *sql.Rows) (none struct{}, err error) {
 		var id int64
 		var body []byte
@@ -178,7 +182,13 @@ func (t *turn) scan(ctx context.Context, query string, args ...any) (good []row,
 			return none, nil
 		}
 		good = append(good, r)
+		if bytes += r.bytes; bytes > requestBytesMax {
+			return none, errEnough
+		}
 		return none, nil
 	}, query, args...)
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
 	return good, broken, err
 }
