@@ -316,14 +316,14 @@ func compare(committed map[string]int, stored []*yardv1.NewTask) string {
 	return ""
 }
 
-// A row that the engine refuses is set aside with the reason. Others go on. It is redriven, or deleted.
+// A row that the engine refuses is set aside with the reason, which may have bytes that databases do not take. Others go on. It is redriven, or deleted.
 func aRefusedRowIsSetAside(t *testing.T, ob *Outbox, db *sql.DB) {
 	e := newEngine(t)
 	drained := true
 	e.fault = func(req *yardv1.SubmitRequest, do func() *yardv1.SubmitResponse) (*yardv1.SubmitResponse, error) {
 		for i, task := range req.Tasks {
 			if task.Tasklist == "closed" && drained {
-				return nil, fault.At(fault.FailedPrecondition, fmt.Sprintf("/tasks/%d/tasklist", i), "the tasklist is drained")
+				return nil, fault.At(fault.FailedPrecondition, fmt.Sprintf("/tasks/%d/tasklist", i), "the tasklist is drained: \x00 \xff")
 			}
 		}
 		return do(), nil

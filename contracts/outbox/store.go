@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -116,7 +117,7 @@ func (t *turn) take(ctx context.Context) error {
 // apply writes an outcome.
 func (t *turn) apply(ctx context.Context, o *outcome) error {
 	for _, a := range o.aside {
-		if _, err := t.tx.ExecContext(ctx, t.dialect.text(setAside), int(a.state), a.reason, a.row); err != nil {
+		if _, err := t.tx.ExecContext(ctx, t.dialect.text(setAside), int(a.state), clean(a.reason), a.row); err != nil {
 			return err
 		}
 	}
@@ -125,6 +126,11 @@ func (t *turn) apply(ctx context.Context, o *outcome) error {
 	}
 	_, err := t.tx.ExecContext(ctx, t.dialect.dropping(o.stored))
 	return err
+}
+
+// clean is a text that every database stores: valid UTF-8 without a zero byte.
+func clean(text string) string {
+	return strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", "\uFFFD"), "\uFFFD")
 }
 
 // repeat is the request that the lane has sent, or was about to. Its id belongs to exactly these tasks: if rows are missing, since a person deleted them,
