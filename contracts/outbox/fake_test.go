@@ -166,8 +166,8 @@ func (m *mortal) ready(ctx context.Context) (all []int, err error) {
 	return all, err
 }
 
-func (m *mortal) turn(ctx context.Context, lane int, last *outcome, rowsMax int, newID func() string) (r *request, err error) {
-	err = m.step(func() (err error) { r, err = m.store.turn(ctx, lane, last, rowsMax, newID); return err })
+func (m *mortal) turn(ctx context.Context, lane int, last *outcome, most limits, newID func() string) (r *request, err error) {
+	err = m.step(func() (err error) { r, err = m.store.turn(ctx, lane, last, most, newID); return err })
 	return r, err
 }
 
@@ -179,7 +179,7 @@ func (m *mortal) leave(ctx context.Context, lane int) error {
 func newRelay(ob *Outbox, db *sql.DB, e *engine, dies func(step int) bool) *Relay {
 	r := &Relay{
 		store: &sqlStore{Outbox: ob, db: db, owner: fmt.Sprintf("relay-%d", rand.Uint64())}, submit: e.submit,
-		subscribe: func(func()) (func(), error) { return func() {}, nil }, every: pollDefault, log: slog.New(slog.DiscardHandler),
+		subscribe: func(func()) (func(), error) { return func() {}, nil }, every: pollDefault, bytesMax: func() int { return requestBytesMax }, log: slog.New(slog.DiscardHandler),
 	}
 	if dies != nil {
 		m := &mortal{store: r.store, dies: dies}

@@ -49,6 +49,8 @@ type Relay struct {
 	subscribe func(kicked func()) (stop func(), err error)
 	every     time.Duration
 	log       *slog.Logger
+	// bytesMax is how large a request may become on this connection.
+	bytesMax func() int
 	// clock is how far the engine's clock is ahead of ours, ns.
 	clock atomic.Int64
 	// waiting counts lanes in trouble.
@@ -61,8 +63,9 @@ func NewRelay(o *Outbox, db *sql.DB, client *yard.Client, opts Options) (*Relay,
 		return nil, fault.At(fault.InvalidArgument, "/domain", "the client is of %q, the outbox of %q", client.Domain(), o.domain)
 	}
 	r := &Relay{
-		store:  &sqlStore{Outbox: o, db: db, owner: ids.NewRequestID(time.Now()).String()},
-		submit: client.Wire().SubmitOnce,
+		store:    &sqlStore{Outbox: o, db: db, owner: ids.NewRequestID(time.Now()).String()},
+		submit:   client.Wire().SubmitOnce,
+		bytesMax: func() int { return fitting(yard.Conn(client).MaxPayload()) },
 		subscribe: func(kicked func()) (func(), error) {
 			sub, err := yard.Conn(client).Subscribe(topology.OutboxHint(o.domain), func(*nats.Msg) { kicked() })
 			if err != nil {
@@ -194,8 +197,8 @@ func (r *Relay) carry(ctx context.Context, lane int, once bool) error {
 func (r *Relay) turn(ctx context.Context, lane int, last *outcome, rowsMax int) (*request, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), turnWithin)
 	defer cancel()
-	return r.store.turn(ctx, lane, last, rowsMax, func() string {
-		return ids.NewRequestID(time.Now().Add(time.Duration(r.clock.Load()))).String()
+	return r.store.turn(ctx, lane, last, limits{rowsMax, r.bytesMax()}, func() string {
+		return ids.NewRequestID(r.now()).String()
 	})
 }
 
@@ -208,14 +211,17 @@ func (r *Relay) send(ctx context.Context, req *request) verdict {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
 	defer cancel()
 	tasks := req.allTasks()
-	due(tasks, time.Now().Add(time.Duration(r.clock.Load())))
+	due(tasks, r.now())
 	resp, err := r.submit(ctx, &yardv1.SubmitRequest{RequestId: req.id, Tries: tries, Tasks: tasks})
-	v := decide(req, resp, err)
+	v := decide(req, r.now(), resp, err)
 	if v.nowMs > 0 {
 		r.clock.Store(int64(time.Until(time.UnixMilli(v.nowMs))))
 	}
 	return v
 }
+
+// now is the time of the engine.
+func (r *Relay) now() time.Time { return time.Now().Add(time.Duration(r.clock.Load())) }
 
 // report logs rows that are set aside.
 func (r *Relay) report(v verdict) {

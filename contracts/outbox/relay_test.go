@@ -51,6 +51,8 @@ func TestOnDatabases(t *testing.T) {
 		"a relay does not wait for open transactions":     aRelayDoesNotWaitForOpenTransactions,
 		"the clock is right when summer time ends":        theClockIsRightWhenSummerTimeEnds,
 		"a turn reads no more than a request takes":       aTurnReadsNoMoreThanARequestTakes,
+		"a request is as large as the NATS server takes":  aRequestIsAsLargeAsTheServerTakes,
+		"a repeat that is too large is set aside":         aRepeatThatIsTooLargeIsSetAside,
 		"a rolled back transaction submits nothing":       aRolledBackTransactionSubmitsNothing,
 		"a relay is killed at every step":                 aRelayIsKilledAtEveryStep,
 		"several relays and random faults":                severalRelaysAndRandomFaults,

@@ -170,9 +170,17 @@ func laneOf(t *yardv1.NewTask, plain int) int {
 	return plainLanes + int(h.Sum32()%(lanes-plainLanes))
 }
 
+// fitting is how large a request becomes if the NATS server takes messages of so many bytes; 0 = that is not known. Headers have what is left.
+func fitting(messageBytesMax int64) int {
+	if most := int(messageBytesMax); most > 0 {
+		return min(requestBytesMax, max(most-64<<10, most/2))
+	}
+	return requestBytesMax
+}
+
 // together are the first rows, at least one, that may be in one request: either all tasks have an order key or none has, unique keys are alike and differ from
 // each other, and the batch is the same.
-func together(rows []row) []row {
+func together(rows []row, bytesMax int) []row {
 	type uniqueIn struct{ orderKey, key string }
 	seen := map[uniqueIn]bool{}
 	tasks, bytes := 0, 0
@@ -181,7 +189,7 @@ func together(rows []row) []row {
 		first, t := rows[0].tasks[0], r.tasks[0]
 		unique := uniqueIn{t.OrderKey, t.UniqueKey}
 		alike := (t.OrderKey == "") == (first.OrderKey == "") && (t.UniqueKey == "") == (first.UniqueKey == "") && t.BatchId == first.BatchId
-		if i > 0 && (tasks > tasksMax || bytes > requestBytesMax || !alike || seen[unique]) {
+		if i > 0 && (tasks > tasksMax || bytes > bytesMax || !alike || seen[unique]) {
 			return rows[:i]
 		}
 		seen[unique] = t.UniqueKey != ""

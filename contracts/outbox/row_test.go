@@ -75,6 +75,15 @@ func checkOrder(t *testing.T, tasks []yard.Task) {
 	}
 }
 
+// A request leaves something of a NATS message to the headers, and has an own limit.
+func TestARequestFitsAMessage(t *testing.T) {
+	for message, want := range map[int64]int{0: requestBytesMax, 1 << 20: requestBytesMax, 8 << 20: requestBytesMax, 512 << 10: 448 << 10, 64 << 10: 32 << 10} {
+		if got := fitting(message); got != want {
+			t.Errorf("a request has %d bytes in a message of %d, want %d", got, message, want)
+		}
+	}
+}
+
 func TestBadTasksAreRefusedAtOnce(t *testing.T) {
 	for path, bad := range map[string]yard.Task{
 		"/tasks/0/type":     {Tasklist: "l"},
@@ -138,7 +147,7 @@ func TestVerdicts(t *testing.T) {
 			if want == "" {
 				continue // the engine answers no first try so
 			}
-			v := decide(&request{id: "r", rows: rows, again: again}, nil, c.err)
+			v := decide(&request{id: "r", rows: rows, again: again}, time.Now(), nil, c.err)
 			var got []string
 			if v.outcome != nil {
 				got = append(got, "clear")
@@ -165,11 +174,11 @@ func TestVerdicts(t *testing.T) {
 // A row whose tasks are refused among results of others is not stored: it goes again.
 func TestRefusedResultsGoAgain(t *testing.T) {
 	r := &request{id: "r", rows: []row{{id: 7, tasks: make([]*yardv1.NewTask, 1)}, {id: 8, tasks: make([]*yardv1.NewTask, 1)}}}
-	v := decide(r, &yardv1.SubmitResponse{Results: []*yardv1.SubmitResult{{Outcome: yardv1.SubmitOutcome_SUBMIT_OUTCOME_REFUSED}, {TaskId: "x", Outcome: yardv1.SubmitOutcome_SUBMIT_OUTCOME_CREATED}}}, nil)
+	v := decide(r, time.Now(), &yardv1.SubmitResponse{Results: []*yardv1.SubmitResult{{Outcome: yardv1.SubmitOutcome_SUBMIT_OUTCOME_REFUSED}, {TaskId: "x", Outcome: yardv1.SubmitOutcome_SUBMIT_OUTCOME_CREATED}}}, nil)
 	if v.outcome == nil || !slices.Equal(v.outcome.stored, []int64{8}) || len(v.outcome.aside) != 0 {
 		t.Errorf("the verdict is %+v", v.outcome)
 	}
-	if v := decide(r, &yardv1.SubmitResponse{}, nil); v.outcome != nil || v.trouble == nil {
+	if v := decide(r, time.Now(), &yardv1.SubmitResponse{}, nil); v.outcome != nil || v.trouble == nil {
 		t.Errorf("an answer without results is taken: %+v", v)
 	}
 }

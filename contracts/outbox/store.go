@@ -21,13 +21,16 @@ type store interface {
 	prepare(ctx context.Context) error
 	// ready are the lanes with work that this relay may take.
 	ready(ctx context.Context) ([]int, error)
-	// turn writes the outcome of the last request, if there is one, and returns the next request of at most so many rows; nil = the lane is empty, and
+	// turn writes the outcome of the last request, if there is one, and returns the next request within limits; nil = the lane is empty, and
 	// has no owner any more. If there was another turn since the one of the request, it does not write the outcome, and a request that is still named is
 	// repeated. Everything is one transaction.
-	turn(ctx context.Context, lane int, last *outcome, rowsMax int, newID func() string) (*request, error)
+	turn(ctx context.Context, lane int, last *outcome, most limits, newID func() string) (*request, error)
 	// leave ends the lease of a lane.
 	leave(ctx context.Context, lane int) error
 }
+
+// limits are how many rows and bytes a new request may have. A request of one row may be larger.
+type limits struct{ rows, bytes int }
 
 // sqlStore is the store in a database.
 type sqlStore struct {
@@ -56,14 +59,14 @@ func (s *sqlStore) leave(ctx context.Context, lane int) error {
 	return err
 }
 
-func (s *sqlStore) turn(ctx context.Context, lane int, last *outcome, rowsMax int, newID func() string) (*request, error) {
+func (s *sqlStore) turn(ctx context.Context, lane int, last *outcome, most limits, newID func() string) (*request, error) {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = tx.Rollback() }() // nothing to do after a commit
 	t := turn{sqlStore: s, tx: tx, lane: lane}
-	r, err := t.run(ctx, last, rowsMax, newID)
+	r, err := t.run(ctx, last, most, newID)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +82,7 @@ type turn struct {
 	number int64
 }
 
-func (t *turn) run(ctx context.Context, last *outcome, rowsMax int, newID func() string) (*request, error) {
+func (t *turn) run(ctx context.Context, last *outcome, most limits, newID func() string) (*request, error) {
 	if err := t.take(ctx); err != nil {
 		return nil, err
 	}
@@ -99,7 +102,7 @@ func (t *turn) run(ctx context.Context, last *outcome, rowsMax int, newID func()
 			return r, err
 		}
 	}
-	return t.next(ctx, rowsMax, newID)
+	return t.next(ctx, most, newID)
 }
 
 // take takes the lane, or prolongs the lease.
@@ -144,12 +147,12 @@ func (t *turn) repeat(ctx context.Context, id string, sent []int64) (*request, e
 	if len(rows) == len(sent) {
 		return r, nil
 	}
-	return nil, t.apply(ctx, unknown(r).outcome)
+	return nil, t.apply(ctx, unknown(r, lostReason).outcome)
 }
 
 // next is a new request; nil = the lane is empty.
-func (t *turn) next(ctx context.Context, rowsMax int, newID func() string) (*request, error) {
-	rows, broken, err := t.scan(ctx, t.dialect.text(nextRows), t.domain, t.lane, rowsMax)
+func (t *turn) next(ctx context.Context, most limits, newID func() string) (*request, error) {
+	rows, broken, err := t.scan(ctx, t.dialect.text(nextRows), t.domain, t.lane, most.rows)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +161,7 @@ func (t *turn) next(ctx context.Context, rowsMax int, newID func() string) (*req
 	}
 	r := &request{}
 	if len(rows) > 0 {
-		r = &request{id: newID(), rows: together(rows), turn: t.number}
+		r = &request{id: newID(), rows: together(rows, most.bytes), turn: t.number}
 	}
 	if _, err := t.tx.ExecContext(ctx, t.dialect.text(nameRequest), r.id, list(r.rowIDs()), t.domain, t.lane); err != nil {
 		return nil, err

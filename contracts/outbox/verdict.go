@@ -3,9 +3,11 @@ package outbox
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
 
 // request is what a lane sends: rows that are in one request, under its id.
@@ -45,6 +47,12 @@ func (r *request) rowOf(i int) *row {
 	return nil
 }
 
+// forgotten reports whether the engine does not remember the request any more.
+func (r *request) forgotten(now time.Time) bool {
+	id, err := ids.ParseRequestID(r.id)
+	return err == nil && now.Sub(id.Time()) > rememberedFor
+}
+
 // outcome is what the lane writes about a request whose outcome is known. Rows that it does not name are sent again, under another id.
 type outcome struct {
 	of     *request
@@ -71,13 +79,20 @@ type verdict struct {
 	nowMs int64
 }
 
-// unknownReason is what a row says whose outcome no one can find out.
-const unknownReason = "it was sent, the answer was lost, and the engine was not reached for 10 minutes: search for tasks with this outbox-id, then delete the row, or redrive it"
+// unknownAdvice is behind the reason of a row whose outcome no one can find out.
+const unknownAdvice = ": search for tasks with this outbox-id, then delete the row, or redrive it"
+
+// lostReason is why the outcome of most such rows is unknown.
+const lostReason = "it was sent, the answer was lost, and the engine was not reached for 10 minutes"
+
+// rememberedFor is for how long the engine remembers a request.
+const rememberedFor = 10 * time.Minute
 
 // decide says what follows from the answer to a request.
 //
-// Once a request may have been stored, two answers decide it: results, and a refusal of its request id. Any other refusal is about the repeat.
-func decide(r *request, resp *yardv1.SubmitResponse, err error) verdict {
+// Once a request may have been stored, two answers decide it: results, and a refusal of its request id. Any other refusal is about the repeat. If the
+// repeat is too large to be sent, its outcome is unknown as soon as the engine has forgotten the request. Now is the time of the engine.
+func decide(r *request, now time.Time, resp *yardv1.SubmitResponse, err error) verdict {
 	if err == nil {
 		return results(r, resp)
 	}
@@ -87,7 +102,9 @@ func decide(r *request, resp *yardv1.SubmitResponse, err error) verdict {
 		ms, _ := strconv.ParseInt(e.Detail[fault.DetailNowMs], 10, 64) // 0 if it is no number
 		return verdict{outcome: &outcome{of: r}, nowMs: ms, trouble: err}
 	case e.Path == "/request_id" && e.Code == fault.FailedPrecondition && r.again: // the engine has forgotten it
-		return unknown(r)
+		return unknown(r, lostReason)
+	case r.again && e.Code == fault.InvalidArgument && e.Path == "" && r.forgotten(now):
+		return unknown(r, "it may have been sent, and cannot be sent again: "+e.Message)
 	case r.again, e.Code == fault.Unknown, e.Code == fault.Internal:
 		return verdict{trouble: err}
 	case e.Code == fault.InvalidArgument && (e.Path == "" || e.Path == "/tasks") && len(r.rows) > 1:
@@ -117,11 +134,11 @@ func results(r *request, resp *yardv1.SubmitResponse) verdict {
 	return verdict{outcome: o, nowMs: resp.NowMs}
 }
 
-// unknown sets all rows of a request aside.
-func unknown(r *request) verdict {
+// unknown sets all rows of a request aside, and says why.
+func unknown(r *request, why string) verdict {
 	o := &outcome{of: r}
 	for _, row := range r.rows {
-		o.aside = append(o.aside, aside{row.id, Unknown, unknownReason})
+		o.aside = append(o.aside, aside{row.id, Unknown, why + unknownAdvice})
 	}
 	return verdict{outcome: o}
 }
