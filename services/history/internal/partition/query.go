@@ -164,7 +164,7 @@ const (
 	// it in the stores, so they leave absentRest times as long as they took to everything else.
 	absentMax  = 16
 	absentRest = 3
-	// locateTimeout bounds how long the timer is asked: it may be silent, and the task lie in the log.
+	// locateTimeout bounds how long the timer is asked, with the wait for the turn: it may be silent, and the task lie in the log.
 	locateTimeout = time.Second
 )
 
@@ -185,12 +185,12 @@ func (b *base) find(ctx context.Context, domain string, id ids.TaskID, as absent
 	}
 	var waiting *logv1.Record
 	var fired uint64
-	silent := b.inTurn(ctx, b.inTimer, domain, func() (err error) {
-		ctx, cancel := context.WithTimeout(ctx, locateTimeout)
-		defer cancel()
-		waiting, fired, err = b.Timer.Locate(ctx, id)
+	locating, cancel := context.WithTimeout(ctx, locateTimeout)
+	silent := b.inTurn(locating, b.inTimer, domain, func() (err error) {
+		waiting, fired, err = b.Timer.Locate(locating, id)
 		return err
 	})
+	cancel()
 	switch {
 	case waiting != nil:
 		return waiting, 0, nil

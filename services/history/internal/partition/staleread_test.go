@@ -2,6 +2,7 @@ package partition_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -142,5 +143,47 @@ func TestAnUnreadTaskIsFoundBesideASilentTimer(t *testing.T) {
 		}
 		close(let)
 		time.Sleep(time.Second)
+	})
+}
+
+// R18: so the task is found beside a silent timer too if many wait for the timer, who ask for tasks that do not exist.
+func TestAnUnreadTaskIsFoundInAFloodBesideASilentTimer(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *shell) {
+		d := s.deps("a")
+		let := make(chan struct{})
+		d.Log, d.Timer = heldLane{d.Log, let}, silentTimer{d.Timer}
+		o := s.serves(d)
+		id := newID(1)
+		s.world.AppendSubmit(ids.LaneLater, encoded(t, &logv1.Batch{Tasks: []*logv1.Record{task(id, "shop")}}))
+		for n := range uint64(200) {
+			absent := newID(10 + n)
+			o.Get(t.Context(), &rpcv1.GetTaskRequest{TaskId: absent[:], Domain: fmt.Sprint("other", n%50)}, func(*rpcv1.GetTaskResponse, error) {})
+		}
+		time.Sleep(100 * time.Millisecond)
+		answers := 0
+		for range 3 {
+			o.Get(t.Context(), &rpcv1.GetTaskRequest{TaskId: id[:], Domain: "shop"}, func(r *rpcv1.GetTaskResponse, err error) {
+				testkit.Check(t, err)
+				testkit.Equal(t, "state", r.GetTask().GetState(), yardv1.TaskState_TASK_STATE_QUEUED)
+				answers++
+			})
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		testkit.Equal(t, "answers within two seconds", answers, 3)
+		close(let)
+		time.Sleep(time.Minute)
+	})
+}
+
+// An absent task may wait in a silent timer: so the owner does not say that it does not exist.
+func TestAnAbsentTaskIsUnknownBesideASilentTimer(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *shell) {
+		d := s.deps("a")
+		d.Timer = silentTimer{d.Timer}
+		o := s.serves(d)
+		absent, answers := newID(1), make(chan error, 1)
+		o.Get(t.Context(), &rpcv1.GetTaskRequest{TaskId: absent[:], Domain: "shop"}, func(_ *rpcv1.GetTaskResponse, err error) { answers <- err })
+		testkit.Equal(t, "answered with", fault.CodeOf(<-answers), fault.Unavailable)
 	})
 }
