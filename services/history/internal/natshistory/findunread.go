@@ -70,13 +70,21 @@ func (s *search) finish(err error) {
 	close(s.done)
 }
 
+// bytesMax is how much the search reads. The first part leaves half of it to the second one.
+func (s *search) bytesMax() int {
+	if s.rest > 0 {
+		return scanBytesMax / 2
+	}
+	return scanBytesMax
+}
+
 // passed ends the first part of a search, from the creation on, or the second one.
 func (s *search) passed(err error) {
 	if s.rest == 0 {
 		s.finish(cmp.Or(s.err, err))
 		return
 	}
-	s.next, s.rest, s.bytes, s.err = s.rest, 0, 0, err
+	s.next, s.rest, s.err = s.rest, 0, err
 }
 
 // Unread implements partition.Reader. The log is read as it lies, events too: for a filter the server would have to
@@ -215,7 +223,7 @@ func (r *Reader) readOn(ctx context.Context, all []*search) error {
 		s.next, s.tries = last.Seq+1, 0
 		switch {
 		case s.over:
-		case s.bytes > scanBytesMax:
+		case s.bytes > s.bytesMax():
 			s.passed(partition.ErrSearchTooLong)
 		case !more || last.Time.After(s.end()) || s.rest == 0 && s.stop > 0 && s.next >= s.stop:
 			s.passed(nil)

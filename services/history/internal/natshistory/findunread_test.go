@@ -232,6 +232,43 @@ func TestASearchIsTooLongByItsOwnLanesAlone(t *testing.T) {
 	}
 }
 
+// Both parts of a search read no more than the bound together. If the first part is too long, a task in the second part is found all the same,
+// and of an absent task the search does not say that it is not there.
+func TestASearchIsTooLongByItsFirstPart(t *testing.T) {
+	testkit.Slow(t, "stores much, or waits for the server")
+	for name, between := range map[string]int{"a short second part": 0, "a long second part": scanBytesMax/2 + 8<<20} {
+		t.Run(name, func(t *testing.T) {
+			owner, reader := serverPorts(t)
+			created := time.Now().Add(2 * time.Second) // by a clock that is ahead
+			ahead, absent := ids.NewTaskID(created, 0, 1), ids.NewTaskID(created, 0, 2)
+			fill := func(bytes int) {
+				for range bytes / 1_000_000 {
+					stored(t, owner, topology.Event(0), make([]byte, 1_000_000))
+				}
+			}
+			stored(t, owner, topology.Submit(0, 3, "shop", "mail"), ofTask(t, &logv1.Record{Id: ahead[:], Domain: "shop"}))
+			fill(between)
+			<-time.After(time.Until(created.Add(time.Millisecond))) // the log goes on after the creation
+			stored(t, owner, topology.Submit(0, 1, "shop", "mail"), ofTask(t, &logv1.Record{Id: make([]byte, 16), Domain: "shop"}))
+			fill(scanBytesMax/2 + 8<<20)
+			find := func(id ids.TaskID) (*logv1.Record, error) {
+				before := reader.cfg.NATS.Stats().InBytes
+				found, _, err := reader.Unread(t.Context(), replica.Search{ID: id}, 0, replica.Levels{})
+				if cost := reader.cfg.NATS.Stats().InBytes - before; cost > scanBytesMax+4*scanBytes {
+					t.Errorf("%d bytes were read", cost)
+				}
+				return found, err
+			}
+			if found, err := find(ahead); err != nil || found == nil {
+				t.Errorf("the task in the second part: %v, %v", found.GetId(), err)
+			}
+			if found, err := find(absent); found != nil || !errors.Is(err, partition.ErrSearchTooLong) {
+				t.Errorf("the absent task: %v, %v", found.GetId(), err)
+			}
+		})
+	}
+}
+
 // TestASearchBeginsAtTheCreation: a task is found without what was stored before it, and one whose clock was ahead all the same.
 func TestASearchBeginsAtTheCreation(t *testing.T) {
 	owner, reader := serverPorts(t)
