@@ -14,8 +14,8 @@ import (
 // Default is the measure if none is named.
 const Default = "completed"
 
-// PartitionMost is how many domains one partition tells of at most.
-const PartitionMost = 1000
+// partitionMost is how many domains one partition reports, beside the one that is asked for by its name.
+const partitionMost = 1000
 
 // measure is a number of a domain: the largest comes first.
 type measure struct {
@@ -67,4 +67,16 @@ func First(all []*yardv1.TopDomain, by string, most int) []*yardv1.TopDomain {
 		)
 	})
 	return all[:min(most, len(all))]
+}
+
+// OfPartition returns the domains that one partition reports: the first ones by the measure of a request, and the one that it names.
+func OfPartition(all []*yardv1.TopDomain, req *yardv1.TopDomainsRequest) []*yardv1.TopDomain {
+	first := First(all, req.By, partitionMost)
+	for _, d := range all[len(first):] {
+		if d.Domain == req.Domain {
+			first = append(first, d)
+			break
+		}
+	}
+	return first
 }

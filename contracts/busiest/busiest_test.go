@@ -1,6 +1,8 @@
 package busiest_test
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/busiest"
@@ -37,5 +39,20 @@ func TestEqualDomainsAreSortedByTheirNames(t *testing.T) {
 	}
 	if got != "cab" {
 		t.Errorf("the order is %s", got)
+	}
+}
+
+// A partition reports 1000 domains, and the one that is asked for by its name, wherever that is in the order.
+func TestAPartitionReportsTheNamedDomain(t *testing.T) {
+	var all []*yardv1.TopDomain
+	for i := range 1500 {
+		all = append(all, &yardv1.TopDomain{Domain: fmt.Sprint("shop", i), CompletedPerS: float64(i)})
+	}
+	for name, want := range map[string]int{"": 1000, "shop1499": 1000, "shop500": 1000, "shop499": 1001, "shop0": 1001, "other": 1000} {
+		got := busiest.OfPartition(slices.Clone(all), &yardv1.TopDomainsRequest{Domain: name})
+		named := slices.IndexFunc(got, func(d *yardv1.TopDomain) bool { return d.Domain == name })
+		if len(got) != want || named < 0 != (name == "" || name == "other") || got[0].Domain != "shop1499" || got[999].Domain != "shop500" {
+			t.Errorf("asked for %q: %d domains, this one is number %d", name, len(got), named)
+		}
 	}
 }

@@ -1682,7 +1682,7 @@ export interface Rate {
   burst?: number;
 }
 
-/** TopDomain is what a domain does and has. Each partition tells of 1000 domains at most: of more, the last ones may be missing, or have too little. */
+/** TopDomain is what a domain does and has. Each partition reports 1000 domains at most: of more, the last ones may be missing, or have too little. This is not so for the domain that the request names. */
 export interface TopDomain {
   /** Its name. */
   domain?: string;

@@ -1103,7 +1103,8 @@ func (x *TopDomainsResponse) GetLate() []*TopDomain {
 	return nil
 }
 
-// TopDomain is what a domain does and has. Each partition tells of 1000 domains at most: of more, the last ones may be missing, or have too little.
+// TopDomain is what a domain does and has. Each partition reports 1000 domains at most: of more, the last ones may be missing, or have too little. This is not so
+// for the domain that the request names.
 type TopDomain struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its name.

@@ -45,7 +45,7 @@ func (q Queries) top(req *yardv1.TopDomainsRequest) *yardv1.TopDomainsResponse {
 			Ready: w.Ready, Running: w.Running, Backoff: w.Backoff, Unread: w.Unread, OldestReadyMs: w.OldestMS,
 		})
 	}
-	out.Domains = busiest.First(out.Domains, req.By, busiest.PartitionMost)
+	out.Domains = busiest.OfPartition(out.Domains, req)
 	return out
 }
 

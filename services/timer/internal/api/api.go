@@ -214,7 +214,7 @@ func (c calls) top(ctx context.Context, req *yardv1.TopDomainsRequest) (natsrpc.
 			top[i].LateMs = max(0, now-d.NextMS)
 		}
 	}
-	return &rpcv1.DescribeWaitingResponse{Top: &yardv1.TopDomainsResponse{Domains: busiest.First(top, req.By, busiest.PartitionMost)}}, nil
+	return &rpcv1.DescribeWaitingResponse{Top: &yardv1.TopDomainsResponse{Domains: busiest.OfPartition(top, req)}}, nil
 }
 
 func decode(data []byte) (*logv1.Record, error) {
