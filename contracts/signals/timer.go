@@ -15,7 +15,7 @@ var (
 	TimersNear = timer.add(Metric{
 		Name: "yardmaster.timer.tasks.near", Kind: Gauge, Unit: "{task}", Attributes: []string{Partition},
 		Means: "Tasks in memory, of those that wait: they are due soon.",
-		Worry: "above `near_max`, for more than a minute: one minute has more",
+		Worry: "above `near_max`, for more than a minute: one minute has more, or more are overdue",
 	})
 	TimerNext = timer.add(Metric{
 		Name: "yardmaster.timer.next", Kind: Gauge, Unit: Seconds, Attributes: []string{Partition},

@@ -37,8 +37,8 @@ type Config struct {
 	// Horizon is how long before its time a task comes into memory, 2 to 60 min. Default 10 min. Before that memory has about 10 bytes of it.
 	Horizon time.Duration `koanf:"horizon"`
 	// NearMax is how many tasks of a partition are in memory, about 75 bytes each, 1000..100000000. Default 150000. With more, the horizon is
-	// nearer: a task is read again from the store before its time, a get of it reads the store, and after a downtime domains take
-	// turns within less. A minute with more than half as many comes into memory as a whole.
+	// nearer: a task is read again from the store before its time, and a get of it reads the store. A minute with more than half as many comes
+	// into memory as a whole. Of minutes that are over, up to 1,000,000 tasks are in memory: after a downtime domains take turns among them.
 	NearMax int `koanf:"near_max"`
 }
 
@@ -63,7 +63,7 @@ func (c Config) Limits() due.Limits {
 func (c Config) Table() due.Config {
 	return due.Config{
 		FiredKeepMS: c.FiredKeep.Milliseconds(), FiredMost: c.FiredKeepMax, CriticalFailures: c.CriticalFailures,
-		BucketMS: topology.TimerBucketWidth.Milliseconds(), HorizonMS: c.Horizon.Milliseconds(), NearMost: c.NearMax,
+		BucketMS: topology.TimerBucketWidth.Milliseconds(), HorizonMS: c.Horizon.Milliseconds(), NearMost: c.NearMax, DueMost: dueMax,
 	}
 }
 
@@ -97,6 +97,8 @@ const (
 	loadTasks     = 2000
 	// renewAfter is after how many messages of the store a cursor is written though nothing fires.
 	renewAfter = 256
+	// dueMax is how many tasks are in memory of minutes whose time has come, if it is more than NearMax.
+	dueMax = 1_000_000
 	// earlyParallel is how many buckets get early messages at a time.
 	earlyParallel = 16
 	// earlyTasks, earlyBytes and earlyReads, the messages of the store that they lie in, bound the stays of a domain that fire early together,

@@ -131,18 +131,20 @@ func (bs *buckets) nearUpTo(last int32) (next int32, lost int) {
 	return next, lost
 }
 
-// fitting are the first far buckets up to one that come near, as many as fit beside what is near, and one at least if nothing fires before that.
-func (bs *buckets) fitting(upTo int32, near, most int, fires bool) (numbers []int64) {
+// fitting are the first far buckets up to one that come near, as many as fit beside what is near, and one at least if nothing fires before that. Most is how
+// many tasks may be near up to a bucket.
+func (bs *buckets) fitting(upTo int32, near int, most func(bucket int32) int, fires bool) (numbers []int64) {
 	for number, b := range bs.all {
 		if b.isFar && number <= upTo {
 			numbers = append(numbers, int64(number))
 		}
 	}
 	slices.Sort(numbers)
-	full := fires && near > most/2
+	before := near
 	for i, number := range numbers {
 		near += bs.all[int32(number)].waiting
-		if near > most/4*3 && (i > 0 || full) || i == bucketsTogether {
+		most := most(int32(number))
+		if near > most/4*3 && (i > 0 || fires && before > most/2) || i == bucketsTogether {
 			return numbers[:i]
 		}
 	}

@@ -46,6 +46,14 @@ func (h *horizon) bucketOf(dueMS int64) int64 {
 	return dueMS / h.cfg.BucketMS
 }
 
+// most is how many tasks may be near up to a bucket.
+func (h *horizon) most(bucket int32, nowMS int64) int {
+	if int64(bucket) <= h.bucketOf(nowMS) {
+		return max(h.cfg.NearMost, h.cfg.DueMost)
+	}
+	return h.cfg.NearMost
+}
+
 // isFar reports whether a bucket is neither near nor being loaded.
 func (h *horizon) isFar(bucket int64) bool { return bucket > int64(h.to) }
 
@@ -125,6 +133,7 @@ func (t *Table) Approach(nowMS int64) (buckets []int64, upTo uint64) {
 	if h.cfg.BucketMS == 0 || h.last < h.to || !h.loaded || t.rest != nil {
 		return nil, 0
 	}
+	t.nowMS = nowMS
 	target := int32(h.bucketOf(nowMS + h.cfg.HorizonMS))
 	if free := min(target, h.next-1); free > h.last { // nothing lies there
 		h.last, h.to = free, free
@@ -134,12 +143,11 @@ func (t *Table) Approach(nowMS int64) (buckets []int64, upTo uint64) {
 		return nil, 0
 	}
 	_, fires := t.Next()
-	buckets = t.buckets.fitting(target, t.live, h.cfg.NearMost, fires)
+	buckets = t.buckets.fitting(target, t.live, func(bucket int32) int { return h.most(bucket, nowMS) }, fires)
 	if len(buckets) == 0 {
 		return nil, 0
 	}
 	h.to = int32(buckets[len(buckets)-1])
-	t.nowMS = nowMS
 	return buckets, t.lastSeq
 }
 
@@ -182,7 +190,8 @@ func (t *Table) firstCopy(at far.Place, task *Task) {
 	}
 }
 
-// shrink has fewer buckets near if too many tasks are: half of them at most, as far as that can be. The others come near again in their time.
+// shrink has fewer buckets near if too many tasks are: half of them at most, as far as that can be. The others come near again in their time. Buckets that are
+// due are left unless they have too many tasks by themselves.
 func (t *Table) shrink() {
 	h := &t.horizon
 	if t.live <= h.cfg.NearMost {
@@ -191,17 +200,25 @@ func (t *Table) shrink() {
 	if t.live <= h.shrinkAbove || h.cfg.BucketMS == 0 || h.loaded && h.last < h.to {
 		return
 	}
-	least := int32(h.bucketOf(t.lines.cursor.instant())) // what the cursor speaks of is near
+	now, due := int32(h.bucketOf(t.nowMS)), 0
 	var buckets []int32
 	for number, b := range t.buckets.all {
-		if b.live > 0 && number <= h.to {
-			buckets = append(buckets, number)
+		if b.live == 0 || number > h.to {
+			continue
+		}
+		if buckets = append(buckets, number); number <= now {
+			due += b.live
 		}
 	}
 	slices.Sort(buckets)
-	near, last := 0, least
+	last := int32(h.bucketOf(t.lines.cursor.instant())) // what the cursor speaks of is near
+	dueMost := h.most(now, t.nowMS)
+	if due <= dueMost {
+		last = max(last, now)
+	}
+	near, least := 0, last
 	for _, number := range buckets {
-		if near > h.cfg.NearMost/2 && number > least {
+		if near > h.most(number, t.nowMS)/2 && number > least {
 			break
 		}
 		near += t.buckets.all[number].live
@@ -211,6 +228,9 @@ func (t *Table) shrink() {
 		t.goBack(last)
 	}
 	h.shrinkAbove = max(h.cfg.NearMost, 2*t.live)
+	if t.live < dueMost {
+		h.shrinkAbove = min(h.shrinkAbove, dueMost)
+	}
 }
 
 // goBack has no bucket near behind one.

@@ -24,6 +24,8 @@ type farStore struct {
 	table    *Table
 	// forgets: the owner does not remember what it fired, as if that was long ago.
 	forgets bool
+	// dueMost is how many tasks may be near of buckets that are due, if it is more.
+	dueMost int
 }
 
 func newFarStore(tb testing.TB, nearMost int, messages ...Message) *farStore {
@@ -36,6 +38,7 @@ func newFarStore(tb testing.TB, nearMost int, messages ...Message) *farStore {
 func (s *farStore) takeOver(c Cursor, nearMost int, nowMS int64) {
 	s.tb.Helper()
 	cfg := farConfig(nearMost)
+	cfg.DueMost = s.dueMost
 	if s.forgets {
 		cfg.FiredMost = 0
 	}

@@ -23,6 +23,8 @@ type Config struct {
 	HorizonMS int64
 	// NearMost is how many tasks are near. One bucket of more tasks than half of this comes near as a whole.
 	NearMost int
+	// DueMost is how many tasks are near of buckets whose time has come, if it is more: domains take turns among them.
+	DueMost int
 }
 
 // Message is the index of one message of the store.
