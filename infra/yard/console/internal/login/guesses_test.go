@@ -97,6 +97,10 @@ func TestGuessesBehindAProxyCountForTheirSender(t *testing.T) {
 		"one sender that invents addresses": {"203.0.113.1:1", "192.0.2.%d, 198.51.100.1", 30},
 		"two proxies":                       {"203.0.113.1:1", "192.0.2.%d, 198.51.100.1, 203.0.113.2", 30},
 		"many senders":                      {"203.0.113.1:1", "192.0.2.%d", 100},
+		"one sender with ports":             {"203.0.113.1:1", "198.51.100.1:40%d", 30},
+		"many senders with ports":           {"203.0.113.1:1", "192.0.2.%d:4711", 100},
+		"many senders of IPv6 with ports":   {"203.0.113.1:1", "[2001:db8:0:%d::1]:4711", 100},
+		"two proxies with ports":            {"203.0.113.1:1", "192.0.2.%d, 198.51.100.1:4711, 203.0.113.2:4712", 30},
 		"no proxy":                          {"198.51.100.1:1", "192.0.2.%d", 30},
 		"an address that is none":           {"203.0.113.1:1", "192.0.2.%d, junk", 30},
 	} {

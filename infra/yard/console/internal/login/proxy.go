@@ -78,8 +78,8 @@ func (p Proxies) sender(r *http.Request) string {
 	}
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for _, hop := range slices.Backward(hops) {
-		address, err := netip.ParseAddr(strings.TrimSpace(hop))
-		if err != nil {
+		address, ok := hopOf(strings.TrimSpace(hop))
+		if !ok {
 			break
 		}
 		if !p.has(address) {
@@ -87,6 +87,18 @@ func (p Proxies) sender(r *http.Request) string {
 		}
 	}
 	return network(r.RemoteAddr)
+}
+
+// hopOf is an address of X-Forwarded-For. Some proxies write the port, too, or put an address of IPv6 in brackets.
+func hopOf(text string) (netip.Addr, bool) {
+	if withPort, err := netip.ParseAddrPort(text); err == nil {
+		return withPort.Addr(), true
+	}
+	if inside, ok := strings.CutPrefix(text, "["); ok {
+		text = strings.TrimSuffix(inside, "]")
+	}
+	address, err := netip.ParseAddr(text)
+	return address, err == nil
 }
 
 // Proxy lets in the users of a file by the name that a trusted proxy writes into a header. Requests of others are refused, and so is one with two such headers.
