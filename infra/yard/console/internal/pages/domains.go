@@ -6,6 +6,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/domainwork"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/login"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/sampler"
 )
@@ -43,7 +44,7 @@ func showDomains(r *Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	top, _ := r.pages.Sampler.Last(followCluster(r)).Value.(*yardv1.TopDomainsResponse)
+	top, _ := r.pages.Sampler.Last(followCluster(r)).Value.(*domainwork.Answer)
 	for d, err := range admin.Domains(r.Context()) {
 		if err != nil {
 			return nil, err
@@ -60,13 +61,16 @@ func showDomains(r *Request) (any, error) {
 }
 
 // workOf is what a domain has, by an answer about the busiest ones; nil = that is not known.
-func workOf(top *yardv1.TopDomainsResponse, name string) *yardv1.TopDomain {
-	for _, d := range top.GetDomains() {
+func workOf(top *domainwork.Answer, name string) *yardv1.TopDomain {
+	if top == nil {
+		return nil
+	}
+	for _, d := range top.Domains {
 		if d.Domain == name {
 			return d
 		}
 	}
-	if top == nil || top.Others > 0 {
+	if top.Others > 0 {
 		return nil
 	}
 	return &yardv1.TopDomain{Domain: name}

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/domainwork"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/login"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/sampler"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/words"
@@ -29,46 +31,40 @@ const (
 	lateAfter, oldAfter = 5 * time.Second, time.Minute
 )
 
-// topMost is how many domains and limits the API lists.
-const topMost = 100
-
-// followCluster is the topic of the whole cluster.
+// followCluster is the topic of the domains that the user may see. The one of all domains is the same for all users.
 func followCluster(r *Request) sampler.Topic {
-	return sampler.Topic{Kind: "cluster", Fetch: func(ctx context.Context, _ sampler.Sample) (any, []float64, error) {
-		admin, err := r.pages.Access.Admin(login.Viewer)
+	pages, names := r.pages, r.Who.Domains
+	all := sampler.Topic{Kind: "cluster", Fetch: func(ctx context.Context, _ sampler.Sample) (any, []float64, error) {
+		admin, err := pages.Access.Admin(login.Viewer)
 		if err != nil {
 			return nil, nil, err
 		}
-		top, err := admin.TopDomains(ctx, &yardv1.TopDomainsRequest{Limit: topMost})
+		top, err := domainwork.All(ctx, admin)
 		if err != nil {
 			return nil, nil, err
 		}
 		return top, numbersOf(top.Total), nil
+	}}
+	if r.Who.SeesAll() {
+		return all
+	}
+	return sampler.Topic{Kind: "own", Name: strings.Join(names, " "), Fetch: func(ctx context.Context, _ sampler.Sample) (any, []float64, error) {
+		top := pages.Sampler.Last(all)
+		if top.Err != nil {
+			return nil, nil, top.Err
+		}
+		admin, err := pages.Access.Admin(login.Viewer)
+		if err != nil {
+			return nil, nil, err
+		}
+		own, err := domainwork.Own(ctx, admin, top.Value.(*domainwork.Answer), names)
+		return own, nil, err
 	}}
 }
 
 // numbersOf are what a chart shows of a domain.
 func numbersOf(d *yardv1.TopDomain) []float64 {
 	return []float64{d.CompletedPerS, d.FailedPerS, float64(d.Ready)}
-}
-
-// visible is what the user may see of an answer: all, or the user's own domains with their sum.
-func (r *Request) visible(all *yardv1.TopDomainsResponse) *yardv1.TopDomainsResponse {
-	if r.Who.SeesAll() {
-		return all
-	}
-	some, sum := &yardv1.TopDomainsResponse{}, &yardv1.TopDomain{}
-	for _, d := range all.Domains {
-		if r.Who.Sees(d.Domain) {
-			some.Domains = append(some.Domains, d)
-			sum.CompletedPerS, sum.FailedPerS, sum.OldestReadyMs = sum.CompletedPerS+d.CompletedPerS, sum.FailedPerS+d.FailedPerS, max(sum.OldestReadyMs, d.OldestReadyMs)
-			sum.Ready, sum.Running, sum.Backoff = sum.Ready+d.Ready, sum.Running+d.Running, sum.Backoff+d.Backoff
-		}
-	}
-	some.Late = slices.DeleteFunc(slices.Clone(all.Late), func(d *yardv1.TopDomain) bool { return !r.Who.Sees(d.Domain) })
-	some.FullLimits = slices.DeleteFunc(slices.Clone(all.FullLimits), func(l *yardv1.FullLimit) bool { return !r.Who.Sees(l.Domain) })
-	some.Total = sum
-	return some
 }
 
 // problem is a line of the red list.
@@ -86,11 +82,14 @@ type overviewLive struct {
 }
 
 func liveOverview(r *Request, s sampler.Sample) any {
-	top := r.visible(s.Value.(*yardv1.TopDomainsResponse))
+	top := s.Value.(*domainwork.Answer)
 	live := overviewLive{Cluster: r.Who.SeesAll(), Sum: top.Total, Domains: top.Domains[:min(len(top.Domains), rowsMax)], Full: top.FullLimits[:min(len(top.FullLimits), rowsMax)]}
 	live.Others = len(top.Domains) - len(live.Domains) + int(top.Others)
 	if s.Err != nil {
 		live.Problems = append(live.Problems, problem{Text: "The numbers are from " + words.At(s.At).Text + ": " + s.Err.Error()})
+	}
+	if n := len(top.Unknown); n > 0 {
+		live.Problems = append(live.Problems, problem{fmt.Sprintf("The work of %d of your domains is not known, since they are too many. Their pages have it", n), "/domains"})
 	}
 	for _, silent := range []struct {
 		what    string
@@ -127,7 +126,7 @@ func showOverview(r *Request) (any, error) {
 	if sample.Value == nil {
 		return nil, sample.Err
 	}
-	busiest := slices.Clone(r.visible(sample.Value.(*yardv1.TopDomainsResponse)).Domains)
+	busiest := slices.Clone(sample.Value.(*domainwork.Answer).Domains)
 	slices.SortStableFunc(busiest, func(a, b *yardv1.TopDomain) int { return cmp.Compare(b.Ready, a.Ready) })
 	ctx, cancel := context.WithTimeout(r.Context(), checkTimeout)
 	defer cancel()
@@ -203,6 +202,6 @@ type fairnessLive struct {
 }
 
 func liveFairness(_ *Request, s sampler.Sample) any {
-	top := s.Value.(*yardv1.TopDomainsResponse)
+	top := s.Value.(*domainwork.Answer)
 	return fairnessLive{top.Domains, top.Others}
 }

@@ -1,9 +1,14 @@
 package pages
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/domainwork"
+	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/login"
+	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/sampler"
 	"github.com/yardmaster-io/yardmaster/infra/yard/console/internal/words"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -23,12 +28,15 @@ func TestAUserHasSoManyPagesOpen(t *testing.T) {
 // TestADomainBeyondTheBusiestIsNotCounted: 0 would be wrong.
 func TestADomainBeyondTheBusiestIsNotCounted(t *testing.T) {
 	busy := []*yardv1.TopDomain{{Domain: "busy", Ready: 7}}
+	answer := func(others int32) *domainwork.Answer {
+		return &domainwork.Answer{TopDomainsResponse: &yardv1.TopDomainsResponse{Domains: busy, Others: others}}
+	}
 	for name, c := range map[string]struct {
-		top  *yardv1.TopDomainsResponse
+		top  *domainwork.Answer
 		want string
 	}{
-		"listed": {&yardv1.TopDomainsResponse{Domains: busy, Others: 1}, "7"}, "idle": {&yardv1.TopDomainsResponse{Domains: busy}, "0"},
-		"beyond": {&yardv1.TopDomainsResponse{Domains: busy, Others: 1}, "unknown"}, "no answer": {nil, "unknown"},
+		"listed": {answer(1), "7"}, "idle": {answer(0), "0"},
+		"beyond": {answer(1), "unknown"}, "no answer": {nil, "unknown"},
 	} {
 		domain, got := "other", "unknown"
 		if name == "listed" {
@@ -38,5 +46,23 @@ func TestADomainBeyondTheBusiestIsNotCounted(t *testing.T) {
 			got = words.Count(work.Ready)
 		}
 		testkit.Equal(t, "ready tasks of a domain that is "+name, got, c.want)
+	}
+}
+
+// TestTheOverviewIsNotGreen while a domain stands still, or while something is not known.
+func TestTheOverviewIsNotGreen(t *testing.T) {
+	top := func() *yardv1.TopDomainsResponse { return &yardv1.TopDomainsResponse{Total: &yardv1.TopDomain{}} }
+	stuck := top()
+	stuck.Domains = []*yardv1.TopDomain{{Domain: "busy", CompletedPerS: 1}, {Domain: "stuck", Ready: 1, OldestReadyMs: time.Hour.Milliseconds()}}
+	for want, answer := range map[string]*domainwork.Answer{
+		"":                                    {TopDomainsResponse: top()},
+		"A task of domain stuck is ready for": {TopDomainsResponse: stuck},
+		"The work of 2 of your domains is not known": {TopDomainsResponse: top(), Unknown: []string{"a", "b"}},
+	} {
+		r := &Request{Who: login.Identity{Name: "bob", Role: login.Viewer, Domains: []string{"stuck", "busy", "a", "b"}}}
+		problems := liveOverview(r, sampler.Sample{Value: answer, At: time.Now()}).(overviewLive).Problems
+		if want == "" && len(problems) > 0 || want != "" && (len(problems) != 1 || !strings.HasPrefix(problems[0].Text, want)) {
+			t.Errorf("want %q, got %v", want, problems)
+		}
 	}
 }

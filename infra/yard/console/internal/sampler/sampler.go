@@ -23,8 +23,8 @@ const (
 	fetchTimeout = 5 * time.Second
 )
 
-// topicsMax is how many topics of a kind have numbers: those that were watched first go first.
-var topicsMax = map[string]int{"domain": 50, "tasklist": 200, "limit": 200}
+// topicsMax is how many topics of a kind have samples: those that were watched first go first.
+var topicsMax = map[string]int{"own": 50, "domain": 50, "tasklist": 200, "limit": 200}
 
 // Topic is what is sampled.
 type Topic struct {
