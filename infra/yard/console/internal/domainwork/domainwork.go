@@ -1,10 +1,11 @@
 // Package domainwork asks the engine for the work of domains: the busiest, those with the oldest ready tasks, and those of a user.
 //
 // Owns: which calls an answer needs, their number, and what is not known. Never does: keep an answer, or decide who may see a domain. On failure: there is no answer
-// if one of its calls fails. Domains beyond the bound of calls are named in the answer.
+// if one of its calls fails. Domains beyond the bound of calls, and partitions that do not answer, are named in the answer.
 package domainwork
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -32,6 +33,24 @@ type Answer struct {
 	Unknown []string
 }
 
+// Silent is how many partitions of history and of the timer do not answer: their tasks are missing in the numbers.
+func (a *Answer) Silent() int { return len(a.SilentHistory) + len(a.SilentTimers) }
+
+// Listed is the work of a domain that the answer lists; nil = it lists none.
+func (a *Answer) Listed(name string) *yardv1.TopDomain {
+	for _, d := range a.Domains {
+		if d.Domain == name {
+			return d
+		}
+	}
+	return nil
+}
+
+// Work is that of a domain that has none unless the answer lists it.
+func (a *Answer) Work(name string) *yardv1.TopDomain {
+	return cmp.Or(a.Listed(name), &yardv1.TopDomain{Domain: name})
+}
+
 // All is the work of all domains. A domain that completes nothing is not among the busiest, so those with the oldest ready tasks come behind them.
 func All(ctx context.Context, engine Engine) (*Answer, error) {
 	top, err := engine.TopDomains(ctx, &yardv1.TopDomainsRequest{Limit: topMost})
@@ -57,7 +76,8 @@ func Own(ctx context.Context, engine Engine, all *Answer, names []string) (*Answ
 	theirs := func(d *yardv1.TopDomain) bool { return !slices.Contains(names, d.Domain) }
 	own := &Answer{TopDomainsResponse: &yardv1.TopDomainsResponse{
 		Domains: slices.DeleteFunc(slices.Clone(all.Domains), theirs), Late: slices.DeleteFunc(slices.Clone(all.Late), theirs),
-		FullLimits: slices.DeleteFunc(slices.Clone(all.FullLimits), func(l *yardv1.FullLimit) bool { return !slices.Contains(names, l.Domain) }),
+		FullLimits:    slices.DeleteFunc(slices.Clone(all.FullLimits), func(l *yardv1.FullLimit) bool { return !slices.Contains(names, l.Domain) }),
+		SilentHistory: all.SilentHistory, SilentTimers: all.SilentTimers,
 	}}
 	if all.Others > 0 {
 		missing := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return has(own.Domains, name) })

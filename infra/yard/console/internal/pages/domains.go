@@ -60,20 +60,12 @@ func showDomains(r *Request) (any, error) {
 	return body, nil
 }
 
-// workOf is what a domain has, by an answer about the busiest ones; nil = that is not known.
+// workOf is what a domain has, by an answer about all domains; nil = that is not known.
 func workOf(top *domainwork.Answer, name string) *yardv1.TopDomain {
-	if top == nil {
+	if top == nil || top.Silent() > 0 || top.Others > 0 && top.Listed(name) == nil {
 		return nil
 	}
-	for _, d := range top.Domains {
-		if d.Domain == name {
-			return d
-		}
-	}
-	if top.Others > 0 {
-		return nil
-	}
-	return &yardv1.TopDomain{Domain: name}
+	return top.Work(name)
 }
 
 type domainBody struct {
@@ -124,15 +116,11 @@ func followDomain(r *Request) sampler.Topic {
 		if err != nil {
 			return nil, nil, err
 		}
-		top, err := admin.TopDomains(ctx, &yardv1.TopDomainsRequest{Domain: name})
+		work, err := domainwork.One(ctx, admin, name)
 		if err != nil {
 			return nil, nil, err
 		}
-		work := &yardv1.TopDomain{Domain: name}
-		for _, d := range top.Domains {
-			work = d
-		}
-		return work, numbersOf(work), nil
+		return work, numbersOf(work.Work(name)), nil
 	}}
 }
 
@@ -140,11 +128,12 @@ type domainLive struct {
 	*yardv1.TopDomain
 	// Cluster: the user may know what part of the cluster the domain has, which says what the others do.
 	Cluster bool
-	// Problems are timers that are late.
+	// Problems are partitions that do not answer, and timers that are late.
 	Problems []problem
 }
 
 func liveDomain(r *Request, s sampler.Sample) any {
-	work := s.Value.(*yardv1.TopDomain)
-	return domainLive{work, r.Who.SeesAll(), lateTimer(work)}
+	answer := s.Value.(*domainwork.Answer)
+	work := answer.Work(r.Domain)
+	return domainLive{work, r.Who.SeesAll(), append(notWhole(answer), lateTimer(work)...)}
 }

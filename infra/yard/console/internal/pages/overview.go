@@ -91,13 +91,10 @@ func liveOverview(r *Request, s sampler.Sample) any {
 	if n := len(top.Unknown); n > 0 {
 		live.Problems = append(live.Problems, problem{fmt.Sprintf("The work of %d of your domains is not known, since they are too many. Their pages have it", n), "/domains"})
 	}
-	for _, silent := range []struct {
-		what    string
-		numbers []int32
-	}{{"Partition %d of history", top.SilentHistory}, {"Partition %d of the timer", top.SilentTimers}, {"Shard %d of matching", top.SilentShards}} {
-		for _, number := range silent.numbers {
-			live.Problems = append(live.Problems, problem{fmt.Sprintf(silent.what, number) + " does not answer", "/cluster"})
-		}
+	if live.Cluster {
+		live.Problems = append(live.Problems, silence(top)...)
+	} else {
+		live.Problems = append(live.Problems, notWhole(top)...)
 	}
 	for _, d := range top.Late {
 		live.Problems = append(live.Problems, lateTimer(d)...)
@@ -109,6 +106,28 @@ func liveOverview(r *Request, s sampler.Sample) any {
 	}
 	live.Problems = live.Problems[:min(len(live.Problems), rowsMax)]
 	return live
+}
+
+// silence names the partitions and shards that do not answer.
+func silence(top *domainwork.Answer) (found []problem) {
+	for _, silent := range []struct {
+		what    string
+		numbers []int32
+	}{{"Partition %d of history", top.SilentHistory}, {"Partition %d of the timer", top.SilentTimers}, {"Shard %d of matching", top.SilentShards}} {
+		for _, number := range silent.numbers {
+			found = append(found, problem{fmt.Sprintf(silent.what, number) + " does not answer", "/cluster"})
+		}
+	}
+	return found
+}
+
+// notWhole says for domains that partitions do not answer, if that is so. A user who may not see the cluster learns only how many.
+func notWhole(top *domainwork.Answer) []problem {
+	n := top.Silent()
+	if n == 0 {
+		return nil
+	}
+	return []problem{{Text: fmt.Sprintf("The numbers are not whole. Partitions that do not answer: %d", n)}}
 }
 
 // lateTimer says that the timers of a domain are late, if they are.

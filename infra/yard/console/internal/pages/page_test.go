@@ -28,8 +28,8 @@ func TestAUserHasSoManyPagesOpen(t *testing.T) {
 // TestADomainBeyondTheBusiestIsNotCounted: 0 would be wrong.
 func TestADomainBeyondTheBusiestIsNotCounted(t *testing.T) {
 	busy := []*yardv1.TopDomain{{Domain: "busy", Ready: 7}}
-	answer := func(others int32) *domainwork.Answer {
-		return &domainwork.Answer{TopDomainsResponse: &yardv1.TopDomainsResponse{Domains: busy, Others: others}}
+	answer := func(others int32, silent ...int32) *domainwork.Answer {
+		return &domainwork.Answer{TopDomainsResponse: &yardv1.TopDomainsResponse{Domains: busy, Others: others, SilentHistory: silent}}
 	}
 	for name, c := range map[string]struct {
 		top  *domainwork.Answer
@@ -37,9 +37,10 @@ func TestADomainBeyondTheBusiestIsNotCounted(t *testing.T) {
 	}{
 		"listed": {answer(1), "7"}, "idle": {answer(0), "0"},
 		"beyond": {answer(1), "unknown"}, "no answer": {nil, "unknown"},
+		"missing in a partition": {answer(0, 3), "unknown"}, "listed without a partition": {answer(0, 3), "unknown"},
 	} {
 		domain, got := "other", "unknown"
-		if name == "listed" {
+		if strings.HasPrefix(name, "listed") {
 			domain = "busy"
 		}
 		if work := workOf(c.top, domain); work != nil {
@@ -54,15 +55,34 @@ func TestTheOverviewIsNotGreen(t *testing.T) {
 	top := func() *yardv1.TopDomainsResponse { return &yardv1.TopDomainsResponse{Total: &yardv1.TopDomain{}} }
 	stuck := top()
 	stuck.Domains = []*yardv1.TopDomain{{Domain: "busy", CompletedPerS: 1}, {Domain: "stuck", Ready: 1, OldestReadyMs: time.Hour.Milliseconds()}}
+	silent := top()
+	silent.SilentHistory, silent.SilentTimers = []int32{1, 4}, []int32{4}
 	for want, answer := range map[string]*domainwork.Answer{
 		"":                                    {TopDomainsResponse: top()},
 		"A task of domain stuck is ready for": {TopDomainsResponse: stuck},
-		"The work of 2 of your domains is not known": {TopDomainsResponse: top(), Unknown: []string{"a", "b"}},
+		"The work of 2 of your domains is not known":                  {TopDomainsResponse: top(), Unknown: []string{"a", "b"}},
+		"The numbers are not whole. Partitions that do not answer: 3": {TopDomainsResponse: silent},
 	} {
 		r := &Request{Who: login.Identity{Name: "bob", Role: login.Viewer, Domains: []string{"stuck", "busy", "a", "b"}}}
 		problems := liveOverview(r, sampler.Sample{Value: answer, At: time.Now()}).(overviewLive).Problems
 		if want == "" && len(problems) > 0 || want != "" && (len(problems) != 1 || !strings.HasPrefix(problems[0].Text, want)) {
 			t.Errorf("want %q, got %v", want, problems)
+		}
+	}
+}
+
+// TestADomainSaysThatItsNumbersAreNotWhole while partitions do not answer.
+func TestADomainSaysThatItsNumbersAreNotWhole(t *testing.T) {
+	r := &Request{Who: login.Identity{Name: "bob", Role: login.Viewer, Domains: []string{"shop"}}, Domain: "shop"}
+	for want, top := range map[string]*yardv1.TopDomainsResponse{
+		"": {Domains: []*yardv1.TopDomain{{Domain: "shop", Ready: 7}}},
+		"The numbers are not whole. Partitions that do not answer: 1": {Domains: []*yardv1.TopDomain{{Domain: "shop", Ready: 7}}, SilentHistory: []int32{2}},
+		"A timer of domain shop is late by 1 min":                     {Domains: []*yardv1.TopDomain{{Domain: "shop", Ready: 7, LateMs: time.Minute.Milliseconds()}}},
+	} {
+		live := liveDomain(r, sampler.Sample{Value: &domainwork.Answer{TopDomainsResponse: top}, At: time.Now()}).(domainLive)
+		testkit.Equal(t, "ready tasks", live.Ready, 7)
+		if want == "" && len(live.Problems) > 0 || want != "" && (len(live.Problems) != 1 || !strings.HasPrefix(live.Problems[0].Text, want)) {
+			t.Errorf("want %q, got %v", want, live.Problems)
 		}
 	}
 }
