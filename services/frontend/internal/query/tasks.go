@@ -102,8 +102,9 @@ func (q *Queries) Page(ctx context.Context, c call.Call, req *yardv1.ListRequest
 	return page, paging.Far, nil
 }
 
-// addFar adds tasks to a last page that wait for longer, if they fit.
+// addFar adds tasks to a last page that wait for longer, if they fit. If that page is the whole list, it is newest first.
 func (q *Queries) addFar(ctx context.Context, c call.Call, req *yardv1.ListRequest, page []*yardv1.Task, left int32) ([]*yardv1.Task, string, error) {
+	whole := req.Cursor == ""
 	req = req.CloneVT()
 	req.Limit = left
 	far, next, err := q.farPage(ctx, c, req, "")
@@ -114,7 +115,9 @@ func (q *Queries) addFar(ctx context.Context, c call.Call, req *yardv1.ListReque
 	if tooLarge(c, all) {
 		return page, paging.Far, nil
 	}
-	slices.SortStableFunc(all, func(a, b *yardv1.Task) int { return strings.Compare(b.TaskId, a.TaskId) })
+	if whole && next == "" {
+		slices.SortStableFunc(all, func(a, b *yardv1.Task) int { return strings.Compare(b.TaskId, a.TaskId) })
+	}
 	return all, next, nil
 }
 
