@@ -3,6 +3,7 @@ package partition_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -160,17 +161,17 @@ func TestAnUnreadTaskIsFoundInAFloodBesideASilentTimer(t *testing.T) {
 			o.Get(t.Context(), &rpcv1.GetTaskRequest{TaskId: absent[:], Domain: fmt.Sprint("other", n%50)}, func(*rpcv1.GetTaskResponse, error) {})
 		}
 		time.Sleep(100 * time.Millisecond)
-		answers := 0
+		var answers atomic.Int32
 		for range 3 {
 			o.Get(t.Context(), &rpcv1.GetTaskRequest{TaskId: id[:], Domain: "shop"}, func(r *rpcv1.GetTaskResponse, err error) {
 				testkit.Check(t, err)
 				testkit.Equal(t, "state", r.GetTask().GetState(), yardv1.TaskState_TASK_STATE_QUEUED)
-				answers++
+				answers.Add(1)
 			})
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		testkit.Equal(t, "answers within two seconds", answers, 3)
+		testkit.Equal(t, "answers within two seconds", answers.Load(), 3)
 		close(let)
 		time.Sleep(time.Minute)
 	})
