@@ -47,6 +47,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/contracts/yard/bulk"
+	"github.com/yardmaster-io/yardmaster/contracts/yard/coded"
 	"github.com/yardmaster-io/yardmaster/infra/yard/yardtest"
 )
 
