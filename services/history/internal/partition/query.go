@@ -169,7 +169,8 @@ const (
 )
 
 // find looks for one task in the archive, in the timer store and in what is not read yet, at a position; 0 = it is elsewhere. The levels are those of when
-// the task was not in memory, so the order does not matter to what is found. The log comes last: it takes longest to say that a task is not there.
+// the task was not in memory. The log comes last: it takes longest to say that a task is not there. A task that moves meanwhile may be missed, if its submit is
+// purged, too: so a frontend asks history, the timer, and history again before it says that a task does not exist.
 func (b *base) find(ctx context.Context, domain string, id ids.TaskID, as absent) (r *logv1.Record, at ids.Position, err error) {
 	wanted := replica.Search{ID: id, Domain: domain}
 	var ended *logv1.Record

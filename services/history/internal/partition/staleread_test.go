@@ -130,19 +130,24 @@ func TestAWaitingTaskIsFoundBesideALongLog(t *testing.T) {
 	})
 }
 
+// besideASilentTimer serves a partition whose timer is silent, with a task that is not read until goOn.
+func besideASilentTimer(t *testing.T, s *shell) (o *partition.Owner, id ids.TaskID, goOn func()) {
+	t.Helper()
+	d, let := s.deps("a"), make(chan struct{})
+	d.Log, d.Timer = heldLane{d.Log, let}, silentTimer{d.Timer}
+	o, id = s.serves(d), newID(1)
+	s.world.AppendSubmit(ids.LaneLater, encoded(t, &logv1.Batch{Tasks: []*logv1.Record{task(id, "shop")}}))
+	return o, id, func() { close(let) }
+}
+
 // TestAnUnreadTaskIsFoundBesideASilentTimer: a submit is not in the timer store, so its owner does not matter to who asks for it.
 func TestAnUnreadTaskIsFoundBesideASilentTimer(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *shell) {
-		d := s.deps("a")
-		let := make(chan struct{})
-		d.Log, d.Timer = heldLane{d.Log, let}, silentTimer{d.Timer}
-		o := s.serves(d)
-		id := newID(1)
-		s.world.AppendSubmit(ids.LaneLater, encoded(t, &logv1.Batch{Tasks: []*logv1.Record{task(id, "shop")}}))
+		o, id, goOn := besideASilentTimer(t, s)
 		if state := s.shown(o, id); state != yardv1.TaskState_TASK_STATE_QUEUED {
 			t.Errorf("it is shown as %v", state)
 		}
-		close(let)
+		goOn()
 		time.Sleep(time.Second)
 	})
 }
@@ -150,12 +155,7 @@ func TestAnUnreadTaskIsFoundBesideASilentTimer(t *testing.T) {
 // R18: so the task is found beside a silent timer too if many wait for the timer, who ask for tasks that do not exist.
 func TestAnUnreadTaskIsFoundInAFloodBesideASilentTimer(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *shell) {
-		d := s.deps("a")
-		let := make(chan struct{})
-		d.Log, d.Timer = heldLane{d.Log, let}, silentTimer{d.Timer}
-		o := s.serves(d)
-		id := newID(1)
-		s.world.AppendSubmit(ids.LaneLater, encoded(t, &logv1.Batch{Tasks: []*logv1.Record{task(id, "shop")}}))
+		o, id, goOn := besideASilentTimer(t, s)
 		for n := range uint64(200) {
 			absent := newID(10 + n)
 			o.Get(t.Context(), &rpcv1.GetTaskRequest{TaskId: absent[:], Domain: fmt.Sprint("other", n%50)}, func(*rpcv1.GetTaskResponse, error) {})
@@ -172,8 +172,33 @@ func TestAnUnreadTaskIsFoundInAFloodBesideASilentTimer(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		testkit.Equal(t, "answers within two seconds", answers.Load(), 3)
-		close(let)
+		goOn()
 		time.Sleep(time.Minute)
+	})
+}
+
+// deadReader has a task that died, of which the log has the submit still.
+type deadReader struct {
+	partition.Reader
+	of *logv1.Record
+}
+
+func (r deadReader) Archived(context.Context, []replica.Search) ([]*logv1.Record, error) {
+	dead := r.of.CloneVT()
+	dead.State, dead.FinishedAtMs = int32(yardv1.TaskState_TASK_STATE_DEAD), time.Now().UnixMilli()
+	return []*logv1.Record{dead}, nil
+}
+
+func (r deadReader) Unread(context.Context, replica.Search, uint64, replica.Levels) (*logv1.Record, ids.Position, error) {
+	return r.of, ids.NewPosition(1, ids.LaneLater), nil
+}
+
+// The submit of a task that died is older than its end: it is no sign that the task waits.
+func TestADeadTaskIsNotShownAsItWasSubmitted(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *shell) {
+		d, id := s.deps("a"), newID(1)
+		d.Reader = deadReader{d.Reader, task(id, "shop")}
+		testkit.Equal(t, "state", s.shown(s.serves(d), id), yardv1.TaskState_TASK_STATE_DEAD)
 	})
 }
 
