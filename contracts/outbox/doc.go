@@ -39,6 +39,9 @@
 // tasks (at most 1000 for a lane) were stored. Their rows are set aside as `unknown`. They are neither lost nor sent again by themselves: an operator
 // compares the header outbox-id of the tasks, and redrives or deletes the rows.
 //
+// One crash ends there without an outage. If a relay dies between its turn and its request, and a row of that request is malformed, then the engine
+// refuses the repeat for this row. The first try may have been stored all the same, so the lane repeats it until the engine has forgotten the id.
+//
 // # What is set aside
 //
 // Rows that the engine refuses for good (such as a tasklist that is drained, or a bad header) are set aside as `refused`, with the reason. Outbox.SetAside

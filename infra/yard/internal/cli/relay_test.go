@@ -14,6 +14,16 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
+// A URL that cannot be read has a password all the same: no error quotes it.
+func TestAMalformedDSNIsNotQuoted(t *testing.T) {
+	for _, scheme := range []string{"postgres", "mysql"} {
+		_, errs, code := run(t, "", "relay", "status", "--dsn", scheme+"://shop:s3%zzcr3t@db/shop")
+		if code == cli.ExitOK || strings.Contains(errs, "cr3t") || !strings.Contains(errs, "malformed") {
+			t.Errorf("%s: exit code %d: %s", scheme, code, errs)
+		}
+	}
+}
+
 // The relay makes its tables, carries what waits, and shows what the engine refused.
 func TestRelay(t *testing.T) {
 	system := startStack(t)

@@ -22,16 +22,16 @@ func open(dsn string) (outbox.Dialect, *sql.DB, error) {
 	if !found {
 		return "", nil, command.Usagef("--dsn is required: postgres://…, mysql://… or sqlite:FILE")
 	}
+	u, err := url.Parse(dsn)
+	if err != nil { // the driver's error would quote what it takes for the host
+		return "", nil, command.Usagef("--dsn: the URL is malformed: write what is special in a user or password as %%XX, such as %%25 for %%")
+	}
 	switch scheme {
 	case "postgres", "postgresql":
 		db, err := sql.Open("pgx", dsn)
 		return outbox.Postgres, db, err
 	case "mysql", "mariadb":
-		text, err := mysqlDSN(dsn)
-		if err != nil {
-			return "", nil, err
-		}
-		db, err := sql.Open("mysql", text)
+		db, err := sql.Open("mysql", mysqlDSN(u))
 		return outbox.MySQL, db, err
 	case "sqlite":
 		db, err := sql.Open("sqlite", "file:"+rest+"?"+sqliteSettings)
@@ -44,11 +44,7 @@ func open(dsn string) (outbox.Dialect, *sql.DB, error) {
 }
 
 // mysqlDSN is a URL as the driver spells it.
-func mysqlDSN(text string) (string, error) {
-	u, err := url.Parse(text)
-	if err != nil {
-		return "", command.Usagef("--dsn: the URL is malformed: write what is special in a user or password as %%XX, such as %%25 for %%")
-	}
+func mysqlDSN(u *url.URL) string {
 	cfg := mysql.NewConfig()
 	cfg.User, cfg.Net, cfg.Addr, cfg.DBName, cfg.InterpolateParams = u.User.Username(), "tcp", u.Host, strings.TrimPrefix(u.Path, "/"), true
 	cfg.Passwd, _ = u.User.Password()
@@ -56,5 +52,5 @@ func mysqlDSN(text string) (string, error) {
 	if u.RawQuery != "" {
 		dsn += "&" + u.RawQuery
 	}
-	return dsn, nil
+	return dsn
 }
